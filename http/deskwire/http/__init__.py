@@ -1,0 +1,1 @@
+"""The HTTP API and the Pusher websocket in front of the engine."""

@@ -1,0 +1,1 @@
+"""The SQLite store behind the ports of `deskwire.engine`."""
