@@ -1,0 +1,193 @@
+"""One task per live conversation: it owns the state and takes one command at a time.
+
+A command is decided against the state, committed, and answered once it is durable. Whoever asked may be
+gone by then: the command is carried out all the same, as the actor lives in the directory's nursery and
+not in the request's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.conversation import Command, Conversation, Create, Fact, decide
+from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.turn import Receipt, commit_turn
+
+log: Final = structlog.get_logger(__name__)
+
+
+class ActorFailed(Exception):
+    """A bug ended the actor; the log line says which. Callers see no detail."""
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """A command with a slot for its answer; every ask is answered exactly once."""
+
+    command: Command
+    _done: trio.Event = field(default_factory=trio.Event)
+    _answer: Receipt | Exception | None = None
+
+    async def wait(self) -> Receipt:
+        """The answer, once the command is durable. Raises what refused it."""
+        await self._done.wait()
+        assert self._answer is not None
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    def settle(self, answer: Receipt | Exception) -> None:
+        """Answer; only the first answer counts."""
+        if self._answer is None:
+            self._answer = answer
+            self._done.set()
+
+
+class Actor:
+    """A conversation's task. `send_nowait` gives it work, `run` does it.
+
+    Args:
+        project: whose conversation it is; for another project's id it finds nothing.
+        mailbox: how many commands may wait.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_gone",
+        "_inbox",
+        "_outbox",
+        "_state",
+        "_store",
+        "busy",
+        "conversation_id",
+        "project",
+    )
+
+    def __init__(
+        self, project: Project, conversation_id: str, store: Store, clock: Clock, mailbox: int
+    ) -> None:
+        self.project = project
+        self.conversation_id = conversation_id
+        self.busy = False
+        self._gone = False
+        self._store = store
+        self._clock = clock
+        self._state: Conversation | None = None
+        self._outbox, self._inbox = trio.open_memory_channel[Ask](mailbox)
+
+    def send_nowait(self, ask: Ask) -> None:
+        """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
+        try:
+            self._outbox.send_nowait(ask)
+        except trio.WouldBlock:
+            raise Unavailable(
+                "Too many commands are waiting for this conversation.", code="conversation_busy"
+            ) from None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being done and nothing is waiting."""
+        return not self.busy and self._outbox.statistics().current_buffer_used == 0
+
+    def close(self) -> None:
+        """Take no more commands; the task ends when it has answered those it has."""
+        self._outbox.close()
+
+    async def run(self, idle_s: float, let_go: Callable[[], bool]) -> None:
+        """Serve commands until closed, let go, or the conversation is gone.
+
+        Args:
+            idle_s: how long to wait for a command before asking to be let go.
+            let_go: says whether the actor may end; after a yes nobody sends to it any more.
+
+        Cancellation: a commit under way is carried out; whoever waits is told Unavailable.
+        """
+        try:
+            while not self._gone and (ask := await self._next(idle_s, let_go)) is not None:
+                self.busy = True
+                ask.settle(await self._serve(ask))
+                self.busy = False
+        except trio.Cancelled:
+            self.refuse_rest(_stopping())
+            raise
+
+    def refuse_rest(self, refusal: DomainError) -> None:
+        """Answer all waiting commands with `refusal`."""
+        while True:
+            try:
+                self._inbox.receive_nowait().settle(refusal)
+            except (trio.WouldBlock, trio.EndOfChannel):
+                return
+
+    async def _next(self, idle_s: float, let_go: Callable[[], bool]) -> Ask | None:
+        while True:
+            with trio.move_on_after(idle_s):
+                try:
+                    return await self._inbox.receive()
+                except trio.EndOfChannel:
+                    return None
+            if let_go():
+                return None
+
+    async def _serve(self, ask: Ask) -> Receipt | Exception:
+        """The answer to one command. A failed commit forgets the state: the next one reads it again."""
+        try:
+            return await self._handle(ask)
+        except Unavailable as refusal:
+            self._state = None
+            return refusal
+        except DomainError as refusal:
+            return refusal
+        except StaleState as stale:
+            self._state = None
+            log.error("actor.stale", conversation=self.conversation_id, error=str(stale))
+            return Unavailable("The conversation changed meanwhile; try again.", code="conversation_busy")
+        except trio.Cancelled:
+            ask.settle(_stopping())
+            raise
+        except Exception:  # the task's top: one actor's bug ends its state and nothing else
+            self._state = None
+            log.exception("actor.failed", conversation=self.conversation_id)
+            return ActorFailed(f"the actor of {self.conversation_id} failed")
+
+    async def _handle(self, ask: Ask) -> Receipt:
+        if self._state is None and not isinstance(ask.command, Create):
+            await self._load()
+        at = self._clock()
+        facts = decide(self._state, ask.command, at)
+        receipt = await self._store.write(_job(self.project, ask.command, self._state, facts, at))
+        self._state = receipt.state
+        self._gone = receipt.state is None
+        return receipt
+
+    async def _load(self) -> None:
+        rowid, wanted = self.project.rowid, self.conversation_id
+        found = await self._store.read(lambda reader: reader.conversation(rowid, wanted))
+        if found is None:
+            self._gone = True
+            raise no_such_conversation()
+        self._state = found[0]
+
+
+def no_such_conversation() -> NotFound:
+    """The one refusal for conversations that are unknown, deleted, or another project's."""
+    return NotFound("There is no such conversation.", code="conversation_not_found")
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("The service is shutting down.", code="shutting_down")
+
+
+def _job(
+    project: Project, command: Command, state: Conversation | None, facts: tuple[Fact, ...], at: int
+) -> Callable[[Transaction], Receipt]:
+    contact = command.contact if isinstance(command, Create) else None
+    return lambda tx: commit_turn(tx, project, state, facts, at, contact)

@@ -1,0 +1,107 @@
+"""Hands out the actors: at most one a conversation, a bounded number alive, none lost between two.
+
+Everything that adds or removes an actor happens without waiting, so that eviction and a new command
+can't cross: either the command finds the actor, or the actor is gone and a new one reads the state.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+import trio
+
+from deskwire.engine.actor import Actor, Ask, no_such_conversation
+from deskwire.engine.clock import Clock
+from deskwire.engine.conversation import Command, Create
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Store
+from deskwire.engine.turn import Receipt
+
+_EVICTION_LOOK: Final = 64
+"""How many of the longest unused actors are looked at for an idle one before giving up."""
+
+_Key = tuple[int, str]
+
+
+class Directory:
+    """The live conversations.
+
+    Args:
+        nursery: where the actors live; not that of any request.
+        mailbox: commands that may wait for one conversation.
+        idle_s: seconds without a command after which an actor ends.
+        live: how many actors may be alive.
+    """
+
+    def __init__(
+        self, nursery: trio.Nursery, store: Store, clock: Clock, *, mailbox: int, idle_s: float, live: int
+    ) -> None:
+        self._nursery = nursery
+        self._store = store
+        self._clock = clock
+        self._mailbox = mailbox
+        self._idle_s = idle_s
+        self._live = live
+        self._actors: OrderedDict[_Key, Actor] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many actors are alive."""
+        return len(self._actors)
+
+    async def ask(self, project: Project, conversation_id: str, command: Command) -> Receipt:
+        """Have the conversation carry out `command`; the receipt once that is durable.
+
+        Raises:
+            NotFound: the project has no such conversation.
+            Conflict, Invalid: the command may not happen.
+            Unavailable: the mailbox is full, too many actors are alive, or the disk refused.
+
+        Cancellation: the command may still be carried out.
+        """
+        ask = Ask(command)
+        self._actor(project, conversation_id).send_nowait(ask)
+        return await ask.wait()
+
+    async def create(self, project: Project, command: Create) -> Receipt:
+        """As `ask`, for a conversation that does not exist yet."""
+        return await self.ask(project, command.conversation_id, command)
+
+    def _actor(self, project: Project, conversation_id: str) -> Actor:
+        key = (project.rowid, conversation_id)
+        actor = self._actors.get(key)
+        if actor is None:
+            self._make_room()
+            actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox)
+            self._actors[key] = actor
+            self._nursery.start_soon(self._run, key, actor)
+        else:
+            self._actors.move_to_end(key)
+        return actor
+
+    async def _run(self, key: _Key, actor: Actor) -> None:
+        try:
+            await actor.run(self._idle_s, lambda: self._let_go(key, actor))
+        finally:
+            self._forget(key, actor)
+            actor.refuse_rest(no_such_conversation())
+
+    def _let_go(self, key: _Key, actor: Actor) -> bool:
+        if not actor.idle:
+            return False
+        self._forget(key, actor)
+        return True
+
+    def _forget(self, key: _Key, actor: Actor) -> None:
+        if self._actors.get(key) is actor:
+            del self._actors[key]
+        actor.close()
+
+    def _make_room(self) -> None:
+        if len(self._actors) < self._live:
+            return
+        for key, actor in list(self._actors.items())[:_EVICTION_LOOK]:
+            if self._let_go(key, actor):
+                return
+        raise Unavailable("Too many conversations are active at once.", code="overloaded")

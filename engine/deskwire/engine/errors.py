@@ -1,0 +1,106 @@
+"""Every refusal a caller can act on: one class per kind, one stable code per reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with an input.
+
+    `pointer` is a JSON pointer (RFC 6901) into the body, or `?name` for a query parameter.
+    """
+
+    pointer: str
+    code: str
+    message: str
+
+
+class DomainError(Exception):
+    """Base of all refusals; `code` is stable snake_case, `detail` is for people (decisions 1)."""
+
+    code: ClassVar[str] = "refused"
+
+    def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.reason = code or self.code
+        self.retry_after_s = retry_after_s
+
+
+class BadRequest(DomainError):
+    """The request itself is malformed: JSON, query, a missing header."""
+
+    code = "bad_request"
+
+    def __init__(self, detail: str, *, code: str | None = None, problems: tuple[Problem, ...] = ()) -> None:
+        super().__init__(detail, code=code)
+        self.problems = problems
+
+
+class Unauthenticated(DomainError):
+    """No credential, or one that is wrong, expired or revoked."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(DomainError):
+    """The credential is fine but has no right to this."""
+
+    code = "permission_denied"
+
+
+class NotFound(DomainError):
+    """There is no such object for this caller; another project's object looks the same."""
+
+    code = "not_found"
+
+
+class Conflict(DomainError):
+    """The object's present state, or a limit, does not allow it."""
+
+    code = "conflict"
+
+
+class Gone(DomainError):
+    """What was asked for has left its window."""
+
+    code = "window_passed"
+
+
+class TooLarge(DomainError):
+    """The body is larger than this endpoint takes."""
+
+    code = "body_too_large"
+
+
+class UnsupportedMediaType(DomainError):
+    """The body's content type is not one this endpoint reads."""
+
+    code = "unsupported_media_type"
+
+
+class Invalid(DomainError):
+    """Well-formed but invalid input; `problems` names everything that is wrong with it."""
+
+    code = "invalid_input"
+
+    def __init__(self, *problems: Problem, detail: str | None = None) -> None:
+        count = len(problems)
+        super().__init__(detail or f"{count} problem{'' if count == 1 else 's'} found in the request body.")
+        self.problems = problems
+
+
+class Unavailable(DomainError):
+    """Overloaded, or something needed is missing; the same request may work later."""
+
+    code = "unavailable"
+
+    def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int = 1) -> None:
+        super().__init__(detail, code=code, retry_after_s=retry_after_s)
+
+
+class StaleState(Exception):
+    """A commit found the conversation changed behind its actor: the actor must be loaded anew."""

@@ -1,0 +1,99 @@
+"""The registry of event types, and the envelope that carries each event (contract 2.10, 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.clock import iso
+
+API_VERSION: Final = "2026-11-01"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What holds for every event of one type.
+
+    Args:
+        numbered: takes the next sequence number of its conversation.
+        opt_in: sent only to those who list it or ask for it; never stored.
+    """
+
+    type: str
+    when: str
+    numbered: bool = True
+    opt_in: bool = False
+
+
+CATALOG: Final[Mapping[str, Kind]] = {
+    kind.type: kind
+    for kind in (
+        Kind("conversation.created", "The conversation becomes visible to the customer."),
+        Kind("conversation.updated", "A customer-visible field changed; `data.changed` names them."),
+        Kind("conversation.closed", "Closed for the customer; `closedBy` is agent, bot or system."),
+        Kind("conversation.reopened", "Reopened, also by a reply of the customer."),
+        Kind("conversation.assigned", "The assignee changed; the conversation carries the new one."),
+        Kind("conversation.deleted", "Permanently removed: prune it from every mirror."),
+        Kind("message.created", "A new customer-visible message."),
+        Kind("workflow.step.presented", "A workflow step is waiting for the customer."),
+        Kind("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
+        Kind("contact.updated", "Identity fields of a contact changed.", numbered=False),
+        Kind("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
+        Kind("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event that is decided but not yet committed: it has no id and no position."""
+
+    type: str
+    sequence: int | None
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """A committed event. `body` is the envelope, the same bytes on every channel.
+
+    `position` is its place in the log of the whole installation: it grows in commit order and may
+    have holes. `conversation` is a storage key, None for an event of a contact.
+    """
+
+    position: int
+    id: str
+    type: str
+    project: int
+    conversation: int | None
+    sequence: int | None
+    body: bytes
+
+
+def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
+    """The envelope's bytes, with its fields in the order of contract 2.10."""
+    return orjson.dumps(
+        {
+            "id": event_id,
+            "type": draft.type,
+            "apiVersion": API_VERSION,
+            "createdAt": iso(created_at),
+            "projectId": project_id,
+            "sequence": draft.sequence,
+            "data": draft.data,
+        }
+    )
+
+
+def matches(subscribed: frozenset[str], event_type: str) -> bool:
+    """Whether an endpoint with this `events` list is sent this type.
+
+    An empty list means everything except typing (contract 6.2.3, 6.2.4).
+    """
+    if subscribed:
+        return event_type in subscribed
+    kind = CATALOG.get(event_type)
+    return kind is None or not kind.opt_in

@@ -1,0 +1,281 @@
+"""What the engine needs of a store; `deskwire.storage` implements it on SQLite.
+
+A `Transaction` is used by jobs on the writer's thread, a `Reader` by queries on any thread. Both are
+plain and synchronous: a job computes from its arguments and the transaction alone, as it may be run
+again when a neighbour in its group commit fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.people import Project, Role, ServerKey, User
+
+T = TypeVar("T")
+
+DeliveryStatus = Literal["pending", "delivered", "dropped", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
+
+    Args:
+        lane: the conversation whose order its first attempt keeps, None for other events.
+        previous: sequence of the conversation's event this endpoint was sent before, 0 for none.
+        attempts: how many were made.
+        due_at: when the next attempt may start, in milliseconds since the epoch.
+    """
+
+    position: int
+    id: str
+    endpoint: int
+    event: StoredEvent
+    lane: int | None
+    previous: int | None
+    attempts: int
+    due_at: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try: when (ms), how long (ms), and what came of it. `error` is None only after a 2xx."""
+
+    number: int
+    at: int
+    latency_ms: int
+    status: int | None
+    error: str | None
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A conversation that a commit may change: its contact, and what each endpoint was sent last."""
+
+    contact: Contact
+    routed: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationFilter:
+    """Which conversations a listing shows; None means any."""
+
+    contact: int | None = None
+    status: str | None = None
+    archived: bool | None = None
+    assignee: str | None = None
+    text: str | None = None
+    hidden: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where a newest-first listing goes on: after this activity (ms) and row."""
+
+    activity: int
+    rowid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A conversation in a listing."""
+
+    conversation: Conversation
+    contact: Contact
+    at: Page
+
+
+class Reader(Protocol):
+    """Queries. Every method sees all that was acknowledged before it was called."""
+
+    def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
+        """The conversation with its contact, None if this project has none with that id."""
+
+    def conversations(
+        self, project: int, wanted: ConversationFilter, after: Page | None, limit: int
+    ) -> Sequence[Listed]:
+        """Conversations, newest activity first."""
+
+    def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
+        """Where a message stands; a note is found only with `internal`."""
+
+    def messages(
+        self,
+        conversation: int,
+        *,
+        internal: bool,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Message]:
+        """Messages, oldest first; with `before` alone the last `limit` in front of it."""
+
+    def network_logs(self, conversation: int) -> bytes | None:
+        """The snapshot as it was sent."""
+
+    def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
+        """Stored envelopes with a sequence larger than `after`."""
+
+    def contact(self, project: int, user_id: str) -> Contact | None:
+        """The contact with the backend's `user_id`."""
+
+    def conversation_ids(self, contact: int) -> Sequence[str]:
+        """The ids of all conversations of a contact."""
+
+    def erasing(self) -> Sequence[tuple[str, int]]:
+        """Contacts whose erasure has begun and not ended: project id and storage key."""
+
+    def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        """Events of a project with a position larger than `after`, in commit order."""
+
+    def event_position(self, event_id: str) -> int:
+        """The position of the newest event, of any project, that is not newer than `event_id`."""
+
+    def event_window(self) -> tuple[str | None, str | None]:
+        """Id of the newest event that was pruned, and of the newest that is stored."""
+
+    def last_event_position(self) -> int:
+        """The position of the newest event of all, 0 if there is none."""
+
+    def project_by_stream_key(self, stream_key: str) -> Project | None:
+        """The project of a stream key."""
+
+    def project(self, project_id: str) -> Project | None:
+        """The project with this id."""
+
+    def server_key(self, key_hash: bytes) -> ServerKey | None:
+        """The key with this SHA-256 hash, revoked ones included."""
+
+    def user(self, user_id: str) -> User | None:
+        """The user with this id."""
+
+    def user_by_email(self, email: str) -> User | None:
+        """The user with this e-mail address, whatever its case."""
+
+    def role(self, organisation: int, user: int) -> Role | None:
+        """The user's role there, None for no member."""
+
+    def member_name(self, organisation: int, user_id: str) -> str | None:
+        """The name of a user of the organisation."""
+
+    def team_name(self, project: int, team_id: str) -> str | None:
+        """The name of a team of the project."""
+
+    def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
+        """Webhook endpoints, oldest first, of one project or of all."""
+
+    def pending_deliveries(self, endpoint: int, after: int, limit: int) -> Sequence[Delivery]:
+        """Deliveries still to be made, with positions larger than `after`, in that order."""
+
+
+class Transaction(Reader, Protocol):
+    """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
+
+    def claim(self, state: Conversation) -> Claimed:
+        """Make sure that `state` is what is stored. Raises StaleState if it is not."""
+
+    def insert_conversation(
+        self, state: Conversation, contact: int, routed: Mapping[int, int]
+    ) -> Conversation:
+        """Store a new conversation; returns it with its `rowid`."""
+
+    def save_conversation(self, state: Conversation, routed: Mapping[int, int]) -> Conversation:
+        """Store the changed conversation; returns it with its new `revision`."""
+
+    def erase_conversation(self, state: Conversation) -> None:
+        """Remove the conversation with all that belongs to it, events and deliveries included."""
+
+    def insert_message(self, conversation: int, message: Message) -> None:
+        """Store a message."""
+
+    def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
+        """Store a snapshot in place of the previous one."""
+
+    def append_event(self, project: Project, draft: Draft, conversation: int | None, at: int) -> StoredEvent:
+        """Give the draft its id, position and bytes, and store it."""
+
+    def enabled_endpoints(self, project: int) -> Sequence[Endpoint]:
+        """The endpoints that new events may go to; cheap."""
+
+    def insert_delivery(self, endpoint: int, event: StoredEvent, previous: int | None, at: int) -> None:
+        """Store a pending delivery, due at once."""
+
+    def record_attempt(
+        self, delivery: Delivery, attempt: Attempt, status: DeliveryStatus, due_at: int, reason: str | None
+    ) -> bool:
+        """Store an attempt and what it means; False if the delivery no longer exists."""
+
+    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> None:
+        """End a delivery without an attempt."""
+
+    def insert_contact(self, project: int, contact: Contact) -> Contact:
+        """Store a new contact; returns it with its `rowid`."""
+
+    def save_contact(self, contact: Contact) -> None:
+        """Store a changed contact."""
+
+    def mark_erasing(self, contact: int) -> None:
+        """Begin a contact's erasure: from here on it is not found any more."""
+
+    def erase_contact(self, contact: int) -> None:
+        """Remove a contact that has no conversation left."""
+
+    def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
+        """Store a new endpoint; returns it with its `rowid`."""
+
+    def delete_endpoint(self, endpoint: Endpoint) -> None:
+        """Remove an endpoint with its deliveries."""
+
+    def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
+        """Store a new organisation; returns its storage key."""
+
+    def insert_project(
+        self, project_id: str, organisation: int, name: str, stream_key: str, at: int
+    ) -> Project:
+        """Store a new project."""
+
+    def insert_user(self, user_id: str, email: str, name: str, password_hash: str, at: int) -> User:
+        """Store a new user."""
+
+    def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
+        """Make a user a member."""
+
+    def insert_team(self, team_id: str, project: int, name: str, at: int) -> None:
+        """Store a new team."""
+
+    def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
+        """Store a new server key, as its hash and last characters."""
+
+    def touch_key(self, key: int, at: int) -> None:
+        """Note when a server key was last used."""
+
+    def prune_events(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` events made before `older_than` (ms), never the newest; how many."""
+
+
+class Store(Protocol):
+    """Durable state. What `write` has returned survives a crash."""
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """Run `job` in the next group commit and return its result once that is on disk.
+
+        Raises:
+            Unavailable: the disk refused; nothing of the job is stored.
+            DomainError, StaleState: what the job raised; nothing of it is stored.
+
+        Cancellation: the job may still be run; only its result is lost.
+        """
+
+    async def read(self, query: Callable[[Reader], T]) -> T:
+        """Run `query` in a worker thread and return its result."""
+
+    def peek(self, query: Callable[[Reader], T]) -> T:
+        """Run `query` here and now: only for one row by its key, where a thread costs ten times more."""

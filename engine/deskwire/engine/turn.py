@@ -1,0 +1,201 @@
+"""One command's commit: its rows, its events and their deliveries in one transaction.
+
+This is the middle of the path from request to event: `decide` has said what follows, and what is
+written here is what every channel will read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deskwire.engine.announce import (
+    announce,
+    announce_contact,
+    conversation_view,
+    dashboard_message_view,
+    message_view,
+)
+from deskwire.engine.contact import Contact, identify
+from deskwire.engine.conversation import (
+    Author,
+    ContactRef,
+    Conversation,
+    Created,
+    Deleted,
+    Fact,
+    Message,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Revealed,
+    fold,
+)
+from deskwire.engine.events import Draft, matches
+from deskwire.engine.ids import new_id
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a committed command leaves: the new state, and what the API answers with.
+
+    `state` is None after a deletion; `message` is the message object if the command posted one.
+    """
+
+    state: Conversation | None
+    conversation: Mapping[str, Any]
+    message: Mapping[str, Any] | None = None
+
+
+def commit_turn(
+    tx: Transaction,
+    project: Project,
+    before: Conversation | None,
+    facts: Sequence[Fact],
+    at: int,
+    contact_ref: ContactRef | None = None,
+) -> Receipt:
+    """Write what `facts` mean for the conversation `before` (None for a new one).
+
+    Raises StaleState if `before` is not what is stored.
+    """
+    if before is None:
+        assert contact_ref is not None, "a new conversation needs its contact"
+        contact, routed = find_contact(tx, project, contact_ref, at), dict[int, int]()
+    else:
+        claimed = tx.claim(before)
+        contact, routed = claimed.contact, dict(claimed.routed)
+    steps = list(fold(before, tuple(_signed(fact, contact) for fact in facts), at))
+    if not steps:
+        assert before is not None, "creation is a fact"
+        return Receipt(before, conversation_view(before, contact, project.id))
+
+    drafts = [draft for _, fact, after in steps for draft in _announced(tx, project, fact, after, contact)]
+    plan = [(draft, _route(tx, project, draft, routed)) for draft in drafts]
+    state = _store(tx, steps, contact, routed, at)
+    for draft, targets in plan:
+        conversation = None if draft.type == "conversation.deleted" else state.rowid
+        _append(tx, project, draft, conversation, targets, at)
+    return _receipt(state, [fact for _, fact, _ in steps], contact, project)
+
+
+def _receipt(state: Conversation, facts: list[Fact], contact: Contact, project: Project) -> Receipt:
+    posted = [fact.message for fact in facts if isinstance(fact, MessagePosted)]
+    view = dashboard_message_view if posted and posted[-1].internal else message_view
+    gone = any(isinstance(fact, Deleted) for fact in facts)
+    return Receipt(
+        None if gone else state,
+        conversation_view(state, contact, project.id),
+        view(posted[-1], state.id) if posted else None,
+    )
+
+
+def _signed(fact: Fact, contact: Contact) -> Fact:
+    """A contact's message with the contact's id and name as they are now."""
+    if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
+        author = Author("contact", contact.id, contact.name)
+        return MessagePosted(replace(fact.message, author=author))
+    return fact
+
+
+def _announced(
+    tx: Transaction, project: Project, fact: Fact, after: Conversation, contact: Contact
+) -> list[Draft]:
+    earlier: Sequence[Message] = ()
+    if isinstance(fact, Revealed):
+        earlier = tx.messages(after.rowid, internal=False)
+    return list(announce(fact, after, contact, project.id, earlier))
+
+
+Target = tuple[int, int | None]
+"""An endpoint with the sequence it was sent before."""
+
+
+def _route(tx: Transaction, project: Project, draft: Draft, routed: dict[int, int]) -> list[Target]:
+    """Which endpoints get the event; notes in `routed` what they were sent last."""
+    targets: list[Target] = []
+    for endpoint in tx.enabled_endpoints(project.rowid):
+        if not matches(endpoint.events, draft.type):
+            continue
+        if draft.sequence is None:
+            targets.append((endpoint.rowid, None))
+        else:
+            targets.append((endpoint.rowid, routed.get(endpoint.rowid, 0)))
+            routed[endpoint.rowid] = draft.sequence
+    return targets
+
+
+def _append(
+    tx: Transaction,
+    project: Project,
+    draft: Draft,
+    conversation: int | None,
+    targets: Sequence[Target],
+    at: int,
+) -> None:
+    event = tx.append_event(project, draft, conversation, at)
+    for endpoint, previous in targets:
+        tx.insert_delivery(endpoint, event, previous, at)
+
+
+def _store(
+    tx: Transaction,
+    steps: Sequence[tuple[Conversation | None, Fact, Conversation]],
+    contact: Contact,
+    routed: Mapping[int, int],
+    at: int,
+) -> Conversation:
+    last = steps[-1][2]
+    facts = [fact for _, fact, _ in steps]
+    if any(isinstance(fact, Deleted) for fact in facts):
+        tx.erase_conversation(last)
+        return last
+    if isinstance(facts[0], Created):
+        state = tx.insert_conversation(last, contact.rowid, routed)
+    else:
+        state = tx.save_conversation(last, routed)
+    for fact in facts:
+        match fact:
+            case MessagePosted(message):
+                tx.insert_message(state.rowid, message)
+            case NetworkLogsReplaced(snapshot):
+                tx.put_network_logs(state.rowid, snapshot, at)
+            case _:
+                pass
+    return state
+
+
+def find_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> Contact:
+    """The contact of `ref`, made or changed as its identity says; a change is announced.
+
+    Ours: a contact made for a conversation is announced by that conversation (ADR 5).
+    """
+    known = tx.contact(project.rowid, ref.user_id)
+    if known is None:
+        return tx.insert_contact(project.rowid, _new_contact(ref, at))
+    contact = identify(known, ref.identity, at)
+    if contact is not known:
+        tx.save_contact(contact)
+        _announce_contact(tx, project, contact, at)
+    return contact
+
+
+def put_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> Contact:
+    """As `find_contact`, for the contact by itself: a new one is announced, too."""
+    if tx.contact(project.rowid, ref.user_id) is not None:
+        return find_contact(tx, project, ref, at)
+    contact = tx.insert_contact(project.rowid, _new_contact(ref, at))
+    _announce_contact(tx, project, contact, at)
+    return contact
+
+
+def _new_contact(ref: ContactRef, at: int) -> Contact:
+    blank = Contact(0, new_id("con", at), ref.user_id, at, at)
+    return identify(blank, ref.identity, at)
+
+
+def _announce_contact(tx: Transaction, project: Project, contact: Contact, at: int) -> None:
+    draft = announce_contact(contact)
+    _append(tx, project, draft, None, _route(tx, project, draft, {}), at)

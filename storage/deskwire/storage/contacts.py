@@ -1,0 +1,75 @@
+"""Contacts."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from deskwire.engine.contact import Contact
+
+CONTACT_COLUMNS: Final = (
+    "k.rowid, k.id, k.user_id, k.created_at, k.updated_at, k.name, k.email, k.phone, k.avatar"
+)
+
+
+def contact_of(row: Sequence[Any]) -> Contact:
+    """The contact in a row of CONTACT_COLUMNS."""
+    return Contact(*row)
+
+
+class ContactReads:
+    """Queries on contacts; the methods are those of `ports.Reader`."""
+
+    conn: sqlite3.Connection
+
+    def contact(self, project: int, user_id: str) -> Contact | None:
+        row = self.conn.execute(
+            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE project = ? AND user_id = ? AND erasing = 0",
+            (project, user_id),
+        ).fetchone()
+        return None if row is None else contact_of(row)
+
+    def erasing(self) -> Sequence[tuple[str, int]]:
+        rows = self.conn.execute(
+            "SELECT p.id, k.rowid FROM contacts k JOIN projects p ON p.rowid = k.project WHERE k.erasing = 1"
+        )
+        return [(row[0], row[1]) for row in rows]
+
+
+class ContactWrites:
+    """Changes of contacts; the methods are those of `ports.Transaction`."""
+
+    conn: sqlite3.Connection
+
+    def insert_contact(self, project: int, contact: Contact) -> Contact:
+        cursor = self.conn.execute(
+            "INSERT INTO contacts (id, project, user_id, name, email, phone, avatar, created_at, updated_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                contact.id,
+                project,
+                contact.user_id,
+                contact.name,
+                contact.email,
+                contact.phone,
+                contact.avatar,
+                contact.created_at,
+                contact.updated_at,
+            ),
+        )
+        assert cursor.lastrowid is not None
+        return replace(contact, rowid=cursor.lastrowid)
+
+    def save_contact(self, contact: Contact) -> None:
+        self.conn.execute(
+            "UPDATE contacts SET name = ?, email = ?, phone = ?, avatar = ?, updated_at = ? WHERE rowid = ?",
+            (contact.name, contact.email, contact.phone, contact.avatar, contact.updated_at, contact.rowid),
+        )
+
+    def mark_erasing(self, contact: int) -> None:
+        self.conn.execute("UPDATE contacts SET erasing = 1 WHERE rowid = ?", (contact,))
+
+    def erase_contact(self, contact: int) -> None:
+        self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

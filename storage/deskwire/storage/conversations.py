@@ -1,0 +1,265 @@
+"""Conversations, their messages, and their network logs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Assignee, Author, Conversation, Message
+from deskwire.engine.errors import StaleState
+from deskwire.engine.ports import Claimed, ConversationFilter, Listed, Page
+from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
+
+_STATE: Final = (
+    "id, project, created_at, updated_at, rowid, revision, title, status, closed_by, closed_at, unread, archived, "
+    "attributes, rating, rated_at, ticket_id, visible, human, messages, last_message_at, sequence, "
+    "assignee_type, assignee_id, assignee_name"
+)
+_COLUMNS: Final = ", ".join(f"c.{name}" for name in _STATE.split(", "))
+_WIDTH: Final = len(_STATE.split(", "))
+_JOINED: Final = (
+    f"SELECT {_COLUMNS}, {CONTACT_COLUMNS} FROM conversations c JOIN contacts k ON k.rowid = c.contact"
+)
+_MUTABLE: Final = (
+    "revision, sequence, status, title, closed_by, closed_at, unread, archived, assignee_type, assignee_id, "
+    "assignee_name, attributes, rating, rated_at, ticket_id, visible, human, messages, last_message_at, routed, "
+    "activity, updated_at"
+)
+_INSERT: Final = (
+    f"INSERT INTO conversations (id, project, contact, created_at, {_MUTABLE}) "
+    f"VALUES (?, ?, ?, ?, {', '.join('?' for _ in _MUTABLE.split(', '))})"
+)
+_UPDATE: Final = (
+    f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in _MUTABLE.split(', '))} WHERE rowid = ?"
+)
+_MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number"
+
+
+class ConversationReads:
+    """Queries on conversations; the methods are those of `ports.Reader`."""
+
+    conn: sqlite3.Connection
+
+    def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
+        row = self.conn.execute(
+            f"{_JOINED} WHERE c.id = ? AND c.project = ?", (conversation_id, project)
+        ).fetchone()
+        return None if row is None else (_conversation_of(row), contact_of(row[_WIDTH:]))
+
+    def conversations(
+        self, project: int, wanted: ConversationFilter, after: Page | None, limit: int
+    ) -> Sequence[Listed]:
+        where, values = _conditions(wanted)
+        # A contact has few conversations: the unary plus keeps the planner off the project's index.
+        where.insert(0, "+c.project = ?" if wanted.contact is not None else "c.project = ?")
+        if after is not None:
+            where.append("(c.activity, c.rowid) < (?, ?)")
+            values += [after.activity, after.rowid]
+        sql = (
+            f"SELECT c.activity, {_COLUMNS}, {CONTACT_COLUMNS} FROM conversations c "
+            "JOIN contacts k ON k.rowid = c.contact "
+            f"WHERE {' AND '.join(where)} ORDER BY c.activity DESC, c.rowid DESC LIMIT ?"
+        )
+        return [_listed(row) for row in self.conn.execute(sql, (project, *values, limit))]
+
+    def conversation_ids(self, contact: int) -> Sequence[str]:
+        rows = self.conn.execute("SELECT id FROM conversations WHERE contact = ?", (contact,))
+        return [row[0] for row in rows]
+
+    def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
+        row = self.conn.execute(
+            "SELECT rowid FROM messages WHERE id = ? AND conversation = ? AND internal <= ?",
+            (message_id, conversation, internal),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def messages(
+        self,
+        conversation: int,
+        *,
+        internal: bool,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Message]:
+        newest = before is not None and after is None
+        sql = (
+            f"SELECT {_MESSAGE} FROM messages WHERE conversation = ? AND internal <= ? AND rowid > ? "
+            f"AND rowid < ? ORDER BY rowid {'DESC' if newest else 'ASC'} LIMIT ?"
+        )
+        values = (conversation, internal, after or 0, before or _NO_ROW, -1 if limit is None else limit)
+        found = [_message_of(row) for row in self.conn.execute(sql, values)]
+        return found[::-1] if newest else found
+
+    def network_logs(self, conversation: int) -> bytes | None:
+        row = self.conn.execute(
+            "SELECT snapshot FROM network_logs WHERE conversation = ?", (conversation,)
+        ).fetchone()
+        return None if row is None else bytes(row[0])
+
+
+class ConversationWrites:
+    """Changes of conversations; the methods are those of `ports.Transaction`."""
+
+    conn: sqlite3.Connection
+
+    def claim(self, state: Conversation) -> Claimed:
+        row = self.conn.execute(
+            f"SELECT c.revision, c.sequence, c.routed, {CONTACT_COLUMNS} FROM conversations c "
+            "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ? AND c.id = ?",
+            (state.rowid, state.id),
+        ).fetchone()
+        if row is None or (row[0], row[1]) != (state.revision, state.sequence):
+            stored = "nothing" if row is None else f"revision {row[0]}, sequence {row[1]}"
+            raise StaleState(f"expected revision {state.revision}, sequence {state.sequence}; found {stored}")
+        routed = {int(endpoint): sequence for endpoint, sequence in orjson.loads(row[2]).items()}
+        return Claimed(contact_of(row[3:]), routed)
+
+    def insert_conversation(
+        self, state: Conversation, contact: int, routed: Mapping[int, int]
+    ) -> Conversation:
+        values = (state.id, state.project, contact, state.created_at, *_mutable(state, 0, routed))
+        rowid = self.conn.execute(_INSERT, values).lastrowid
+        assert rowid is not None
+        return replace(state, rowid=rowid)
+
+    def save_conversation(self, state: Conversation, routed: Mapping[int, int]) -> Conversation:
+        revision = state.revision + 1
+        self.conn.execute(_UPDATE, (*_mutable(state, revision, routed), state.rowid))
+        return replace(state, revision=revision)
+
+    def erase_conversation_rows(self, rowid: int) -> None:
+        """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
+        for table in ("messages", "network_logs"):
+            self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
+        self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
+
+    def insert_message(self, conversation: int, message: Message) -> None:
+        author = message.author
+        self.conn.execute(
+            "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
+            "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                message.id,
+                conversation,
+                message.index,
+                author.type,
+                author.id,
+                author.name,
+                message.text,
+                message.internal,
+                message.created_at,
+            ),
+        )
+
+    def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
+        self.conn.execute(
+            "INSERT INTO network_logs VALUES (?, ?, ?) ON CONFLICT (conversation) "
+            "DO UPDATE SET snapshot = excluded.snapshot, updated_at = excluded.updated_at",
+            (conversation, snapshot, at),
+        )
+
+
+_NO_ROW: Final = (1 << 63) - 1
+
+
+def _mutable(state: Conversation, revision: int, routed: Mapping[int, int]) -> tuple[Any, ...]:
+    assignee = state.assignee
+    return (
+        revision,
+        state.sequence,
+        state.status,
+        state.title,
+        state.closed_by,
+        state.closed_at,
+        state.unread,
+        state.archived,
+        assignee and assignee.type,
+        assignee and assignee.id,
+        assignee and assignee.name,
+        orjson.dumps(state.attributes).decode(),
+        state.rating,
+        state.rated_at,
+        state.ticket_id,
+        state.visible,
+        state.human,
+        state.messages,
+        state.last_message_at,
+        orjson.dumps({str(endpoint): sequence for endpoint, sequence in routed.items()}).decode(),
+        state.last_message_at or state.created_at,
+        state.updated_at,
+    )
+
+
+def _conversation_of(row: tuple[Any, ...]) -> Conversation:
+    return Conversation(
+        id=row[0],
+        project=row[1],
+        created_at=row[2],
+        updated_at=row[3],
+        rowid=row[4],
+        revision=row[5],
+        title=row[6],
+        status=row[7],
+        closed_by=row[8],
+        closed_at=row[9],
+        unread=bool(row[10]),
+        archived=bool(row[11]),
+        attributes=orjson.loads(row[12]),
+        rating=row[13],
+        rated_at=row[14],
+        ticket_id=row[15],
+        visible=bool(row[16]),
+        human=bool(row[17]),
+        messages=row[18],
+        last_message_at=row[19],
+        sequence=row[20],
+        assignee=None if row[21] is None else Assignee(row[21], row[22], row[23]),
+    )
+
+
+def _message_of(row: tuple[Any, ...]) -> Message:
+    author = Author(row[1], row[2], row[3])
+    return Message(row[0], author, row[4], row[5], bool(row[6]), row[7])
+
+
+def _listed(row: tuple[Any, ...]) -> Listed:
+    conversation = _conversation_of(row[1:])
+    return Listed(conversation, contact_of(row[1 + _WIDTH :]), Page(row[0], conversation.rowid))
+
+
+def _conditions(wanted: ConversationFilter) -> tuple[list[str], list[Any]]:
+    where: list[str] = []
+    values: list[Any] = []
+    for column, value in (
+        ("c.contact", wanted.contact),
+        ("c.status", wanted.status),
+        ("c.archived", wanted.archived),
+        ("c.assignee_id", wanted.assignee),
+    ):
+        if value is not None:
+            where.append(f"{column} = ?")
+            values.append(value)
+    if not wanted.hidden:
+        where.append("c.visible = 1")
+    if wanted.text is not None:
+        where.append(_TEXT_SEARCH)
+        values += [_contains(wanted.text)] * _TEXT_SEARCH.count("?")
+    return where, values
+
+
+_TEXT_SEARCH: Final = (
+    "(c.title LIKE ? ESCAPE '!' OR k.name LIKE ? ESCAPE '!' OR k.email LIKE ? ESCAPE '!' OR k.user_id LIKE ? ESCAPE '!' "
+    "OR EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.text LIKE ? ESCAPE '!'))"
+)
+
+
+def _contains(text: str) -> str:
+    """A LIKE pattern for `text` anywhere, its own wildcards taken literally."""
+    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{escaped}%"

@@ -1,0 +1,103 @@
+"""Opening the database file: one process at a time, migrated, and set to lose and leave nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from sqlite_utils import Database
+
+from deskwire.storage.migrations import migrations, newer_than_program
+
+FILE_NAME: Final = "deskwire.sqlite3"
+_LOCK_NAME: Final = "deskwire.lock"
+_BUSY_MS: Final = 5_000
+_CACHE_KIB: Final = 32 * 1024
+
+
+class DataDirectoryError(Exception):
+    """The data directory can't be used; the text says why and what to do."""
+
+
+class DirectoryLock:
+    """Holds a data directory for this process; released by `release` or the process's end."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file = os.open(directory / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._file, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(self._file)
+            raise DataDirectoryError(
+                f"The data directory {directory} is in use by another Deskwire process (pid {holder}). "
+                "Stop that one first, or choose another directory with --data."
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let go of the directory."""
+        os.close(self._file)
+
+
+def migrate(path: Path) -> None:
+    """Create the database or bring it up to date.
+
+    Raises DataDirectoryError if it was written by a newer program, or is no database of ours.
+    """
+    created = not path.exists()
+    try:
+        with closing(_connect(path)) as connection:
+            if created:
+                path.chmod(0o600)
+            _migrate(connection, path)
+    except sqlite3.DatabaseError as error:
+        raise DataDirectoryError(f"The database {path} can't be used: {error}") from error
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    db = Database(connection, execute_plugins=False)
+    unknown = newer_than_program(db)
+    if unknown:
+        raise DataDirectoryError(
+            f"The database {path} was written by a newer Deskwire (it has {', '.join(unknown)}). "
+            "Start that version, or restore a backup made before the upgrade."
+        )
+    migrations.apply(db)
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """The one connection that writes; to be used by one thread at a time."""
+    return _connect(path)
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that can only read, and never waits for the writer."""
+    connection = _connect(path)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=_BUSY_MS / 1000
+    )
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",  # what was acknowledged survives a power loss
+        "secure_delete = ON",  # what was deleted is overwritten
+        "foreign_keys = ON",
+        "temp_store = MEMORY",  # no text in temporary files
+        f"cache_size = -{_CACHE_KIB}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection

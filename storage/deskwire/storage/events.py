@@ -1,0 +1,130 @@
+"""The event log's table. Positions grow in commit order, and with them the ids."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final
+
+from deskwire.engine.events import Draft, StoredEvent, encode_envelope
+from deskwire.engine.ids import Mint
+from deskwire.engine.people import Project
+
+EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
+
+
+def event_of(row: Sequence[Any]) -> StoredEvent:
+    """The event in a row of EVENT_COLUMNS."""
+    return StoredEvent(*row)
+
+
+class EventReads:
+    """Queries on the log; the methods are those of `ports.Reader`."""
+
+    conn: sqlite3.Connection
+
+    def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
+        rows = self.conn.execute(
+            "SELECT body FROM events WHERE conversation = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+            (conversation, after, limit),
+        )
+        return [row[0] for row in rows]
+
+    def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        wanted = f"AND e.type IN ({', '.join('?' for _ in types)})" if types else ""
+        sql = (
+            f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = ? AND e.position > ? {wanted} "
+            "ORDER BY e.position LIMIT ?"
+        )
+        return [event_of(row) for row in self.conn.execute(sql, (project, after, *types, limit))]
+
+    def event_position(self, event_id: str) -> int:
+        low, high = 0, self.last_event_position()
+        while low < high:  # everything up to `low` is not newer; everything behind `high` is
+            middle = (low + high + 1) // 2
+            row = self.conn.execute(
+                "SELECT position, id FROM events WHERE position <= ? ORDER BY position DESC LIMIT 1",
+                (middle,),
+            ).fetchone()
+            if row is None or row[1] <= event_id:
+                low = middle
+            else:
+                high = row[0] - 1
+        return low
+
+    def event_window(self) -> tuple[str | None, str | None]:
+        pruned = self.conn.execute("SELECT pruned_id FROM event_window").fetchone()[0]
+        newest = self.conn.execute("SELECT id FROM events ORDER BY position DESC LIMIT 1").fetchone()
+        return pruned, newest and newest[0]
+
+    def last_event_position(self) -> int:
+        row = self.conn.execute("SELECT max(position) FROM events").fetchone()
+        return row[0] or 0
+
+
+class EventWrites:
+    """Additions to the log. The counters live here, as one thread is all that ever adds.
+
+    A rolled back commit leaves a hole in the positions, never a repeat: a reader that has passed a
+    position will not find something new there.
+    """
+
+    conn: sqlite3.Connection
+    published: list[StoredEvent]
+    erased: set[int]
+
+    def start_events(self) -> None:
+        """Go on behind what is stored."""
+        row = self.conn.execute("SELECT position, id FROM events ORDER BY position DESC LIMIT 1").fetchone()
+        self._event_position: int = row[0] if row else 0
+        self._event_ids = Mint(row[1] if row else None)
+
+    def append_event(self, project: Project, draft: Draft, conversation: int | None, at: int) -> StoredEvent:
+        self._event_position += 1
+        event_id = self._event_ids.new("evt", at)
+        event = StoredEvent(
+            self._event_position,
+            event_id,
+            draft.type,
+            project.rowid,
+            conversation,
+            draft.sequence,
+            encode_envelope(draft, event_id, project.id, at),
+        )
+        self.conn.execute(
+            "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                event.position,
+                event.id,
+                event.type,
+                event.project,
+                event.conversation,
+                event.sequence,
+                event.body,
+                at,
+            ),
+        )
+        self.published.append(event)
+        return event
+
+    def erase_events(self, conversation: int) -> None:
+        """Remove a conversation's events, also from what this commit is about to publish."""
+        self.conn.execute("DELETE FROM events WHERE conversation = ?", (conversation,))
+        self.published[:] = [event for event in self.published if event.conversation != conversation]
+        self.erased.add(conversation)
+
+    def prune_events(self, older_than: int, limit: int) -> int:
+        newest = self.conn.execute("SELECT max(position) FROM events").fetchone()[0]
+        rows = self.conn.execute(
+            "SELECT position, id, created_at FROM events WHERE position < ? ORDER BY position LIMIT ?",
+            (newest or 0, limit),
+        ).fetchall()
+        old = [row for row in rows if row[2] < older_than]
+        if old:
+            last = old[-1]
+            self.conn.execute(
+                "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
+            )
+            self.conn.execute("UPDATE event_window SET pruned_id = ?", (last[1],))
+        return len(old)

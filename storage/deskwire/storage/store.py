@@ -1,0 +1,90 @@
+"""The SQLite store: a data directory, opened once, with a writer thread and read connections."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import trio
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.storage.database import FILE_NAME, DirectoryLock, connect_reader, connect_writer, migrate
+from deskwire.storage.transaction import SqliteReader
+from deskwire.storage.writer import Commit, Writer
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """`ports.Store` on one SQLite file. Made by `open_store`."""
+
+    def __init__(self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None]) -> None:
+        self._connection = connect_writer(path)
+        self._writer = Writer(self._connection, batch, on_commit)
+        self._limiter = trio.CapacityLimiter(readers)
+        self._readers = [SqliteReader(connect_reader(path)) for _ in range(readers)]
+        self._here = SqliteReader(connect_reader(path))
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `ports.Store.write`."""
+        return await self._writer.write(job)
+
+    async def read(self, query: Callable[[Reader], T]) -> T:
+        """See `ports.Store.read`. Raises Unavailable if the disk fails."""
+        return await trio.to_thread.run_sync(self._query, query, limiter=self._limiter)
+
+    def peek(self, query: Callable[[Reader], T]) -> T:
+        """See `ports.Store.peek`. Raises Unavailable if the disk fails."""
+        return _asked(self._here, query)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit what is written until cancelled."""
+        await self._writer.run(task_status=task_status)
+
+    def close(self) -> None:
+        """Close all connections; the last one folds the WAL into the file."""
+        for reader in (*self._readers, self._here):
+            reader.conn.close()
+        self._connection.close()
+
+    def _query(self, query: Callable[[Reader], T]) -> T:
+        reader = self._readers.pop()  # the limiter lets in no more threads than there are readers
+        try:
+            return _asked(reader, query)
+        finally:
+            self._readers.append(reader)
+
+
+def _asked(reader: SqliteReader, query: Callable[[Reader], T]) -> T:
+    try:
+        return query(reader)
+    except sqlite3.OperationalError as error:
+        raise Unavailable(f"The database could not be read: {error}", code="storage_failed") from error
+
+
+@asynccontextmanager
+async def open_store(
+    directory: Path, *, batch: int, readers: int, on_commit: Callable[[Commit], None]
+) -> AsyncIterator[SqliteStore]:
+    """Lock, migrate and open a data directory; the writer runs while the context is open.
+
+    Raises DataDirectoryError if the directory is in use, newer than the program, or not usable.
+    """
+    lock = DirectoryLock(directory)
+    try:
+        path = directory / FILE_NAME
+        migrate(path)
+        store = SqliteStore(path, batch, readers, on_commit)
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(store.run)
+                yield store
+                nursery.cancel_scope.cancel()
+        finally:
+            store.close()
+    finally:
+        lock.release()

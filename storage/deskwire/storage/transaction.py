@@ -1,0 +1,44 @@
+"""The store's two faces put together from the groups of tables."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from deskwire.engine.conversation import Conversation
+from deskwire.engine.events import StoredEvent
+from deskwire.engine.ports import Delivery
+from deskwire.storage.contacts import ContactReads, ContactWrites
+from deskwire.storage.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.endpoints import EndpointReads, EndpointWrites
+from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.people import PeopleReads, PeopleWrites
+
+
+class SqliteReader(ConversationReads, ContactReads, EventReads, EndpointReads, PeopleReads):
+    """`ports.Reader` on one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.conn = connection
+
+
+class SqliteTransaction(
+    SqliteReader, ConversationWrites, ContactWrites, EventWrites, EndpointWrites, PeopleWrites
+):
+    """`ports.Transaction` on the writer's connection.
+
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries` and
+    `erased` until it is durable.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self.published: list[StoredEvent] = []
+        self.deliveries: list[Delivery] = []
+        self.erased: set[int] = set()
+        self.start_events()
+        self.start_deliveries()
+
+    def erase_conversation(self, state: Conversation) -> None:
+        self.erase_deliveries(state.rowid)
+        self.erase_events(state.rowid)
+        self.erase_conversation_rows(state.rowid)

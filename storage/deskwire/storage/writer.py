@@ -1,0 +1,209 @@
+"""One thread owns the write connection and puts all jobs that are waiting into one transaction.
+
+A job that raises before it has written is merely reported. One that raises after a write takes its
+batch's transaction back; the others are then run again, each by itself, so that a bad neighbour costs
+time and nothing else. A failed COMMIT fails the whole batch: nothing of it may be taken for stored.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+import structlog
+import trio
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.events import StoredEvent
+from deskwire.engine.ports import Delivery, Transaction
+from deskwire.storage.transaction import SqliteTransaction
+
+T = TypeVar("T")
+log: Final = structlog.get_logger(__name__)
+
+_SCRUB_RETRY_S: Final = 0.25
+"""How soon a checkpoint that a reader was in the way of is tried again after an erasure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a group commit made known, in commit order."""
+
+    events: Sequence[StoredEvent]
+    deliveries: Sequence[Delivery]
+    erased: frozenset[int]
+
+
+@dataclass(slots=True, eq=False)
+class _Job(Generic[T]):
+    run: Callable[[Transaction], T]
+    done: trio.Event = field(default_factory=trio.Event)
+    result: T | None = None
+    error: Exception | None = None
+
+
+class Writer:
+    """The writer thread.
+
+    Args:
+        batch: how many jobs one transaction takes at most.
+        on_commit: called on the Trio thread for each commit, before any of its jobs is answered.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, batch: int, on_commit: Callable[[Commit], None]
+    ) -> None:
+        self._connection = connection
+        self._batch = batch
+        self._on_commit = on_commit
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._scrub = False
+        self._stopped = False
+        self._crashed = trio.Event()
+        self._crash: Exception | None = None
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit jobs until cancelled; those that are queued by then are still committed.
+
+        Raises what broke the thread, if anything does: without it nothing may go on.
+        """
+        token = trio.lowlevel.current_trio_token()
+        thread = threading.Thread(target=self._guard, args=(token,), name="deskwire-writer", daemon=True)
+        thread.start()
+        task_status.started()
+        try:
+            await self._crashed.wait()
+            assert self._crash is not None
+            raise self._crash
+        finally:
+            self._stopped = True
+            self._jobs.put(None)
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(thread.join)
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `ports.Store.write`."""
+        if self._stopped:
+            raise Unavailable("The service is shutting down.", code="shutting_down")
+        waiting = _Job(job)
+        self._jobs.put(waiting)
+        await waiting.done.wait()
+        if waiting.error is not None:
+            raise waiting.error
+        return waiting.result  # type: ignore[return-value]  # set whenever there is no error
+
+    def _guard(self, token: trio.lowlevel.TrioToken) -> None:
+        try:
+            self._loop(token)
+        except Exception as error:  # the thread's top: `run` raises it where it is seen
+            log.exception("storage.writer_failed")
+            self._crash = error
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(self._crashed.set)
+
+    def _loop(self, token: trio.lowlevel.TrioToken) -> None:
+        tx = SqliteTransaction(self._connection)
+        while True:
+            batch, more = self._gather()
+            if batch:
+                self._commit_and_tell(tx, batch, token)
+            if self._scrub:
+                self._scrub = not self._checkpoint()
+            if not more:
+                return
+
+    def _gather(self) -> tuple[list[_Job[Any]], bool]:
+        """The jobs of the next batch, and whether to go on after it."""
+        batch: list[_Job[Any]] = []
+        try:
+            job = self._jobs.get(timeout=_SCRUB_RETRY_S if self._scrub else None)
+            while job is not None:
+                batch.append(job)
+                if len(batch) == self._batch:
+                    return batch, True
+                job = self._jobs.get_nowait()
+        except queue.Empty:
+            return batch, True
+        return batch, False
+
+    def _commit_and_tell(
+        self, tx: SqliteTransaction, batch: list[_Job[Any]], token: trio.lowlevel.TrioToken
+    ) -> None:
+        spoiled = self._commit(tx, batch, token)
+        for job in spoiled:
+            self._commit(tx, [job], token)
+
+    def _commit(
+        self, tx: SqliteTransaction, batch: list[_Job[Any]], token: trio.lowlevel.TrioToken
+    ) -> list[_Job[Any]]:
+        """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
+        done: list[_Job[Any]] = []
+        try:
+            tx.conn.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                changes = tx.conn.total_changes
+                try:
+                    job.result = job.run(tx)
+                except sqlite3.OperationalError:
+                    raise  # the disk, not the job
+                except Exception as error:  # the job's own; it is raised where the job was handed in
+                    if tx.conn.total_changes != changes:
+                        self._undo(tx)
+                        job.error = error
+                        self._tell(token, None, [refused for refused in batch if refused.error is not None])
+                        return [other for other in batch if other.error is None]
+                    job.error = error
+                done.append(job)
+            tx.conn.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._undo(tx)
+            log.error("storage.commit_failed", error=str(error), jobs=len(batch))
+            for job in batch:
+                job.error = Unavailable(
+                    "The disk refused the change; nothing of it is stored.", code="storage_failed"
+                )
+            self._tell(token, None, batch)
+            return []
+        self._tell(token, self._take(tx), done)
+        return []
+
+    def _undo(self, tx: SqliteTransaction) -> None:
+        if tx.conn.in_transaction:
+            tx.conn.execute("ROLLBACK")
+        tx.forget_endpoints()
+        self._take(tx)
+
+    def _take(self, tx: SqliteTransaction) -> Commit:
+        commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased))
+        self._scrub = self._scrub or bool(tx.erased)
+        tx.published.clear()
+        tx.deliveries.clear()
+        tx.erased.clear()
+        return commit
+
+    def _tell(self, token: trio.lowlevel.TrioToken, commit: Commit | None, jobs: Sequence[_Job[Any]]) -> None:
+        with suppress(trio.RunFinishedError):  # nobody is left to be told; what is committed stays so
+            token.run_sync_soon(self._answer, commit, jobs)
+
+    def _answer(self, commit: Commit | None, jobs: Sequence[_Job[Any]]) -> None:
+        if commit is not None:
+            self._on_commit(commit)
+        for job in jobs:
+            job.done.set()
+
+    def _checkpoint(self) -> bool:
+        """Empty the WAL after an erasure, so that no byte of the text is left in it (decisions 4)."""
+        try:
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            return not busy
+        except sqlite3.OperationalError as error:
+            log.warning("storage.checkpoint_failed", error=str(error))
+            return False
+        finally:
+            self._connection.execute("PRAGMA busy_timeout = 5000")
