@@ -127,6 +127,9 @@ class Reader(Protocol):
     def contact(self, project: int, user_id: str) -> Contact | None:
         """The contact with the backend's `user_id`."""
 
+    def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
+        """The contact with this `con_` id."""
+
     def conversation_ids(self, contact: int) -> Sequence[str]:
         """The ids of all conversations of a contact."""
 
@@ -144,6 +147,9 @@ class Reader(Protocol):
 
     def last_event_position(self) -> int:
         """The position of the newest event of all, 0 if there is none."""
+
+    def has_projects(self) -> bool:
+        """Whether there is any project."""
 
     def project_by_stream_key(self, stream_key: str) -> Project | None:
         """The project of a stream key."""

@@ -59,5 +59,3 @@ class Services:
     version: str
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)
-
-
