@@ -263,6 +263,9 @@ class Transaction(Reader, Protocol):
     def touch_key(self, key: int, at: int) -> None:
         """Note when a server key was last used."""
 
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` finished deliveries made before `older_than` (ms); how many."""
+
     def prune_events(self, older_than: int, limit: int) -> int:
         """Remove up to `limit` events made before `older_than` (ms), never the newest; how many."""
 

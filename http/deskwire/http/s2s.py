@@ -16,8 +16,8 @@ from deskwire.engine.conversation import (
     MarkRead,
     PostMessage,
     Rate,
-    ReplaceNetworkLogs,
     Reopen,
+    ReplaceNetworkLogs,
 )
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import new_id

@@ -166,6 +166,17 @@ class EndpointWrites:
         self._delete_deliveries("event IN (SELECT position FROM events WHERE conversation = ?)", conversation)
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.lane != conversation]
 
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        rows = self.conn.execute(
+            "SELECT position, created_at, status FROM deliveries ORDER BY position LIMIT ?", (limit,)
+        ).fetchall()
+        old = [row[0] for row in rows if row[1] < older_than and row[2] != "pending"]
+        if old:
+            marks = ", ".join("?" for _ in old)
+            self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({marks})", old)
+            self.conn.execute(f"DELETE FROM deliveries WHERE position IN ({marks})", old)
+        return len(old)
+
     def _delete_deliveries(self, condition: str, value: int) -> None:
         chosen = f"SELECT position FROM deliveries WHERE {condition}"
         self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({chosen})", (value,))
