@@ -93,6 +93,28 @@ class Listed:
     at: Page
 
 
+@dataclass(frozen=True, slots=True)
+class StreamConsumer:
+    """Who holds a stream channel, or held it last, and how far that consumer has confirmed (decisions 5).
+
+    Args:
+        project: storage key.
+        generation: grows by one with each holder; an older one may change nothing.
+        position: log position up to which everything is confirmed.
+        superseded: ids that were taken over from and may not come back yet, oldest first.
+        since, updated_at: when it took the channel, and when the position was saved, in milliseconds.
+    """
+
+    project: int
+    channel: str
+    consumer_id: str
+    generation: int
+    position: int
+    superseded: tuple[str, ...]
+    since: int
+    updated_at: int
+
+
 class Reader(Protocol):
     """Queries. Every method sees all that was acknowledged before it was called."""
 
@@ -150,6 +172,18 @@ class Reader(Protocol):
 
     def has_projects(self) -> bool:
         """Whether there is any project."""
+
+    def event_id_at(self, project: int, position: int) -> str | None:
+        """Id of the project's newest stored event at or before `position`."""
+
+    def events_behind(self, project: int, position: int, limit: int) -> int:
+        """How many events of the project lie behind `position`, counted up to `limit`."""
+
+    def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
+        """Who holds the channel, or held it last."""
+
+    def stream_consumers(self, project: int) -> Sequence[StreamConsumer]:
+        """Who holds the project's channels, or held them last, by channel name."""
 
     def project_by_stream_key(self, stream_key: str) -> Project | None:
         """The project of a stream key."""
@@ -239,6 +273,16 @@ class Transaction(Reader, Protocol):
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         """Remove an endpoint with its deliveries."""
+
+    def take_channel(
+        self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
+    ) -> int:
+        """Make `consumer_id` the channel's holder, starting at `position`; returns its generation."""
+
+    def confirm_position(
+        self, project: int, channel: str, generation: int, position: int, superseded: Sequence[str], at: int
+    ) -> bool:
+        """Save how far a holder has confirmed; False, and no change, if the generation is not the latest."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         """Store a new organisation; returns its storage key."""

@@ -15,6 +15,7 @@ from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Problem
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
+from deskwire.engine.stream.hub import Hub
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,17 @@ class Limits:
     body_limit_bytes: int
     network_logs_limit_bytes: int
     body_timeout_s: float
+    stream_token_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The engine as the HTTP layer sees it."""
+    """The engine as the HTTP layer sees it.
+
+    Args:
+        stream_key: what stream tokens are signed with.
+        ready: whether requests may be sent here.
+    """
 
     store: Store
     directory: Directory
@@ -54,6 +61,8 @@ class Services:
     tokens: Tokens
     passwords: Passwords
     webhooks: Webhooks
+    hub: Hub
+    stream_key: bytes
     limits: Limits
     ready: Callable[[], bool]
     version: str
