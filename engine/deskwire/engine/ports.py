@@ -8,7 +8,7 @@ again when a neighbour in its group commit fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
 from deskwire.engine.contact import Contact
@@ -42,6 +42,10 @@ class Delivery:
     attempts: int
     due_at: int
     created_at: int
+
+    def after_attempt(self, due_at: int) -> Delivery:
+        """As it is after one more attempt, with the next one at `due_at` (ms)."""
+        return replace(self, attempts=self.attempts + 1, due_at=due_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +255,10 @@ class Transaction(Reader, Protocol):
     def record_attempt(
         self, delivery: Delivery, attempt: Attempt, status: DeliveryStatus, due_at: int, reason: str | None
     ) -> bool:
-        """Store an attempt and what it means; False if the delivery no longer exists."""
+        """Store an attempt and what it means; False, and nothing is stored, if it is no longer pending."""
 
-    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> None:
-        """End a delivery without an attempt."""
+    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
+        """End a delivery without an attempt; False, and nothing is stored, if it is no longer pending."""
 
     def insert_contact(self, project: int, contact: Contact) -> Contact:
         """Store a new contact; returns it with its `rowid`."""

@@ -133,13 +133,14 @@ class EndpointWrites:
     ) -> bool:
         ended = None if status == "pending" else attempt.at + attempt.latency_ms
         changed = self.conn.execute(
-            "UPDATE deliveries SET status = ?, attempts = ?, due_at = ?, ended_at = ?, reason = ? WHERE position = ?",
+            "UPDATE deliveries SET status = ?, attempts = ?, due_at = ?, ended_at = ?, reason = ? "
+            "WHERE position = ? AND status = 'pending'",
             (status, attempt.number, due_at, ended, reason, delivery.position),
         ).rowcount
         if not changed:
             return False
         self.conn.execute(
-            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 delivery.position,
                 attempt.number,
@@ -154,12 +155,14 @@ class EndpointWrites:
             self._note_last(delivery.endpoint, status, ended)
         return True
 
-    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> None:
-        self.conn.execute(
-            "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ?",
+    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
+        changed = self.conn.execute(
+            "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ? AND status = 'pending'",
             (status, reason, at, delivery.position),
-        )
-        self._note_last(delivery.endpoint, status, at)
+        ).rowcount
+        if changed:
+            self._note_last(delivery.endpoint, status, at)
+        return bool(changed)
 
     def erase_deliveries(self, conversation: int) -> None:
         """Remove all deliveries of a conversation's events, before the events themselves."""
