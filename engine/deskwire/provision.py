@@ -56,6 +56,16 @@ def write_private(path: Path, text: str) -> None:
     scratch.replace(path)
 
 
+def refresh_url(directory: Path, base_url: str) -> None:
+    """Bring the address in `demo.json` up to date, if there is that file."""
+    path = directory / DEMO_FILE
+    if not path.exists():
+        return
+    document = json.loads(path.read_text())
+    if document.get("baseUrl") != base_url:
+        write_private(path, json.dumps({**document, "baseUrl": base_url}, indent=2) + "\n")
+
+
 @dataclass(frozen=True, slots=True)
 class Demo:
     """The demo project's credentials; they are shown once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +63,26 @@ class Service:
         found: dict[str, Any] = answer.json()
         return found
 
+    async def declare(self, method: str, path: str, length: int) -> tuple[int, bytes]:
+        """Send a request's head that announces a body of `length`, and none of it; status and answer."""
+        head = f"{method} /v3{path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}"
+        return await self.talk(f"{head}\r\nAuthorization: Bearer {self.demo['serverKey']}\r\n\r\n".encode())
+
+    async def talk(self, first: bytes, then: Iterable[bytes] = ()) -> tuple[int, bytes]:
+        """Send raw bytes, and more as long as the service lets one; status and body of its answer."""
+        host, _, port = self.url.removeprefix("http://").rpartition(":")
+        with trio.fail_after(10):
+            async with await trio.open_tcp_stream(host, int(port)) as stream:
+                await stream.send_all(first)
+                answer = b""
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(_send_while_possible, stream, then)
+                    async for data in stream:
+                        answer += data
+                    nursery.cancel_scope.cancel()
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return int(head.split()[1]), body
+
     async def events(self, **params: str) -> list[dict[str, Any]]:
         """The project's feed from its start."""
         answer = await self.http.get("/s2s/events", params={"limit": "200", **params})
@@ -73,6 +93,14 @@ class Service:
     async def types(self) -> list[str]:
         """The types of all events so far."""
         return [event["type"] for event in await self.events()]
+
+
+async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]) -> None:
+    try:
+        for part in parts:
+            await stream.send_all(part)
+    except trio.BrokenResourceError:
+        return  # the service has closed
 
 
 @asynccontextmanager

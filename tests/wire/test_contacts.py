@@ -6,7 +6,9 @@ from .conftest import Service
 
 
 async def test_putting_a_contact_replaces_its_identity_and_announces_changes_only(service: Service) -> None:
-    first = (await service.http.put("/s2s/contacts/u1", json={"name": "Ada", "email": "ada@x.example"})).json()
+    first = (
+        await service.http.put("/s2s/contacts/u1", json={"name": "Ada", "email": "ada@x.example"})
+    ).json()
     assert (first["name"], first["email"], first["phone"]) == ("Ada", "ada@x.example", None)
     same = (await service.http.put("/s2s/contacts/u1", json={"name": "Ada", "email": "ada@x.example"})).json()
     assert same == first

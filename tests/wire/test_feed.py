@@ -37,7 +37,9 @@ async def test_the_feed_waits_for_the_next_event(service: Service) -> None:
     found: list[httpx.Response] = []
 
     async def poll(**params: str) -> None:
-        found.append(await service.http.get("/s2s/events", params={"after": first["id"], "wait": "15", **params}))
+        found.append(
+            await service.http.get("/s2s/events", params={"after": first["id"], "wait": "15", **params})
+        )
 
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:

@@ -18,7 +18,7 @@ async def healthz(_call: Call[Body, Query]) -> Answer:
 @routes.add("GET", "/readyz")
 async def readyz(call: Call[Body, Query]) -> Answer:
     """Storage and front are up; 503 until then and while stopping."""
-    if not call.services.ready():
+    if not call.services.readiness.up:
         raise Unavailable("The service is not ready.", code="not_ready")
     return {"status": "ready"}
 

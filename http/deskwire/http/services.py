@@ -44,13 +44,20 @@ class Limits:
     stream_token_s: float
 
 
+@dataclass(slots=True)
+class Readiness:
+    """Whether requests may be sent here: `up` from the end of the start to the begin of the stop."""
+
+    up: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The engine as the HTTP layer sees it.
 
     Args:
         stream_key: what stream tokens are signed with.
-        ready: whether requests may be sent here.
+        key_uses: when each server key's use was last noted, in milliseconds.
     """
 
     store: Store
@@ -64,7 +71,7 @@ class Services:
     hub: Hub
     stream_key: bytes
     limits: Limits
-    ready: Callable[[], bool]
     version: str
+    readiness: Readiness = field(default_factory=Readiness)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)
