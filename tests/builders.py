@@ -154,6 +154,7 @@ class InlineStore:
         self.read_failure: Exception | None = None
         self.before_write: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
         self.writes = 0
+        self.reads = 0
         self._here(found_projects)
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
@@ -165,6 +166,7 @@ class InlineStore:
         return self._here(job)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
+        self.reads += 1
         await trio.lowlevel.checkpoint()
         if self.read_failure is not None:
             failure, self.read_failure = self.read_failure, None

@@ -66,7 +66,7 @@ class Actor:
         "_outbox",
         "_state",
         "_store",
-        "busy",
+        "_unanswered",
         "conversation_id",
         "project",
     )
@@ -76,7 +76,7 @@ class Actor:
     ) -> None:
         self.project = project
         self.conversation_id = conversation_id
-        self.busy = False
+        self._unanswered = 0
         self._gone = False
         self._store = store
         self._clock = clock
@@ -91,11 +91,16 @@ class Actor:
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
             ) from None
+        self._unanswered += 1
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being done and nothing is waiting."""
-        return not self.busy and self._outbox.statistics().current_buffer_used == 0
+        """Whether every command is answered.
+
+        Counted here and not read off the mailbox: a command sent to a task that is waiting for one goes
+        past the mailbox, and until that task runs neither it nor the mailbox shows it.
+        """
+        return self._unanswered == 0
 
     def close(self) -> None:
         """Take no more commands; the task ends when it has answered those it has."""
@@ -112,9 +117,8 @@ class Actor:
         """
         try:
             while not self._gone and (ask := await self._next(idle_s, let_go)) is not None:
-                self.busy = True
                 ask.settle(await self._serve(ask))
-                self.busy = False
+                self._unanswered -= 1
         except trio.Cancelled:
             self.refuse_rest(_stopping())
             raise
