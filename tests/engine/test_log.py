@@ -44,7 +44,9 @@ class Table:
         self.rows = [row for row in self.rows if row.conversation not in conversations]
 
 
-def event(position: int, project: int = 1, conversation: int = 1, kind: str = "message.created") -> StoredEvent:
+def event(
+    position: int, project: int = 1, conversation: int = 1, kind: str = "message.created"
+) -> StoredEvent:
     return StoredEvent(position, f"evt_{position:026}", kind, project, conversation, position, b"x" * 10)
 
 
@@ -240,7 +242,9 @@ async def test_a_tail_that_is_cut_now_and_then_loses_nothing() -> None:
 async def test_a_filter_lets_a_reader_pass_over_everything_else_in_one_go() -> None:
     table = Table()
     log = opened(table)
-    publish(table, log, *(event(position) for position in range(1, 30)), event(30, kind="conversation.closed"))
+    publish(
+        table, log, *(event(position) for position in range(1, 30)), event(30, kind="conversation.closed")
+    )
     chunk = await log.read(1, 0, 5, frozenset({"conversation.closed"}))
     assert ([found.position for found in chunk.events], chunk.upto) == ([30], 30)
     nothing = await log.read(1, 0, 5, frozenset({"conversation.deleted"}))

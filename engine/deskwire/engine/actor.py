@@ -120,7 +120,7 @@ class Actor:
                 ask.settle(await self._serve(ask))
                 self._unanswered -= 1
         except trio.Cancelled:
-            self.refuse_rest(_stopping())
+            self.refuse_rest(shutting_down())
             raise
 
     def refuse_rest(self, refusal: DomainError) -> None:
@@ -155,7 +155,7 @@ class Actor:
             log.error("actor.stale", conversation=self.conversation_id, error=str(stale))
             return Unavailable("The conversation changed meanwhile; try again.", code="conversation_busy")
         except trio.Cancelled:
-            ask.settle(_stopping())
+            ask.settle(shutting_down())
             raise
         except Exception:  # the task's top: one actor's bug ends its state and nothing else
             self._state = None
@@ -186,7 +186,8 @@ def no_such_conversation() -> NotFound:
     return NotFound("There is no such conversation.", code="conversation_not_found")
 
 
-def _stopping() -> Unavailable:
+def shutting_down() -> Unavailable:
+    """The refusal for whoever asks, or still waits, at the end."""
     return Unavailable("The service is shutting down.", code="shutting_down")
 
 
