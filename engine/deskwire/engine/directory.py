@@ -11,7 +11,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.actor import Actor, Ask, no_such_conversation
+from deskwire.engine.actor import Actor, Ask, no_such_conversation, shutting_down
 from deskwire.engine.clock import Clock
 from deskwire.engine.conversation import Command, Create
 from deskwire.engine.errors import Unavailable
@@ -72,6 +72,8 @@ class Directory:
         key = (project.rowid, conversation_id)
         actor = self._actors.get(key)
         if actor is None:
+            if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
+                raise shutting_down()
             self._make_room()
             actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox)
             self._actors[key] = actor

@@ -16,7 +16,14 @@ from deskwire.storage.migrations import migrations, newer_than_program
 FILE_NAME: Final = "deskwire.sqlite3"
 _LOCK_NAME: Final = "deskwire.lock"
 _BUSY_MS: Final = 5_000
-_CACHE_KIB: Final = 32 * 1024
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",  # what was acknowledged survives a power loss
+    "secure_delete = ON",  # what was deleted is overwritten
+    "foreign_keys = ON",
+    "temp_store = MEMORY",  # no text in temporary files
+    f"cache_size = -{32 * 1024}",  # KiB
+)
 
 
 class DataDirectoryError(Exception):
@@ -91,13 +98,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=_BUSY_MS / 1000
     )
-    for pragma in (
-        "journal_mode = WAL",
-        "synchronous = FULL",  # what was acknowledged survives a power loss
-        "secure_delete = ON",  # what was deleted is overwritten
-        "foreign_keys = ON",
-        "temp_store = MEMORY",  # no text in temporary files
-        f"cache_size = -{_CACHE_KIB}",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:  # no database: let go of the file
+        connection.close()
+        raise
     return connection

@@ -97,6 +97,7 @@ class EndpointWrites:
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         self._delete_deliveries("endpoint = ?", endpoint.rowid)
         self.conn.execute("DELETE FROM endpoints WHERE rowid = ?", (endpoint.rowid,))
+        self.deliveries[:] = [waiting for waiting in self.deliveries if waiting.endpoint != endpoint.rowid]
         self.forget_endpoints()
 
     def insert_delivery(self, endpoint: int, event: StoredEvent, previous: int | None, at: int) -> None:
