@@ -7,9 +7,9 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -26,7 +26,7 @@ from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Delivery, Transaction
+from deskwire.engine.ports import Delivery, Store, Transaction
 from deskwire.engine.sealing import Sealing
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.writer import Commit
@@ -151,15 +151,14 @@ async def receivers(nursery: trio.Nursery, authority: trustme.CA) -> Receivers:
 
     async def start(behaviour: Behaviour | None = None, *, tls: bool = False) -> Receiver:
         receiver = Receiver(behaviour or answering("204 No Content"), tls=tls)
+        context = None
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             authority.issue_cert("localhost").configure_cert(context)
-            serve = partial(trio.serve_ssl_over_tcp, receiver.serve, 0, context, host="127.0.0.1")
-        else:
-            serve = partial(trio.serve_tcp, receiver.serve, 0, host="127.0.0.1")
-        listeners = await nursery.start(serve)
-        listener = listeners[0].transport_listener if tls else listeners[0]
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
         receiver.port = listener.socket.getsockname()[1]
+        secure: list[Any] = [trio.SSLListener(listener, context)] if context else [listener]
+        nursery.start_soon(trio.serve_listeners, receiver.serve, secure)
         return receiver
 
     return start
@@ -221,7 +220,8 @@ def client_for(
 class Installation:
     """A store with a project, and couriers on it."""
 
-    def __init__(self, store: SqliteStore, couriers: Couriers, project: Project) -> None:
+    def __init__(self, store: SqliteStore, between: Any, couriers: Couriers, project: Project) -> None:
+        self.between = between
         self.store = store
         self.couriers = couriers
         self.project = project
@@ -281,12 +281,21 @@ class Installation:
         return [row[0] for row in await self._select("SELECT reason FROM deliveries ORDER BY position")]
 
     async def _select(self, sql: str) -> list[tuple]:  # type: ignore[type-arg]
-        return await self.store.read(lambda reader: reader.conn.execute(sql).fetchall())  # type: ignore[attr-defined, no-any-return]
+        return await self.store.read(lambda reader: reader.conn.execute(sql).fetchall())  # type: ignore[attr-defined]
+
+
+def _as_it_is(store: SqliteStore) -> Store:
+    return store
 
 
 @asynccontextmanager
-async def opened(directory: Path, **options: object) -> AsyncIterator[Installation]:
-    """An installation on `directory`, running while the context is open; `options` go to `Couriers`."""
+async def opened(
+    directory: Path, *, between: Callable[[SqliteStore], Store] = _as_it_is, **options: object
+) -> AsyncIterator[Installation]:
+    """An installation on `directory`, running while the context is open.
+
+    `between` makes what the couriers get as their store; `options` go to `Couriers`, too.
+    """
     inbox: list[Couriers] = []
 
     def on_commit(commit: Commit) -> None:
@@ -296,11 +305,12 @@ async def opened(directory: Path, **options: object) -> AsyncIterator[Installati
     settings: dict[str, object] = {"resolver": resolving(), "rng": random.Random(1)} | options
     async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
         project = await store.write(_project)
-        couriers = Couriers(store, wall, Sealing(SECRET), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
+        given = between(store)
+        couriers = Couriers(given, wall, Sealing(SECRET), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
         inbox.append(couriers)
         async with trio.open_nursery() as nursery:
             await nursery.start(couriers.run)
-            yield Installation(store, couriers, project)
+            yield Installation(store, given, couriers, project)
             nursery.cancel_scope.cancel()
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.sealing import Sealing
+from deskwire.storage.store import SqliteStore
 from tests.engine.delivery.conftest import Receivers, Request, answering, opened
 
+T = TypeVar("T")
 FAILING = answering("500 Internal Server Error", b"no")
 
 
@@ -62,8 +71,8 @@ async def test_a_failing_delivery_is_tried_four_times_and_then_dropped(
         assert await installation.reasons() == ["4 attempts failed; the last: status 500"]
         assert installation.couriers.counters.dropped == 1
     times = [request.at for request in receiver.requests]
-    for pause, least in zip([b - a for a, b in zip(times, times[1:], strict=False)], (2, 6, 12), strict=True):
-        assert 0.8 * least <= pause <= 1.2 * least + 0.2
+    for (before, after), pause_s in zip(pairwise(times), (2, 6, 12), strict=True):
+        assert 0.8 * pause_s <= after - before <= 1.2 * pause_s + 0.2
     assert [request.headers["Service-Attempt"] for request in receiver.requests] == ["1", "2", "3", "4"]
     assert len({request.headers["Service-Delivery-Id"] for request in receiver.requests}) == 1
     assert len({request.headers["Service-Signature"] for request in receiver.requests}) == 4
@@ -287,3 +296,119 @@ async def test_an_endpoint_added_later_gets_what_was_committed_before_it_was_kno
         await installation.send(3)
         await receiver.wait(3)
     assert receiver.sequences == [1, 2, 3]
+
+
+@dataclass
+class Faulty:
+    """A store that raises what is put in, once each, and else does its work."""
+
+    store: SqliteStore
+    reads: list[Exception] = field(default_factory=list)
+    writes: list[Exception] = field(default_factory=list)
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        if self.writes:
+            raise self.writes.pop()
+        return await self.store.write(job)
+
+    async def read(self, query: Callable[[Reader], T]) -> T:
+        if self.reads:
+            raise self.reads.pop()
+        return await self.store.read(query)
+
+    def peek(self, query: Callable[[Reader], T]) -> T:
+        return self.store.peek(query)
+
+
+async def test_an_attempt_that_the_disk_refuses_is_recorded_later_and_not_made_again(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Contract 6.4.4."""
+    receiver = await receivers()
+    async with opened(tmp_path, between=Faulty) as installation:
+        await installation.endpoint(receiver)
+        installation.between.writes += [Unavailable("full")] * 3
+        await installation.send(1, 2)
+        await receiver.wait(2)
+        await trio.sleep(30)
+        assert [row[1:] for row in await installation.rows()] == [("delivered", 1), ("delivered", 1)]
+    assert receiver.sequences == [1, 2]
+
+
+async def test_rows_that_the_disk_refuses_are_read_later(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Contract 6.4.4."""
+    receiver = await receivers()
+    async with opened(tmp_path, between=Faulty) as installation:
+        installation.between.reads += [Unavailable("broken")] * 2
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+
+
+async def test_a_bug_in_one_courier_restarts_it_and_leaves_the_others_alone(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: endpoints are isolated."""
+    unlucky, other = await receivers(), await receivers()
+    async with opened(tmp_path, between=Faulty) as installation:
+        installation.between.reads.append(RuntimeError("a bug"))
+        await installation.endpoint(unlucky)
+        await installation.endpoint(other)
+        await installation.send(1)
+        await other.wait(1)
+        assert unlucky.requests == []
+        await unlucky.wait(1)
+        assert 4 < unlucky.requests[0].at - other.requests[0].at < 7
+
+
+async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """A start with the wrong installation secret must not use up the retries of what is pending."""
+    receiver = await receivers()
+    async with opened(tmp_path) as installation:
+        endpoint = await installation.endpoint(receiver)
+        installation.couriers.add(replace(endpoint, sealed_secret=Sealing("another").seal("whsec_x")))
+        await installation.send(1)
+        await trio.sleep(20)
+        assert await installation.rows() == [(1, "pending", 0)]
+    async with opened(tmp_path):
+        await receiver.wait(1)
+
+
+async def test_a_changed_endpoint_goes_on_at_its_new_address(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: PATCH; what is pending goes on, and a disabled endpoint gets nothing."""
+    old, new = await receivers(FAILING), await receivers()
+    async with opened(tmp_path) as installation:
+        endpoint = await installation.endpoint(old)
+        await installation.send(1)
+        await old.wait(1)
+        await trio.sleep(0.5)
+        installation.couriers.add(replace(endpoint, url=new.url))
+        await new.wait(1)
+        installation.couriers.add(replace(endpoint, url=new.url, status="disabled"))
+        await installation.send(2)
+        await trio.sleep(30)
+    assert (old.sequences, new.sequences) == ([1], [1])
+    assert new.requests[0].headers["Service-Attempt"] == "2"
+
+
+async def test_idle_connections_are_closed_after_a_while(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Ours: an endpoint that is sent nothing holds no socket (ADR 6)."""
+    receiver = await receivers()
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, 2)
+        await receiver.wait(2)
+        await trio.sleep(1)
+        assert (receiver.connections, receiver.open) == (1, 1)
+        await trio.sleep(5)
+        assert receiver.open == 0
+        await installation.send(3)
+        await receiver.wait(3)

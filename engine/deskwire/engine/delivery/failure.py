@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import ssl
 from collections.abc import Iterator
 
@@ -37,17 +38,16 @@ def in_words(error: Exception) -> str:
             case ssl.SSLError():
                 return f"TLS: {_lower((cause.reason or str(cause)).replace('_', ' '))}"
             case OSError(errno=int(number)):
-                return _errno_words(number, cause.strerror)
+                return _errno_words(number)
     if isinstance(error, (httpcore.ReadError, httpcore.WriteError)):
         return _CLOSED
     return _lower(str(error)) or "connection failed"
 
 
-def _errno_words(number: int, text: str | None) -> str:
-    """A system error in plain words."""
+def _errno_words(number: int) -> str:
     if number in (errno.ECONNRESET, errno.EPIPE):
         return _CLOSED
-    return (text or errno.errorcode.get(number, f"error {number}")).lower()
+    return os.strerror(number).lower()
 
 
 _CLOSED = "connection closed before the answer"

@@ -84,9 +84,9 @@ def _flaws(url: str, policy: Policy) -> Iterator[tuple[str, str]]:
 def _authority_flaws(url: str, parsed: httpx.URL, policy: Policy) -> Iterator[tuple[str, str]]:
     if "@" in _authority(url):
         yield "url_user_info", "The URL must not contain a user name or password."
-    if "\\" in _authority(url) or (parsed.host and not _valid_host(host_of(parsed))):
+    if "\\" in _authority(url) or (parsed.raw_host and not _valid_host(host_of(parsed))):
         yield "url_host_invalid", "The URL's host is no valid name or address."
-    if not parsed.host:
+    if not parsed.raw_host:  # `host` raises on a broken A-label
         yield "url_no_host", "The URL has no host."
     port = _TLS_PORT if parsed.port is None else parsed.port  # http's own is None, too
     if port != _TLS_PORT and not _PORT_MIN <= port <= _PORT_MAX:
