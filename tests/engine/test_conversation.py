@@ -65,7 +65,7 @@ def test_a_first_message_follows_the_creation_it_came_with() -> None:
 def test_every_numbered_event_shows_its_own_sequence_in_the_conversation() -> None:
     play = Play()
     drafts = play(create(visible=False, message=post("agent")))
-    for command in (post(), Close("agent"), post(), Rate(7), Assign(BEA)):
+    for command in (Patch({"visible": True}), post(), Close("agent"), post(), Rate(7), Assign(BEA)):
         drafts += play(command)
     assert [draft.sequence for draft in drafts] == list(range(1, 9))
     assert all(draft.data["conversation"]["sequence"] == draft.sequence for draft in drafts)
@@ -257,7 +257,7 @@ def test_a_message_of_our_side_is_unread_until_the_contact_reads_or_writes(autho
 def test_a_hidden_conversation_emits_nothing_whatever_happens_to_it() -> None:
     play = Play()
     assert play(create(visible=False, message=post("agent"))) == []
-    quiet = (post("bot"), post("contact"), Assign(BEA), Rate(3), Patch({"title": "T"}), Close("bot"), Reopen(), MarkRead())
+    quiet = (post("contact"), post("bot"), Assign(BEA), Rate(3), Patch({"title": "T"}), Close("bot"), Reopen(), MarkRead())
     for command in quiet:
         assert play(command) == []
         assert play.facts
