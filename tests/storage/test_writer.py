@@ -108,7 +108,9 @@ def refuses_late(tx: Transaction) -> None:
 
 def announces(text: str) -> Callable[[Transaction], int]:
     """A job that stores an event."""
-    return lambda tx: tx.append_event(PROJECT, Draft("contact.updated", None, {"t": text}), None, NOON).position
+    return lambda tx: (
+        tx.append_event(PROJECT, Draft("contact.updated", None, {"t": text}), None, NOON).position
+    )
 
 
 async def test_jobs_that_wait_together_share_one_commit(tmp_path: Path) -> None:
