@@ -64,7 +64,7 @@ class Bench:
         async def hand_in(n: int) -> None:
             try:
                 answers[n] = await self.writer.write(jobs[n])
-            except Exception as error:
+            except (DomainError, sqlite3.Error) as error:
                 answers[n] = error
             self.told.append(f"answer {n}")
 
@@ -108,7 +108,9 @@ def refuses_late(tx: Transaction) -> None:
 
 def announces(text: str) -> Callable[[Transaction], int]:
     """A job that stores an event."""
-    return lambda tx: tx.append_event(PROJECT, Draft("contact.updated", None, {"t": text}), None, NOON).position
+    return lambda tx: (
+        tx.append_event(PROJECT, Draft("contact.updated", None, {"t": text}), None, NOON).position
+    )
 
 
 async def test_jobs_that_wait_together_share_one_commit(tmp_path: Path) -> None:
