@@ -19,7 +19,6 @@ from deskwire.setting import (
     Setting,
     as_text,
     choice,
-    credential,
     described,
     flag,
     http_url,
@@ -83,7 +82,7 @@ class Config:
     public_url: str | None = setting(  # decisions 8
         None,
         optional(http_url),
-        "What signed URLs start with, as clients reach this server; unset means the address it listens on.",
+        "Base URL by which clients reach this server; unset means the address it listens on.",
         option="--public-url",
     )
     demo: bool = setting(  # decisions 2
@@ -124,12 +123,6 @@ class Config:
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
     )
-    rate_limit_per_minute: int = setting(  # decisions 8
-        6_000, integer(1, 100_000_000), "Requests that a project may make each minute in the long run."
-    )
-    rate_limit_burst: int = setting(  # decisions 8
-        1_000, integer(1, 100_000_000), "Requests that a project may make at once."
-    )
     argon2_memory_kib: int = setting(
         65_536,  # RFC 9106, section 4, second recommended option
         integer(8 * KIB, 4 * MIB),
@@ -159,11 +152,6 @@ class Config:
     )
     retention_interval_s: float = setting(  # decisions 8
         600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
-    )
-    bot_only_retention_s: float = setting(  # contract 8, decisions 8
-        33 * DAY_S,
-        number(60, 100 * YEAR_S),
-        "Seconds after its creation that a conversation without any agent is deleted.",
     )
 
     # Storage
@@ -228,19 +216,6 @@ class Config:
         2 * HOUR_S,
         number(0, 100 * YEAR_S),
         "Seconds of missed events that a returning consumer is sent by itself.",
-    )
-
-    # Language model for voice replies
-    model_url: str | None = setting(  # decisions 7
-        None,
-        optional(http_url),
-        "Base URL of a server with the OpenAI chat-completions API; unset means none.",
-    )
-    model_key: str | None = setting(  # decisions 7
-        None, optional(credential), "Credential for that server.", secret=True
-    )
-    model_name: str | None = setting(  # decisions 7
-        None, optional(words), "Name of the model to ask for."
     )
 
     # Stopping
@@ -325,10 +300,6 @@ def _contradictions(config: Config) -> Iterator[tuple[frozenset[str], str]]:
         yield about("{} must not be less than {}", "webhook_memory_deliveries", "webhook_concurrency")
     if config.stream_resume_window_s > config.event_window_s:
         yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
-    if (config.model_url is None) != (config.model_name is None):
-        yield about("{} and {} belong together: set both or neither", "model_url", "model_name")
-    if config.model_key is not None and config.model_url is None:
-        yield about("{} has no effect without {}", "model_key", "model_url")
 
 
 def _last_retry_over_s(config: Config) -> float:

@@ -175,13 +175,6 @@ def secret_text(text: str) -> str:
     return text
 
 
-def credential(text: str) -> str:
-    """Parse what goes into an Authorization header; it is never repeated in an error."""
-    if not re.fullmatch(r"[!-~]+", text):
-        raise ValueError("must be ASCII letters, digits and punctuation only")
-    return text
-
-
 def http_url(text: str) -> str:
     """Parse an absolute http(s) URL that paths can be appended to; gives it without a slash at the end.
 

@@ -330,8 +330,6 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
     if command.internal or command.author.type != "contact":
         return (posted,)
     before: list[Fact] = []
-    if not state.visible:  # Ours: who writes in it has seen it (ADR 5)
-        before.append(Revealed())
     if state.status == "CLOSED":
         before.append(Reopened())
     elif state.status == "PENDING":

@@ -50,7 +50,9 @@ class Erasures:
             self._nursery.start_soon(self._carry_out, project, contact, trio.Event())
 
     async def _carry_out(self, project: Project, contact: int, done: trio.Event) -> None:
-        while not await self._attempt(project, contact):
+        while True:
+            if await self._attempt(project, contact):
+                break
             await trio.sleep(_RETRY_S)
         done.set()
 

@@ -8,7 +8,7 @@ again when a neighbour in its group commit fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
 from deskwire.engine.contact import Contact
@@ -42,6 +42,10 @@ class Delivery:
     attempts: int
     due_at: int
     created_at: int
+
+    def after_attempt(self, due_at: int) -> Delivery:
+        """As it is after one more attempt, with the next one at `due_at` (ms)."""
+        return replace(self, attempts=self.attempts + 1, due_at=due_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,28 @@ class Listed:
     at: Page
 
 
+@dataclass(frozen=True, slots=True)
+class StreamConsumer:
+    """Who holds a stream channel, or held it last, and how far that consumer has confirmed (decisions 5).
+
+    Args:
+        project: storage key.
+        generation: grows by one with each holder; an older one may change nothing.
+        position: log position up to which everything is confirmed.
+        superseded: ids that were taken over from and may not come back yet, oldest first.
+        since, updated_at: when it took the channel, and when the position was saved, in milliseconds.
+    """
+
+    project: int
+    channel: str
+    consumer_id: str
+    generation: int
+    position: int
+    superseded: tuple[str, ...]
+    since: int
+    updated_at: int
+
+
 class Reader(Protocol):
     """Queries. Every method sees all that was acknowledged before it was called."""
 
@@ -127,6 +153,9 @@ class Reader(Protocol):
     def contact(self, project: int, user_id: str) -> Contact | None:
         """The contact with the backend's `user_id`."""
 
+    def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
+        """The contact with this `con_` id."""
+
     def conversation_ids(self, contact: int) -> Sequence[str]:
         """The ids of all conversations of a contact."""
 
@@ -144,6 +173,21 @@ class Reader(Protocol):
 
     def last_event_position(self) -> int:
         """The position of the newest event of all, 0 if there is none."""
+
+    def has_projects(self) -> bool:
+        """Whether there is any project."""
+
+    def event_id_at(self, project: int, position: int) -> str | None:
+        """Id of the project's newest stored event at or before `position`."""
+
+    def events_behind(self, project: int, position: int, limit: int) -> int:
+        """How many events of the project lie behind `position`, counted up to `limit`."""
+
+    def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
+        """Who holds the channel, or held it last."""
+
+    def stream_consumers(self, project: int) -> Sequence[StreamConsumer]:
+        """Who holds the project's channels, or held them last, by channel name."""
 
     def project_by_stream_key(self, stream_key: str) -> Project | None:
         """The project of a stream key."""
@@ -211,10 +255,10 @@ class Transaction(Reader, Protocol):
     def record_attempt(
         self, delivery: Delivery, attempt: Attempt, status: DeliveryStatus, due_at: int, reason: str | None
     ) -> bool:
-        """Store an attempt and what it means; False if the delivery no longer exists."""
+        """Store an attempt and what it means; False, and nothing is stored, if it is no longer pending."""
 
-    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> None:
-        """End a delivery without an attempt."""
+    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
+        """End a delivery without an attempt; False, and nothing is stored, if it is no longer pending."""
 
     def insert_contact(self, project: int, contact: Contact) -> Contact:
         """Store a new contact; returns it with its `rowid`."""
@@ -233,6 +277,16 @@ class Transaction(Reader, Protocol):
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         """Remove an endpoint with its deliveries."""
+
+    def take_channel(
+        self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
+    ) -> int:
+        """Make `consumer_id` the channel's holder, starting at `position`; returns its generation."""
+
+    def confirm_position(
+        self, project: int, channel: str, generation: int, position: int, superseded: Sequence[str], at: int
+    ) -> bool:
+        """Save how far a holder has confirmed; False, and no change, if the generation is not the latest."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         """Store a new organisation; returns its storage key."""
@@ -256,6 +310,9 @@ class Transaction(Reader, Protocol):
 
     def touch_key(self, key: int, at: int) -> None:
         """Note when a server key was last used."""
+
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` finished deliveries made before `older_than` (ms); how many."""
 
     def prune_events(self, older_than: int, limit: int) -> int:
         """Remove up to `limit` events made before `older_than` (ms), never the newest; how many."""

@@ -15,6 +15,7 @@ from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Problem
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
+from deskwire.engine.stream.hub import Hub
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,24 @@ class Limits:
     body_limit_bytes: int
     network_logs_limit_bytes: int
     body_timeout_s: float
+    stream_token_s: float
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Whether requests may be sent here: `up` from the end of the start to the begin of the stop."""
+
+    up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The engine as the HTTP layer sees it."""
+    """The engine as the HTTP layer sees it.
+
+    Args:
+        stream_key: what stream tokens are signed with.
+        key_uses: when each server key's use was last noted, in milliseconds.
+    """
 
     store: Store
     directory: Directory
@@ -54,10 +68,10 @@ class Services:
     tokens: Tokens
     passwords: Passwords
     webhooks: Webhooks
+    hub: Hub
+    stream_key: bytes
     limits: Limits
-    ready: Callable[[], bool]
     version: str
+    readiness: Readiness = field(default_factory=Readiness)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)
-
-

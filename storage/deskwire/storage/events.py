@@ -61,6 +61,20 @@ class EventReads:
         row = self.conn.execute("SELECT max(position) FROM events").fetchone()
         return row[0] or 0
 
+    def event_id_at(self, project: int, position: int) -> str | None:
+        row = self.conn.execute(
+            "SELECT id FROM events WHERE project = ? AND position <= ? ORDER BY position DESC LIMIT 1",
+            (project, position),
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def events_behind(self, project: int, position: int, limit: int) -> int:
+        row = self.conn.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM events WHERE project = ? AND position > ? LIMIT ?)",
+            (project, position, limit),
+        ).fetchone()
+        return int(row[0])
+
 
 class EventWrites:
     """Additions to the log. The counters live here, as one thread is all that ever adds.

@@ -7,6 +7,7 @@ import sqlite3
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ports import Delivery
+from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.contacts import ContactReads, ContactWrites
 from deskwire.storage.conversations import ConversationReads, ConversationWrites
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
@@ -14,7 +15,7 @@ from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
 
 
-class SqliteReader(ConversationReads, ContactReads, EventReads, EndpointReads, PeopleReads):
+class SqliteReader(ConversationReads, ContactReads, EventReads, EndpointReads, PeopleReads, ConsumerReads):
     """`ports.Reader` on one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -22,7 +23,7 @@ class SqliteReader(ConversationReads, ContactReads, EventReads, EndpointReads, P
 
 
 class SqliteTransaction(
-    SqliteReader, ConversationWrites, ContactWrites, EventWrites, EndpointWrites, PeopleWrites
+    SqliteReader, ConversationWrites, ContactWrites, EventWrites, EndpointWrites, PeopleWrites, ConsumerWrites
 ):
     """`ports.Transaction` on the writer's connection.
 

@@ -150,7 +150,7 @@ class Writer:
                     job.result = job.run(tx)
                 except sqlite3.OperationalError:
                     raise  # the disk, not the job
-                except Exception as error:  # the job's own; it is raised where the job was handed in
+                except Exception as error:  # noqa: BLE001  # the job's own; `write` raises it
                     job.error = error
                     if tx.conn.total_changes != changes:
                         self._undo(tx)

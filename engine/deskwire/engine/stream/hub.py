@@ -1,0 +1,275 @@
+"""Who holds which channel: subscribing, taking over, confirming, leaving (decisions 5; ADR 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import structlog
+import trio
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.errors import Conflict, Unavailable
+from deskwire.engine.events import StoredEvent
+from deskwire.engine.log import EventLog
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Reader, Store, StreamConsumer, Transaction
+from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.resume import find_start
+from deskwire.engine.stream.seat import Seat
+from deskwire.engine.stream.subscription import Start, Subscription
+from deskwire.engine.stream.token import Grant
+
+log: Final = structlog.get_logger(__name__)
+
+_COMMIT_S: Final = 10.0
+"""How long a takeover may wait for its commit, with its cancellation held back."""
+_SEATS: Final = 10_000
+"""Channels remembered in memory; beyond it those that nobody holds or waits for are read anew."""
+_LAG_LIMIT: Final = 10_000
+"""Up to which the lag is counted."""
+
+
+class ConsumerSuperseded(Conflict):
+    """Another consumer took the channel over from this one and still holds it."""
+
+    code: ClassVar[str] = "consumer_superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerStatus:
+    """One channel as `GET /s2s/stream/consumers` shows it.
+
+    Args:
+        connected: whether the consumer holds the channel now; if not, it was the last to.
+        since: when it took the channel, in milliseconds since the epoch.
+        confirmed: id of the project's newest event that is confirmed, None if there is none.
+        lag: events of the project that are not confirmed, counted up to 10,000.
+    """
+
+    channel: str
+    consumer_id: str
+    connected: bool
+    since: int
+    confirmed: str | None
+    lag: int
+
+
+class Hub:
+    """All channels of this node.
+
+    Args:
+        lease_s: how long a dropped consumer is protected from those it superseded.
+        resume_window_s: age of the oldest missed event up to which `auto` goes back for it.
+        save_s: pause between two saves of confirmed positions; a crash repeats that much.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        event_log: EventLog,
+        clock: Clock,
+        *,
+        lease_s: float = 60.0,
+        resume_window_s: float = 7200.0,
+        save_s: float = 1.0,
+    ) -> None:
+        self._store = store
+        self._log = event_log
+        self._clock = clock
+        self._lease_s = lease_s
+        self._window_ms = int(resume_window_s * 1000)
+        self._save_s = save_s
+        self._started_ms = clock()
+        self._seats: dict[Channel, Seat] = {}
+        self._typists: dict[int, set[Subscription]] = {}
+        self._dirty: dict[Channel, Seat] = {}
+        self._bell = trio.Event()
+
+    async def subscribe(
+        self, project: Project, channel: Channel, grant: Grant, superseded: Callable[[], None]
+    ) -> Subscription:
+        """Take the channel over for the grant's consumer; on return it is the one holder.
+
+        Args:
+            superseded: called when the next consumer takes the channel from this one.
+
+        Raises:
+            ConsumerSuperseded: the consumer is fenced.
+            Unavailable: the takeover could not be stored; nothing has changed.
+
+        Cancellation: not while the takeover is being committed, for at most 10 s; after that the
+        caller owns the subscription and must `leave` it.
+        """
+        seat = await self._seat(channel)
+        async with seat.lock:
+            if seat.fenced(grant.consumer_id, trio.current_time()):
+                raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
+            start = await find_start(
+                self._store,
+                self._log,
+                project.rowid,
+                grant.resume,
+                seat.position if seat.consumer_id is not None else None,
+                oldest_ms=self._clock() - self._window_ms,
+            )
+            generation, since = await self._commit(seat, grant.consumer_id, start)
+            holder = Subscription(
+                self._log, channel, grant.consumer_id, start, superseded, typing=grant.typing
+            )
+            self._swap(seat, holder, generation, since)
+            return holder
+
+    def leave(self, holder: Subscription, *, for_good: bool) -> None:
+        """End a subscription: `for_good` by the consumer's own word, else because its connection ended."""
+        seat = self._seats[holder.channel]
+        self._typists.get(holder.channel.project, set()).discard(holder)
+        if seat.leave(holder, trio.current_time(), for_good=for_good):
+            self._touch(seat)
+
+    def confirm(self, holder: Subscription, position: int) -> None:
+        """The consumer has everything up to `position`; of a superseded one this means nothing."""
+        seat = self._seats[holder.channel]
+        if seat.holder is holder and position > seat.position:
+            seat.position = position
+            self._touch(seat)
+
+    def pass_on(self, event: StoredEvent) -> None:
+        """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
+        for holder in self._typists.get(event.project, ()):
+            holder.offer(event)
+
+    async def until_unfenced(self, channel: Channel, consumer_id: str) -> None:
+        """Return once the consumer may take the channel."""
+        seat = await self._seat(channel)
+        seat.waiting += 1
+        try:
+            while seat.fenced(consumer_id, trio.current_time()):
+                changed = seat.changed
+                with trio.move_on_at(seat.free_at()):
+                    await changed.wait()
+        finally:
+            seat.waiting -= 1
+
+    async def consumers(self, project: Project) -> Sequence[ConsumerStatus]:
+        """Every channel of the project that was ever held, by name."""
+
+        def query(reader: Reader) -> list[ConsumerStatus]:
+            return [
+                self._status(reader, row, live.get(row.channel))
+                for row in reader.stream_consumers(project.rowid)
+            ]
+
+        live = {
+            channel.name: (seat.position, seat.holder is not None)
+            for channel, seat in self._seats.items()
+            if channel.project == project.rowid
+        }
+        return await self._store.read(query)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Save confirmed positions until cancelled, then once more.
+
+        Cancellation: the last save may take 5 s.
+        """
+        task_status.started()
+        try:
+            while True:
+                await self._bell.wait()
+                await self._save()
+                await trio.sleep(self._save_s)
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
+                await self._save()
+
+    @staticmethod
+    def _status(reader: Reader, row: StreamConsumer, live: tuple[int, bool] | None) -> ConsumerStatus:
+        position, connected = live or (row.position, False)
+        return ConsumerStatus(
+            row.channel,
+            row.consumer_id,
+            connected,
+            row.since,
+            reader.event_id_at(row.project, position),
+            reader.events_behind(row.project, position, _LAG_LIMIT),
+        )
+
+    async def _seat(self, channel: Channel) -> Seat:
+        if channel not in self._seats:
+            row = await self._store.read(lambda reader: reader.stream_consumer(channel.project, channel.name))
+            if channel not in self._seats:
+                self._forget_idle()
+                self._seats[channel] = self._restored(channel, row)
+        return self._seats[channel]
+
+    def _restored(self, channel: Channel, row: StreamConsumer | None) -> Seat:
+        """A seat as it was left. After a restart its last holder is protected as if just dropped."""
+        seat = Seat(channel, self._lease_s)
+        if row is not None:
+            seat.consumer_id, seat.generation = row.consumer_id, row.generation
+            seat.position, seat.since = row.position, row.since
+            seat.superseded = dict.fromkeys(row.superseded)
+            gone_ms = max(0, self._clock() - max(self._started_ms, row.updated_at))
+            seat.dropped_at = trio.current_time() - gone_ms / 1000
+        return seat
+
+    def _forget_idle(self) -> None:
+        if len(self._seats) < _SEATS:
+            return
+        for channel, seat in list(self._seats.items()):
+            if not seat.busy and channel not in self._dirty:
+                del self._seats[channel]
+
+    async def _commit(self, seat: Seat, consumer_id: str, start: Start) -> tuple[int, int]:
+        channel, at = seat.channel, self._clock()
+        superseded = tuple(seat.after_taking(consumer_id, trio.current_time()))
+
+        def job(tx: Transaction) -> int:
+            return tx.take_channel(channel.project, channel.name, consumer_id, start.position, superseded, at)
+
+        # Shielded: a generation that is stored but not seated would lose the holder its saves.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
+            return await self._store.write(job), at
+        raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
+
+    def _swap(self, seat: Seat, holder: Subscription, generation: int, since: int) -> None:
+        self._dirty.pop(seat.channel, None)
+        previous = seat.take(holder, generation, since, trio.current_time())
+        if holder.typing:
+            self._typists.setdefault(holder.channel.project, set()).add(holder)
+        if previous is not None:
+            self._typists.get(holder.channel.project, set()).discard(previous)
+            log.info(
+                "stream.superseded",
+                channel=seat.channel.name,
+                consumer=previous.consumer_id,
+                by=holder.consumer_id,
+                generation=generation,
+            )
+            previous.superseded()
+
+    def _touch(self, seat: Seat) -> None:
+        self._dirty[seat.channel] = seat
+        self._bell.set()
+
+    async def _save(self) -> None:
+        dirty, self._dirty, self._bell = self._dirty, {}, trio.Event()
+        if not dirty:
+            return
+        at = self._clock()
+        rows = [
+            (channel.project, channel.name, seat.generation, seat.position, tuple(seat.superseded), at)
+            for channel, seat in dirty.items()
+        ]
+
+        def job(tx: Transaction) -> None:
+            for row in rows:
+                tx.confirm_position(*row)
+
+        try:
+            await self._store.write(job)
+        except Unavailable as error:
+            log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
+            for seat in dirty.values():
+                self._touch(seat)

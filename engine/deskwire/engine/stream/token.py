@@ -1,0 +1,110 @@
+"""The token that carries an authorization from the HTTP call to the socket (decisions 5).
+
+It is a JWT under the installation's secret, so that any node may have issued it and nothing about it is
+stored. It is bound to one socket, one channel and one consumer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import jwt
+
+from deskwire.engine.errors import Unauthenticated
+
+AUDIENCE: Final = "stream"
+TOKEN_S: Final = 300
+LEEWAY_S: Final = 60
+_ALGORITHM: Final = "HS256"
+
+
+class TokenRefused(Unauthenticated):
+    """The token in `auth` does not open this channel to this socket.
+
+    Codes: `invalid_token` (not ours, altered, incomplete), `token_expired`, `wrong_project`,
+    `wrong_socket`, `wrong_channel`.
+    """
+
+    code: ClassVar[str] = "invalid_token"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What an authorization lets a socket do.
+
+    Args:
+        typing: whether typing events are wanted.
+        resume: `auto`, `live`, or the id of the event to go on behind.
+    """
+
+    project_id: str
+    socket_id: str
+    channel: str
+    consumer_id: str
+    typing: bool = False
+    resume: str = "auto"
+
+
+def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) -> str:
+    """The token for `grant`, valid for `token_s` seconds from `now_ms`.
+
+    `auth` in the answer to the client is `<stream key>:<token>` (Pusher protocol, authentication).
+    """
+    issued = now_ms // 1000
+    claims = {
+        "aud": AUDIENCE,
+        "prj": grant.project_id,
+        "sid": grant.socket_id,
+        "ch": grant.channel,
+        "cid": grant.consumer_id,
+        "typ": grant.typing,
+        "res": grant.resume,
+        "iat": issued,
+        "exp": issued + int(token_s),
+    }
+    return jwt.encode(claims, key, algorithm=_ALGORITHM)
+
+
+def verify(key: bytes, token: str, *, project_id: str, socket_id: str, channel: str, now_ms: int) -> Grant:
+    """The grant in `token`, if it is for this project, socket and channel.
+
+    Raises TokenRefused. A minute of leeway is given to the clocks of other nodes.
+    """
+    grant, expires = _read(key, token)
+    if now_ms > (expires + LEEWAY_S) * 1000:
+        raise TokenRefused("The token has expired; authorize again.", code="token_expired")
+    if grant.project_id != project_id:
+        raise TokenRefused("The token is for another project.", code="wrong_project")
+    if grant.socket_id != socket_id:
+        raise TokenRefused("The token was issued for another socket_id.", code="wrong_socket")
+    if grant.channel != channel:
+        raise TokenRefused("The token was issued for another channel.", code="wrong_channel")
+    return grant
+
+
+def _read(key: bytes, token: str) -> tuple[Grant, float]:
+    required = ["aud", "prj", "sid", "ch", "cid", "typ", "res", "iat", "exp"]
+    try:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=[_ALGORITHM],
+            audience=AUDIENCE,
+            options={"require": required, "verify_exp": False, "verify_iat": False},  # by our clock, above
+        )
+    except jwt.InvalidTokenError as error:
+        raise TokenRefused(f"The token is not valid: {error}") from None
+    match claims:
+        case {
+            "prj": str(project_id),
+            "sid": str(socket_id),
+            "ch": str(channel),
+            "cid": str(consumer_id),
+            "typ": bool(typing),
+            "res": str(resume),
+            "exp": int() | float() as expires,
+        }:
+            return Grant(project_id, socket_id, channel, consumer_id, typing, resume), expires
+        case _:
+            raise TokenRefused("The token lacks a claim, or has one of a wrong type.")

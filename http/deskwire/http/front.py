@@ -1,0 +1,253 @@
+"""One port for everything: the stream's websockets by our own task, all the rest by Hypercorn (ADR 7).
+
+A connection is routed by its first bytes, which are then given to whoever serves it. Stopping goes: accept
+no more, let requests under way finish for a bounded time, then close the streams, then cut what is left.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, cast
+
+import structlog
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.lifespan import Lifespan
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import (
+    ASGIFramework,
+    ASGIReceiveCallable,
+    ASGISendCallable,
+    ASGISendEvent,
+    ConnectionState,
+    LifespanState,
+    Scope,
+)
+
+from deskwire.http.transport import FrontStream, TlsFrontStream, wrap
+
+log: Final = structlog.get_logger(__name__)
+
+_STREAM: Final = b"GET /app/"
+_PEEK: Final = 4096
+_FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
+_FULL_PAUSE_S: Final = 0.1
+_LAST_S: Final = 1.0
+"""Bound on the end of a response; the body has been sent by then."""
+
+StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontLimits:
+    """Bounds of the front; times in seconds.
+
+    Args:
+        connections: open at once; beyond it accepting pauses.
+        peek_s: how long a client may take over its first bytes, TLS included.
+        write_timeout_s: how long one write may take.
+        requests_s: how long requests under way may go on after the stop.
+        shutdown_s: when everything is gone after the stop, whatever the clients do.
+    """
+
+    connections: int = 10_000
+    peek_s: float = 10.0
+    write_timeout_s: float = 20.0
+    requests_s: float = 10.0
+    shutdown_s: float = 20.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.requests_s < self.shutdown_s:
+            raise ValueError("requests_s must be less than shutdown_s")
+
+
+async def serve_front(
+    listeners: Sequence[trio.abc.Listener[Any]],
+    app: ASGIFramework,
+    *,
+    stream_handler: StreamHandler,
+    close_streams: Callable[[], None],
+    stop: trio.Event,
+    config: Config,
+    limits: FrontLimits,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve `listeners` until `stop` is set, then stop in order; started once the app's lifespan is up.
+
+    Args:
+        listeners: of TCP connections, or of TLS ones on top of them; closed on return.
+        app: the ASGI application, given everything but `GET /app/...`.
+        stream_handler: serves one connection that begins with `GET /app/`, and closes it.
+        close_streams: tells all connections of `stream_handler` to end.
+        config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
+
+    Raises what the app's lifespan startup raises.
+
+    Cancellation: at once, within the write bound of what Hypercorn shields.
+    """
+    state: LifespanState = {}
+    wrapped = ASGIWrapper(_finishing(app))
+    lifespan = Lifespan(wrapped, config, state)
+    async with trio.open_nursery() as outside:
+        await outside.start(lifespan.handle_lifespan)
+        await lifespan.wait_for_startup()
+        front = _Front(partial(_serve_http, wrapped, config, state), stream_handler, limits)
+        try:
+            await front.run(listeners, close_streams, stop, task_status)
+        finally:
+            for listener in listeners:
+                await trio.aclose_forcefully(listener)
+        await lifespan.wait_for_shutdown()
+        outside.cancel_scope.cancel()
+
+
+def _finishing(app: ASGIFramework) -> ASGIFramework:
+    """`app` with its last message of a response kept from being cancelled.
+
+    Hypercorn closes a connection whose request body was left unread within that very call, after telling the
+    app of the disconnect; on hearing of which quart-trio cancels the call, and the connection would stay.
+    """
+
+    async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        async def send_whole(message: ASGISendEvent) -> None:
+            if message["type"] == "http.response.body" and not message["more_body"]:
+                with trio.move_on_after(_LAST_S, shield=True):
+                    await send(message)
+            else:
+                await send(message)
+
+        await app(scope, receive, send_whole)
+
+    return finishing
+
+
+HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]
+
+
+async def _serve_http(
+    app: ASGIWrapper, config: Config, state: LifespanState, context: WorkerContext, stream: FrontStream
+) -> None:
+    """One connection in Hypercorn's own handler."""
+    try:
+        await TCPServer(app, config, context, ConnectionState(state.copy()), cast(Any, stream))
+    except Exception:  # the task's top: one connection's bug ends that connection and nothing else
+        log.exception("front.connection_failed")
+
+
+class _Front:
+    """The nursery tree of the connections: streams outside, requests within, accepting inside."""
+
+    def __init__(self, http: HttpHandler, stream: StreamHandler, limits: FrontLimits) -> None:
+        self._http = http
+        self._stream = stream
+        self._limits = limits
+        self._context = WorkerContext(None)
+        self._slots = trio.Semaphore(limits.connections)
+        self._requests: set[FrontStream] = set()
+        self._streams: set[FrontStream] = set()
+
+    async def run(
+        self,
+        listeners: Sequence[trio.abc.Listener[Any]],
+        close_streams: Callable[[], None],
+        stop: trio.Event,
+        task_status: trio.TaskStatus[None],
+    ) -> None:
+        async with trio.open_nursery() as streams:
+            async with trio.open_nursery() as requests:
+                async with trio.open_nursery() as accepting:
+                    for listener in listeners:
+                        accepting.start_soon(self._accept, listener, accepting, requests, streams)
+                    task_status.started()
+                    await stop.wait()
+                    accepting.cancel_scope.cancel()
+                for listener in listeners:
+                    await listener.aclose()
+                last = trio.current_time() + self._limits.shutdown_s
+                self._bound(requests, self._requests, trio.current_time() + self._limits.requests_s)
+                await self._context.terminated.set()
+            close_streams()
+            self._bound(streams, self._streams, last)
+
+    @staticmethod
+    def _bound(nursery: trio.Nursery, open_streams: set[FrontStream], deadline: float) -> None:
+        nursery.cancel_scope.deadline = deadline
+        for stream in open_streams:
+            stream.cut(deadline)  # also what is shielded from the nursery's end
+
+    async def _accept(
+        self,
+        listener: trio.abc.Listener[Any],
+        accepting: trio.Nursery,
+        requests: trio.Nursery,
+        streams: trio.Nursery,
+    ) -> None:
+        while True:
+            await self._slots.acquire()
+            raw = None
+            try:
+                raw = await listener.accept()
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                log.error("front.accept_failed", error=str(error))
+                await trio.sleep(_FULL_PAUSE_S)
+            finally:
+                if raw is None:
+                    self._slots.release()
+            if raw is not None:
+                stream = wrap(raw, write_timeout_s=self._limits.write_timeout_s)
+                accepting.start_soon(self._route, stream, requests, streams)
+
+    async def _route(self, stream: FrontStream, requests: trio.Nursery, streams: trio.Nursery) -> None:
+        """Look at the first bytes, and hand the connection on."""
+        first = None
+        try:
+            with trio.move_on_after(self._limits.peek_s):
+                first = await _peek(stream)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # gone already, or no TLS
+        finally:
+            if not first:
+                self._slots.release()
+                await trio.aclose_forcefully(stream)
+        if first is _HTTP_2 or (first and not first.startswith(_STREAM)):
+            requests.start_soon(self._keep, stream, self._requests, partial(self._http, self._context))
+        elif first:
+            streams.start_soon(self._keep, stream, self._streams, self._stream)
+
+    async def _keep(
+        self, stream: FrontStream, among: set[FrontStream], serve: Callable[[FrontStream], Awaitable[None]]
+    ) -> None:
+        among.add(stream)
+        try:
+            await serve(stream)
+        finally:
+            among.discard(stream)
+            self._slots.release()
+            await trio.aclose_forcefully(stream)
+
+
+_HTTP_2: Final = b"h2"
+
+
+async def _peek(stream: FrontStream) -> bytes:
+    """Enough of the first bytes to route by, pushed back again; empty if the client sends none."""
+    if isinstance(stream, TlsFrontStream):
+        await stream.do_handshake()
+        if stream.selected_alpn_protocol() == "h2":
+            return _HTTP_2
+    first = b""
+    while len(first) < len(_STREAM) and _STREAM.startswith(first):
+        data = await stream.receive_some(_PEEK)
+        if not data:
+            break
+        first += data
+    stream.push_back(first)
+    return first

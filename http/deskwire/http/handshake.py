@@ -1,0 +1,114 @@
+"""The opening handshake of a stream connection, sans I/O (RFC 6455 4.2; Pusher protocol, connecting).
+
+The upgrade is accepted before anything is checked: clients handle a refusal by close code far better than
+one by HTTP status. Only what is no websocket request at all gets an HTTP answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qs, unquote
+
+import h11
+import orjson
+from wsproto.utilities import generate_accept_token
+
+from deskwire.http import pusher
+
+PREFIX: Final = "/app/"
+_VERSION: Final = b"13"
+_LIMIT: Final = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A websocket request: the app key it names, its protocol parameter, and the 101 that accepts it.
+
+    Args:
+        protocol: the query's `protocol`, None if missing.
+        answer: bytes to send.
+        rest: bytes the client sent behind its request, already frames.
+    """
+
+    stream_key: str
+    protocol: str | None
+    answer: bytes
+    rest: bytes
+
+    @property
+    def refusal(self) -> pusher.Close | None:
+        """What is wrong with the protocol parameter. A missing one is taken for 7 (hand-written clients)."""
+        wanted = self.protocol
+        return None if wanted is None or wanted in pusher.PROTOCOLS else pusher.BAD_PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class NoWebsocket:
+    """A request that can't be upgraded: bytes to answer it with before closing."""
+
+    answer: bytes
+
+
+class Handshake:
+    """Takes the bytes of one request. `feed` them until it gives a result."""
+
+    def __init__(self) -> None:
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LIMIT)
+
+    def feed(self, data: bytes) -> Opening | NoWebsocket | None:
+        """The result, or None as long as the request is not complete; empty `data` is its end."""
+        try:
+            self._http.receive_data(data)
+            request = self._http.next_event()
+        except h11.RemoteProtocolError as error:
+            return self._refuse(error.error_status_hint, "bad_request", f"Malformed request: {error}")
+        if isinstance(request, h11.Request):
+            return self._judge(request)
+        return None if request is h11.NEED_DATA else NoWebsocket(b"")
+
+    def _judge(self, request: h11.Request) -> Opening | NoWebsocket:
+        headers = {name: value for name, value in request.headers}
+        upgrade = headers.get(b"upgrade", b"").lower()
+        tokens = {token.strip() for token in headers.get(b"connection", b"").lower().split(b",")}
+        key = headers.get(b"sec-websocket-key")
+        if upgrade != b"websocket" or b"upgrade" not in tokens or key is None:
+            return self._refuse(426, "upgrade_required", "This address takes websocket connections only.")
+        if headers.get(b"sec-websocket-version") != _VERSION:
+            return self._refuse(426, "upgrade_required", "Only websocket version 13 is spoken here.")
+        if not isinstance(self._http.next_event(), h11.EndOfMessage):
+            return self._refuse(400, "bad_request", "A websocket request has no body.")
+        path, _, query = request.target.decode("ascii").partition("?")
+        protocol = parse_qs(query, keep_blank_values=True, errors="replace").get("protocol")
+        answer = self._accept(key, headers.get(b"sec-websocket-protocol", b""))
+        rest = self._http.trailing_data[0]
+        stream_key = unquote(path.removeprefix(PREFIX))
+        return Opening(stream_key, protocol[-1] if protocol else None, answer, rest)
+
+    def _accept(self, key: bytes, offered: bytes) -> bytes:
+        headers = [
+            (b"Upgrade", b"websocket"),
+            (b"Connection", b"Upgrade"),
+            (b"Sec-WebSocket-Accept", generate_accept_token(key)),
+        ]
+        if pusher.SUBPROTOCOL.encode() in {name.strip() for name in offered.split(b",")}:
+            headers.append((b"Sec-WebSocket-Protocol", pusher.SUBPROTOCOL.encode()))
+        switch = h11.InformationalResponse(status_code=101, headers=headers, reason=b"Switching Protocols")
+        return self._http.send(switch) or b""
+
+    def _refuse(self, status: int, code: str, detail: str) -> NoWebsocket:
+        title = {426: "Upgrade Required", 431: "Request Header Fields Too Large"}.get(status, "Bad Request")
+        problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": code}
+        body = orjson.dumps(problem)
+        headers = [
+            ("Content-Type", "application/problem+json"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
+        if status == 426:  # RFC 9110 15.5.22: it says to what
+            headers[-1] = ("Connection", "close, Upgrade")
+            headers += [("Upgrade", "websocket"), ("Sec-WebSocket-Version", _VERSION.decode())]
+        response = h11.Response(status_code=status, headers=headers, reason=title.encode())
+        fresh = h11.Connection(h11.SERVER)  # the one that read the request may be in its error state
+        parts = (fresh.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
+        return NoWebsocket(b"".join(part or b"" for part in parts))

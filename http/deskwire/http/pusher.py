@@ -1,0 +1,185 @@
+"""The Pusher Channels protocol, version 7 (5 and 6 too), as values and bytes; no I/O (decisions 5).
+
+Inbound, anything that is not a message of the protocol is a value as well: `decode` never raises. Outbound,
+`data` is a JSON *string* in every message but `pusher:error`, where it is an object: no other choice works
+with all published clients.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+PROTOCOLS: Final = frozenset({"5", "6", "7"})
+SUBPROTOCOL: Final = "pusher-channels-protocol-7"
+ACTIVITY_TIMEOUT_S: Final = 30
+_NAME_LIMIT: Final = 200
+_SOCKET_NUMBERS: Final = 10**10
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """An end that the client is told: a close code with its text."""
+
+    code: int
+    message: str
+
+
+UNKNOWN_APP: Final = Close(4001, "There is no app with this key.")
+BAD_PROTOCOL: Final = Close(4007, "The protocol version must be 5, 6 or 7.")
+SUPERSEDED: Final = Close(4009, "Superseded by another consumer")
+OVER_CAPACITY: Final = Close(4100, "Over capacity; connect again.")
+NEVER_SUBSCRIBED: Final = Close(4100, "No subscription was made; connect again.")
+STANDBY: Final = Close(4100, "The channel is free again; connect and subscribe.")
+SHUTTING_DOWN: Final = Close(4200, "The server is shutting down; connect again.")
+NO_PONG: Final = Close(4201, "No pong came back to the server's pings.")
+CLIENT_EVENTS_REFUSED: Final = 4301
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """`pusher:subscribe`."""
+
+    channel: str
+    auth: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """`pusher:unsubscribe`; it has no answer."""
+
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """`pusher:ping`, to be answered at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """`pusher:pong`; never demanded, as some clients do not send it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientEvent:
+    """A `client-…` event, which is refused."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signin:
+    """`pusher:signin`, which is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An event of a name that means nothing here."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Not a message; `reason` is for the developer at the other end."""
+
+    reason: str
+
+
+Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored | Malformed
+
+
+def decode(text: str) -> Inbound:
+    """The message in one text frame; any text gives a value."""
+    try:
+        message = orjson.loads(text)
+    except ValueError:
+        return Malformed("The message is not JSON.")
+    match message:
+        case {"event": str(name)} if 0 < len(name) <= _NAME_LIMIT:
+            return _named(name, _fields(message.get("data")))
+        case _:
+            return Malformed("A message is an object with the text field `event`.")
+
+
+def _named(name: str, data: Mapping[str, Any]) -> Inbound:
+    match name:
+        case "pusher:ping":
+            return Ping()
+        case "pusher:pong":
+            return Pong()
+        case "pusher:signin":
+            return Signin()
+        case "pusher:subscribe" | "pusher:unsubscribe":
+            return _subscription(name, data)
+        case _ if name.startswith("client-"):
+            return ClientEvent(name)
+        case _:
+            return Ignored(name)
+
+
+def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe | Malformed:
+    channel, auth = data.get("channel"), data.get("auth")
+    if not isinstance(channel, str) or not 0 < len(channel) <= _NAME_LIMIT:
+        return Malformed(f"`{name}` needs `data.channel`, a text of at most {_NAME_LIMIT} characters.")
+    if name == "pusher:unsubscribe":
+        return Unsubscribe(channel)
+    return Subscribe(channel, auth if isinstance(auth, str) else "")
+
+
+def _fields(data: object) -> Mapping[str, Any]:
+    """`data` as an object: clients send one, or its JSON text, or an empty text, or nothing."""
+    if isinstance(data, str) and data:
+        try:
+            data = orjson.loads(data)
+        except ValueError:
+            return {}
+    return data if isinstance(data, dict) else {}
+
+
+def new_socket_id() -> str:
+    """A fresh, unguessable socket id: two decimal numbers with a dot (`\\d+\\.\\d+`)."""
+    return f"{secrets.randbelow(_SOCKET_NUMBERS)}.{secrets.randbelow(_SOCKET_NUMBERS)}"
+
+
+def connection_established(socket_id: str) -> bytes:
+    """The first message of every connection."""
+    data = {"socket_id": socket_id, "activity_timeout": ACTIVITY_TIMEOUT_S}
+    return _message("pusher:connection_established", None, data)
+
+
+def subscription_succeeded(channel: str, resumed_after: str | None, gap: bool) -> bytes:
+    """The answer to a subscription: where it begins, and whether stored events reach back that far."""
+    data = {"resumedAfter": resumed_after, "gap": gap}
+    return _message("pusher_internal:subscription_succeeded", channel, data)
+
+
+def subscription_error(channel: str, kind: str, error: str, status: int) -> bytes:
+    """The refusal of a subscription; the connection stays open."""
+    return _message("pusher:subscription_error", channel, {"type": kind, "error": error, "status": status})
+
+
+def error(message: str, code: int | None = None) -> bytes:
+    """`pusher:error`. Without a code clients stay connected; with one of 4000 to 4299 they act on it."""
+    data = {"message": message} if code is None else {"code": code, "message": message}
+    return orjson.dumps({"event": "pusher:error", "data": data})
+
+
+def pong() -> bytes:
+    """The answer to `pusher:ping`."""
+    return _message("pusher:pong", None, {})
+
+
+def event(kind: str, channel: str, envelope: bytes) -> bytes:
+    """An event with its stored envelope as the JSON text in `data`."""
+    return orjson.dumps({"event": kind, "channel": channel, "data": envelope.decode()})
+
+
+def _message(name: str, channel: str | None, data: Mapping[str, Any]) -> bytes:
+    message = {"event": name} if channel is None else {"event": name, "channel": channel}
+    return orjson.dumps({**message, "data": orjson.dumps(data).decode()})

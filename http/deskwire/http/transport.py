@@ -1,0 +1,101 @@
+"""A connection whose first bytes were already read, and whose writes can't last for ever.
+
+Hypercorn shields its writes from cancellation and gives them no deadline, so a client that never reads
+would hold a shutdown for as long as it likes. Here every write has one, and `cut` shortens it.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import trio
+
+_OUT_OF_TIME = "the peer did not read in time"
+
+
+class FrontStream(trio.abc.HalfCloseableStream):
+    """A TCP connection as the front hands it on.
+
+    Args:
+        write_timeout_s: how long one `send_all` may take; after that the connection is closed and
+            BrokenResourceError raised, also within a shield.
+    """
+
+    def __init__(self, stream: trio.SocketStream, *, write_timeout_s: float) -> None:
+        self.socket = stream.socket
+        self._raw: trio.abc.Stream = stream
+        self._pushed = b""
+        self._write_timeout_s = write_timeout_s
+        self._latest = inf
+        self._writing: trio.CancelScope | None = None
+
+    def push_back(self, data: bytes) -> None:
+        """Let the next read begin with `data`."""
+        self._pushed = data + self._pushed
+
+    def cut(self, deadline: float) -> None:
+        """Let no write, not even one under way, last beyond `deadline` on Trio's clock."""
+        self._latest = min(self._latest, deadline)
+        if self._writing is not None:
+            self._writing.deadline = min(self._writing.deadline, deadline)
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """See `trio.abc.ReceiveStream`."""
+        if not self._pushed:
+            return bytes(await self._raw.receive_some(max_bytes))
+        await trio.lowlevel.checkpoint()
+        end = len(self._pushed) if max_bytes is None else max_bytes
+        data, self._pushed = self._pushed[:end], self._pushed[end:]
+        return data
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """See `trio.abc.SendStream`. Raises BrokenResourceError when out of time, too."""
+        deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
+        with trio.CancelScope(deadline=deadline) as scope:
+            self._writing = scope
+            try:
+                await self._raw.send_all(data)
+            finally:
+                self._writing = None
+        if scope.cancelled_caught:
+            await trio.aclose_forcefully(self)
+            raise trio.BrokenResourceError(_OUT_OF_TIME)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """See `trio.abc.SendStream`."""
+        await self._raw.wait_send_all_might_not_block()
+
+    async def send_eof(self) -> None:
+        """See `trio.abc.HalfCloseableStream`."""
+        if isinstance(self._raw, trio.abc.HalfCloseableStream):
+            await self._raw.send_eof()
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._raw.aclose()
+
+
+class TlsFrontStream(FrontStream):
+    """As `FrontStream`, over TLS; it has what Hypercorn looks for to tell the two apart."""
+
+    def __init__(self, stream: trio.SSLStream[trio.SocketStream], *, write_timeout_s: float) -> None:
+        super().__init__(stream.transport_stream, write_timeout_s=write_timeout_s)
+        self.transport_stream = stream.transport_stream
+        self._raw = self._tls = stream
+
+    async def do_handshake(self) -> None:
+        """See `trio.SSLStream`; does nothing the second time."""
+        await self._tls.do_handshake()
+
+    def selected_alpn_protocol(self) -> str | None:
+        """What the handshake agreed on, `h2` or `http/1.1`."""
+        agreed: str | None = self._tls.selected_alpn_protocol()
+        return agreed
+
+
+def wrap(stream: trio.abc.Stream, *, write_timeout_s: float) -> FrontStream:
+    """The front's view of what a listener accepted: a TCP connection, or one with TLS on it."""
+    if isinstance(stream, trio.SSLStream):
+        return TlsFrontStream(stream, write_timeout_s=write_timeout_s)
+    assert isinstance(stream, trio.SocketStream)
+    return FrontStream(stream, write_timeout_s=write_timeout_s)
