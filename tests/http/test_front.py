@@ -6,12 +6,27 @@ import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import orjson
 import pytest
 import trio
+from wsproto.events import TextMessage
 
+from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.front import FrontLimits
 from deskwire.http.transport import FrontStream
-from tests.streaming import NOON, Front, Stage, real_front, real_stage, small_app
+from tests.rawpeer import RawPeer
+from tests.streaming import (
+    CHANNEL,
+    KEY,
+    NOON,
+    PROJECT_ID,
+    STREAM_KEY,
+    Front,
+    Stage,
+    real_front,
+    real_stage,
+    small_app,
+)
 
 
 async def answer(stream: trio.SocketStream) -> bytes:
@@ -90,10 +105,17 @@ async def test_a_stream_request_that_never_ends_does_not_hold_the_stop(front: Fr
 
 async def test_a_consumer_that_never_reads_does_not_hold_the_stop(stage: Stage, front: Front) -> None:
     """Decisions 5: sockets are closed within a bound that no client can stretch."""
-    peer = RawPeer(await front.raw())
+    raw = await front.raw()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    peer = RawPeer(raw)
     await peer.open()
     socket_id = orjson.loads((await peer.message())["data"])["socket_id"]
-    auth = Client(peer_socket := None, socket_id) if False else None
+    grant = Grant(PROJECT_ID, socket_id, CHANNEL, "c1")
+    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=NOON)}"}
+    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    assert (await peer.message())["event"] == "pusher_internal:subscription_succeeded"
+    await stage.emit(200, padding=60_000)
+    await trio.testing.wait_all_tasks_blocked(0.05)
     await stopped_in(front, 3.5)
 
 
