@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant, issue
@@ -96,7 +96,7 @@ class Stage:
 
     @property
     def channel(self) -> Channel:
-        return Channel(self.project.rowid, CHANNEL)
+        return Channel(self.project.rowid, CHANNEL, "project", PROJECT_ID)
 
     async def emit(self, count: int = 1, *, padding: int = 0) -> list[StoredEvent]:
         """Commit events that carry growing numbers."""
@@ -120,10 +120,17 @@ class Stage:
         superseded: Callable[[], None] = lambda: None,
         *,
         typing: bool = False,
+        channel: str = CHANNEL,
     ) -> Subscription:
         """Subscribe without a socket."""
-        grant = Grant(self.project.id, "1.1", CHANNEL, consumer_id, typing, resume)
-        return await self.hub.subscribe(self.project, self.channel, grant, superseded)
+        grant = Grant(self.project.id, "1.1", channel, consumer_id, typing, resume)
+        opened = open_channel(self.project, channel)
+        return await self.hub.subscribe(self.project, opened, grant, superseded)
+
+    async def announce(self, kind: str, data: Mapping[str, Any]) -> StoredEvent:
+        """Commit one event with this data."""
+        project, at = self.project, self.clock()
+        return await self.store.write(lambda tx: tx.append_event(project, Draft(kind, None, data), None, at))
 
 
 def number(event: StoredEvent) -> int:

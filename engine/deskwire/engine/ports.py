@@ -7,7 +7,7 @@ again when a neighbour in its group commit fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
@@ -287,6 +287,9 @@ class Transaction(Reader, Protocol):
         self, project: int, channel: str, generation: int, position: int, superseded: Sequence[str], at: int
     ) -> bool:
         """Save how far a holder has confirmed; False, and no change, if the generation is not the latest."""
+
+    def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
+        """Remove conversation and contact channels untouched since `before` (ms), but for those `kept`."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         """Store a new organisation; returns its storage key."""

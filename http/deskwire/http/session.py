@@ -172,11 +172,12 @@ class Session:
     async def _pump(self, held: Subscription) -> None:
         while held.current:
             batch = await held.next()
-            frames = b"".join(self._frames.frame(event, held.channel.name) for event in batch.events)
-            if not await self._write(frames, held):
-                return
-            held.written = batch.upto
-            self._want_confirmation()
+            if batch.events:
+                frames = b"".join(self._frames.frame(event, held.channel.name) for event in batch.events)
+                if not await self._write(frames, held):
+                    return
+                self._want_confirmation()
+            held.written = batch.upto  # without events it is confirmed by the next heartbeat
 
     async def _pump_passing(self, held: Subscription) -> None:
         while held.current:

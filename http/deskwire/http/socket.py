@@ -56,6 +56,7 @@ class RealtimeStream:
         self._limits = Limits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._frames = FrameCache()
         self._sessions: set[Session] = set()
+        self._openings: set[trio.CancelScope] = set()
         self._closing = False
 
     @property
@@ -80,12 +81,27 @@ class RealtimeStream:
             await trio.aclose_forcefully(stream)
 
     def close_all(self) -> None:
-        """End every connection with 4200, and each later one likewise; they are gone within 5 s."""
+        """End every connection with 4200, and each later one likewise; they are gone within 5 s.
+
+        A client that has not finished its request, or not read its answer, is dropped.
+        """
         self._closing = True
+        for scope in self._openings:
+            scope.cancel()
         for session in list(self._sessions):
             session.end(pusher.SHUTTING_DOWN)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
+        """The client's request, accepted; None if there is nothing to serve."""
+        with trio.CancelScope() as scope:
+            self._openings.add(scope)
+            try:
+                return await self._shake_hands(stream)
+            finally:
+                self._openings.discard(scope)
+        return None
+
+    async def _shake_hands(self, stream: trio.abc.Stream) -> Opening | None:
         handshake, result = Handshake(), None
         with trio.move_on_after(_OPENING_S):
             while result is None:

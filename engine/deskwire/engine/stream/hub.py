@@ -15,7 +15,7 @@ from deskwire.engine.events import StoredEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, StreamConsumer, Transaction
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import Channel, Subjects
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
 from deskwire.engine.stream.subscription import Start, Subscription
@@ -27,6 +27,9 @@ _COMMIT_S: Final = 10.0
 """How long a takeover may wait for its commit, with its cancellation held back."""
 _SEATS: Final = 10_000
 """Channels remembered in memory; beyond it those that nobody holds or waits for are read anew."""
+_FORGET_S: Final = 7 * 86_400
+"""How long the last consumer of a conversation's or contact's channel is remembered, as long as events are."""
+_FORGET_EVERY_S: Final = 3600.0
 _LAG_LIMIT: Final = 10_000
 """Up to which the lag is counted."""
 
@@ -83,6 +86,7 @@ class Hub:
         self._save_s = save_s
         self._started_ms = clock()
         self._seats: dict[Channel, Seat] = {}
+        self._subjects = Subjects()
         self._typists: dict[int, set[Subscription]] = {}
         self._dirty: dict[Channel, Seat] = {}
         self._bell = trio.Event()
@@ -116,7 +120,13 @@ class Hub:
             )
             generation, since = await self._commit(seat, grant.consumer_id, start)
             holder = Subscription(
-                self._log, channel, grant.consumer_id, start, superseded, typing=grant.typing
+                self._log,
+                channel,
+                grant.consumer_id,
+                start,
+                superseded,
+                typing=grant.typing,
+                admits=self._subjects.admits,
             )
             self._swap(seat, holder, generation, since)
             return holder
@@ -169,15 +179,20 @@ class Hub:
         return await self._store.read(query)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Save confirmed positions until cancelled, then once more.
+        """Save confirmed positions until cancelled, then once more; forget channels that nobody uses.
 
         Cancellation: the last save may take 5 s.
         """
         task_status.started()
+        forget_at = trio.current_time()
         try:
             while True:
-                await self._bell.wait()
+                with trio.move_on_at(forget_at):
+                    await self._bell.wait()
                 await self._save()
+                if trio.current_time() >= forget_at:
+                    forget_at = trio.current_time() + _FORGET_EVERY_S
+                    await self._forget()
                 await trio.sleep(self._save_s)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
@@ -220,6 +235,15 @@ class Hub:
         for channel, seat in list(self._seats.items()):
             if not seat.busy and channel not in self._dirty:
                 del self._seats[channel]
+
+    async def _forget(self) -> None:
+        """Remove the rows of conversations' and contacts' channels that were given up long ago."""
+        kept = {(channel.project, channel.name) for channel, seat in self._seats.items() if seat.busy}
+        before = self._clock() - _FORGET_S * 1000
+        try:
+            await self._store.write(lambda tx: tx.forget_consumers(before, kept))
+        except Unavailable as error:
+            log.warning("stream.consumers_not_forgotten", error=error.detail)
 
     async def _commit(self, seat: Seat, consumer_id: str, start: Start) -> tuple[int, int]:
         channel, at = seat.channel, self._clock()
