@@ -270,7 +270,7 @@ class Transaction(Reader, Protocol):
         """Begin a contact's erasure: from here on it is not found any more."""
 
     def erase_contact(self, contact: int) -> None:
-        """Remove a contact that has no conversation left."""
+        """Remove a contact that has no conversation left, with its own events and their deliveries."""
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Store a new endpoint; returns it with its `rowid`."""
