@@ -84,17 +84,17 @@ async def serve_front(
     state: LifespanState = {}
     wrapped = ASGIWrapper(app)
     lifespan = Lifespan(wrapped, config, state)
-    async with trio.open_nursery() as outside:
-        await outside.start(lifespan.handle_lifespan)
-        await lifespan.wait_for_startup()
-        front = _Front(partial(_serve_http, wrapped, config, state), stream_handler, limits)
-        try:
+    try:
+        async with trio.open_nursery() as outside:
+            await outside.start(lifespan.handle_lifespan)
+            await lifespan.wait_for_startup()
+            front = _Front(partial(_serve_http, wrapped, config, state), stream_handler, limits)
             await front.run(listeners, close_streams, stop, task_status)
-        finally:
-            for listener in listeners:
-                await trio.aclose_forcefully(listener)
-        await lifespan.wait_for_shutdown()
-        outside.cancel_scope.cancel()
+            await lifespan.wait_for_shutdown()
+            outside.cancel_scope.cancel()
+    finally:
+        for listener in listeners:
+            await trio.aclose_forcefully(listener)
 
 
 HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]
