@@ -66,7 +66,7 @@ class Actor:
         "_outbox",
         "_state",
         "_store",
-        "busy",
+        "_unanswered",
         "conversation_id",
         "project",
     )
@@ -76,7 +76,7 @@ class Actor:
     ) -> None:
         self.project = project
         self.conversation_id = conversation_id
-        self.busy = False
+        self._unanswered = 0
         self._gone = False
         self._store = store
         self._clock = clock
@@ -91,11 +91,16 @@ class Actor:
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
             ) from None
+        self._unanswered += 1
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being done and nothing is waiting."""
-        return not self.busy and self._outbox.statistics().current_buffer_used == 0
+        """Whether every command is answered.
+
+        Counted here and not read off the mailbox: a command sent to a task that is waiting for one goes
+        past the mailbox, and until that task runs neither it nor the mailbox shows it.
+        """
+        return self._unanswered == 0
 
     def close(self) -> None:
         """Take no more commands; the task ends when it has answered those it has."""
@@ -112,11 +117,10 @@ class Actor:
         """
         try:
             while not self._gone and (ask := await self._next(idle_s, let_go)) is not None:
-                self.busy = True
                 ask.settle(await self._serve(ask))
-                self.busy = False
+                self._unanswered -= 1
         except trio.Cancelled:
-            self.refuse_rest(_stopping())
+            self.refuse_rest(shutting_down())
             raise
 
     def refuse_rest(self, refusal: DomainError) -> None:
@@ -151,7 +155,7 @@ class Actor:
             log.error("actor.stale", conversation=self.conversation_id, error=str(stale))
             return Unavailable("The conversation changed meanwhile; try again.", code="conversation_busy")
         except trio.Cancelled:
-            ask.settle(_stopping())
+            ask.settle(shutting_down())
             raise
         except Exception:  # the task's top: one actor's bug ends its state and nothing else
             self._state = None
@@ -182,7 +186,8 @@ def no_such_conversation() -> NotFound:
     return NotFound("There is no such conversation.", code="conversation_not_found")
 
 
-def _stopping() -> Unavailable:
+def shutting_down() -> Unavailable:
+    """The refusal for whoever asks, or still waits, at the end."""
     return Unavailable("The service is shutting down.", code="shutting_down")
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, assert_never
 
+import orjson
+
 from deskwire.engine.errors import Conflict, Invalid, Problem
 
 Status = Literal["OPEN", "PENDING", "CLOSED"]
@@ -255,6 +257,8 @@ Fact = (
     | Deleted
 )
 
+_SORTED: Final = orjson.OPT_SORT_KEYS
+
 PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "title": "title",
     "status": "status",
@@ -326,8 +330,6 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
     if command.internal or command.author.type != "contact":
         return (posted,)
     before: list[Fact] = []
-    if not state.visible:  # Ours: who writes in it has seen it (ADR 5)
-        before.append(Revealed())
     if state.status == "CLOSED":
         before.append(Reopened())
     elif state.status == "PENDING":
@@ -344,11 +346,16 @@ def _patch(state: Conversation, given: Mapping[str, Any]) -> tuple[Fact, ...]:
     if given.get("visible") is False and state.visible:
         message = "A conversation that the customer has seen can't be hidden again."
         raise Invalid(Problem("/visible", "not_reversible", message))
-    changes = {name: value for name, value in wanted.items() if getattr(state, name) != value}
+    changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
     updated = (Updated(changes),) if changes else ()
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.
     return (*updated, *revealed)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether both are the same JSON; to Python 1 and true are equal, to a consumer they are not."""
+    return orjson.dumps(one, option=_SORTED) == orjson.dumps(other, option=_SORTED)
 
 
 def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,11 +7,12 @@ can't cross: either the command finds the actor, or the actor is gone and a new 
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextvars import Context
 from typing import Final
 
 import trio
 
-from deskwire.engine.actor import Actor, Ask, no_such_conversation
+from deskwire.engine.actor import Actor, Ask, no_such_conversation, shutting_down
 from deskwire.engine.clock import Clock
 from deskwire.engine.conversation import Command, Create
 from deskwire.engine.errors import Unavailable
@@ -72,10 +73,13 @@ class Directory:
         key = (project.rowid, conversation_id)
         actor = self._actors.get(key)
         if actor is None:
+            if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
+                raise shutting_down()
             self._make_room()
             actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox)
             self._actors[key] = actor
-            self._nursery.start_soon(self._run, key, actor)
+            # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
+            Context().run(self._nursery.start_soon, self._run, key, actor)
         else:
             self._actors.move_to_end(key)
         return actor

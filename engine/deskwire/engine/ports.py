@@ -8,7 +8,7 @@ again when a neighbour in its group commit fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
 from deskwire.engine.contact import Contact
@@ -42,6 +42,10 @@ class Delivery:
     attempts: int
     due_at: int
     created_at: int
+
+    def after_attempt(self, due_at: int) -> Delivery:
+        """As it is after one more attempt, with the next one at `due_at` (ms)."""
+        return replace(self, attempts=self.attempts + 1, due_at=due_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,9 @@ class Reader(Protocol):
     def contact(self, project: int, user_id: str) -> Contact | None:
         """The contact with the backend's `user_id`."""
 
+    def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
+        """The contact with this `con_` id."""
+
     def conversation_ids(self, contact: int) -> Sequence[str]:
         """The ids of all conversations of a contact."""
 
@@ -166,6 +173,9 @@ class Reader(Protocol):
 
     def last_event_position(self) -> int:
         """The position of the newest event of all, 0 if there is none."""
+
+    def has_projects(self) -> bool:
+        """Whether there is any project."""
 
     def event_id_at(self, project: int, position: int) -> str | None:
         """Id of the project's newest stored event at or before `position`."""
@@ -245,10 +255,10 @@ class Transaction(Reader, Protocol):
     def record_attempt(
         self, delivery: Delivery, attempt: Attempt, status: DeliveryStatus, due_at: int, reason: str | None
     ) -> bool:
-        """Store an attempt and what it means; False if the delivery no longer exists."""
+        """Store an attempt and what it means; False, and nothing is stored, if it is no longer pending."""
 
-    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> None:
-        """End a delivery without an attempt."""
+    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
+        """End a delivery without an attempt; False, and nothing is stored, if it is no longer pending."""
 
     def insert_contact(self, project: int, contact: Contact) -> Contact:
         """Store a new contact; returns it with its `rowid`."""
@@ -260,7 +270,7 @@ class Transaction(Reader, Protocol):
         """Begin a contact's erasure: from here on it is not found any more."""
 
     def erase_contact(self, contact: int) -> None:
-        """Remove a contact that has no conversation left."""
+        """Remove a contact that has no conversation left, with its own events and their deliveries."""
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Store a new endpoint; returns it with its `rowid`."""
@@ -303,6 +313,9 @@ class Transaction(Reader, Protocol):
 
     def touch_key(self, key: int, at: int) -> None:
         """Note when a server key was last used."""
+
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` finished deliveries made before `older_than` (ms); how many."""
 
     def prune_events(self, older_than: int, limit: int) -> int:
         """Remove up to `limit` events made before `older_than` (ms), never the newest; how many."""

@@ -19,7 +19,15 @@ from hypercorn.config import Config
 from hypercorn.trio.lifespan import Lifespan
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework, ConnectionState, LifespanState
+from hypercorn.typing import (
+    ASGIFramework,
+    ASGIReceiveCallable,
+    ASGISendCallable,
+    ASGISendEvent,
+    ConnectionState,
+    LifespanState,
+    Scope,
+)
 
 from deskwire.http.transport import FrontStream, TlsFrontStream, wrap
 
@@ -30,6 +38,8 @@ _PEEK: Final = 4096
 _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
 _FULL_PAUSE_S: Final = 0.1
+_LAST_S: Final = 1.0
+"""Bound on the end of a response; the body has been sent by then."""
 
 StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
 
@@ -82,7 +92,7 @@ async def serve_front(
     Cancellation: at once, within the write bound of what Hypercorn shields.
     """
     state: LifespanState = {}
-    wrapped = ASGIWrapper(app)
+    wrapped = ASGIWrapper(_finishing(app))
     lifespan = Lifespan(wrapped, config, state)
     try:
         async with trio.open_nursery() as outside:
@@ -95,6 +105,26 @@ async def serve_front(
     finally:
         for listener in listeners:
             await trio.aclose_forcefully(listener)
+
+
+def _finishing(app: ASGIFramework) -> ASGIFramework:
+    """`app` with its last message of a response kept from being cancelled.
+
+    Hypercorn closes a connection whose request body was left unread within that very call, after telling the
+    app of the disconnect; on hearing of which quart-trio cancels the call, and the connection would stay.
+    """
+
+    async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        async def send_whole(message: ASGISendEvent) -> None:
+            if message["type"] == "http.response.body" and not message["more_body"]:
+                with trio.move_on_after(_LAST_S, shield=True):
+                    await send(message)
+            else:
+                await send(message)
+
+        await app(scope, receive, send_whole)
+
+    return finishing
 
 
 HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]

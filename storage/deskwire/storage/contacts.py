@@ -25,9 +25,15 @@ class ContactReads:
     conn: sqlite3.Connection
 
     def contact(self, project: int, user_id: str) -> Contact | None:
+        return self._contact("user_id", project, user_id)
+
+    def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
+        return self._contact("id", project, contact_id)
+
+    def _contact(self, column: str, project: int, value: str) -> Contact | None:
         row = self.conn.execute(
-            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE project = ? AND user_id = ? AND erasing = 0",
-            (project, user_id),
+            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE project = ? AND k.{column} = ? AND erasing = 0",
+            (project, value),
         ).fetchone()
         return None if row is None else contact_of(row)
 
@@ -71,5 +77,6 @@ class ContactWrites:
     def mark_erasing(self, contact: int) -> None:
         self.conn.execute("UPDATE contacts SET erasing = 1 WHERE rowid = ?", (contact,))
 
-    def erase_contact(self, contact: int) -> None:
+    def erase_contact_row(self, contact: int) -> None:
+        """Remove the contact itself; its events and deliveries are removed elsewhere."""
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

@@ -16,7 +16,14 @@ from deskwire.storage.migrations import migrations, newer_than_program
 FILE_NAME: Final = "deskwire.sqlite3"
 _LOCK_NAME: Final = "deskwire.lock"
 _BUSY_MS: Final = 5_000
-_CACHE_KIB: Final = 32 * 1024
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",  # what was acknowledged survives a power loss
+    "secure_delete = ON",  # what was deleted is overwritten
+    "foreign_keys = ON",
+    "temp_store = MEMORY",  # no text in temporary files
+    f"cache_size = -{32 * 1024}",  # KiB, the writer's
+)
 
 
 class DataDirectoryError(Exception):
@@ -84,6 +91,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that can only read, and never waits for the writer."""
     connection = _connect(path)
     connection.execute("PRAGMA query_only = ON")
+    connection.execute(f"PRAGMA cache_size = -{4 * 1024}")  # KiB; there are several, over the system's cache
     return connection
 
 
@@ -91,13 +99,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=_BUSY_MS / 1000
     )
-    for pragma in (
-        "journal_mode = WAL",
-        "synchronous = FULL",  # what was acknowledged survives a power loss
-        "secure_delete = ON",  # what was deleted is overwritten
-        "foreign_keys = ON",
-        "temp_store = MEMORY",  # no text in temporary files
-        f"cache_size = -{_CACHE_KIB}",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:  # no database: let go of the file
+        connection.close()
+        raise
     return connection

@@ -97,6 +97,7 @@ class EndpointWrites:
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         self._delete_deliveries("endpoint = ?", endpoint.rowid)
         self.conn.execute("DELETE FROM endpoints WHERE rowid = ?", (endpoint.rowid,))
+        self.deliveries[:] = [waiting for waiting in self.deliveries if waiting.endpoint != endpoint.rowid]
         self.forget_endpoints()
 
     def insert_delivery(self, endpoint: int, event: StoredEvent, previous: int | None, at: int) -> None:
@@ -133,13 +134,14 @@ class EndpointWrites:
     ) -> bool:
         ended = None if status == "pending" else attempt.at + attempt.latency_ms
         changed = self.conn.execute(
-            "UPDATE deliveries SET status = ?, attempts = ?, due_at = ?, ended_at = ?, reason = ? WHERE position = ?",
+            "UPDATE deliveries SET status = ?, attempts = ?, due_at = ?, ended_at = ?, reason = ? "
+            "WHERE position = ? AND status = 'pending'",
             (status, attempt.number, due_at, ended, reason, delivery.position),
         ).rowcount
         if not changed:
             return False
         self.conn.execute(
-            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 delivery.position,
                 attempt.number,
@@ -154,17 +156,30 @@ class EndpointWrites:
             self._note_last(delivery.endpoint, status, ended)
         return True
 
-    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> None:
-        self.conn.execute(
-            "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ?",
+    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
+        changed = self.conn.execute(
+            "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ? AND status = 'pending'",
             (status, reason, at, delivery.position),
-        )
-        self._note_last(delivery.endpoint, status, at)
+        ).rowcount
+        if changed:
+            self._note_last(delivery.endpoint, status, at)
+        return bool(changed)
 
     def erase_deliveries(self, conversation: int) -> None:
         """Remove all deliveries of a conversation's events, before the events themselves."""
         self._delete_deliveries("event IN (SELECT position FROM events WHERE conversation = ?)", conversation)
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.lane != conversation]
+
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        rows = self.conn.execute(
+            "SELECT position, created_at, status FROM deliveries ORDER BY position LIMIT ?", (limit,)
+        ).fetchall()
+        old = [row[0] for row in rows if row[1] < older_than and row[2] != "pending"]
+        if old:
+            marks = ", ".join("?" for _ in old)
+            self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({marks})", old)
+            self.conn.execute(f"DELETE FROM deliveries WHERE position IN ({marks})", old)
+        return len(old)
 
     def _delete_deliveries(self, condition: str, value: int) -> None:
         chosen = f"SELECT position FROM deliveries WHERE {condition}"

@@ -137,6 +137,12 @@ class EventWrites:
         old = [row for row in rows if row[2] < older_than]
         if old:
             last = old[-1]
+            # What is pending for them, of a disabled endpoint say, can't be sent any more: say so.
+            self.conn.execute(
+                "UPDATE deliveries SET status = 'dropped', reason = 'the event is no longer stored', "
+                "ended_at = ? WHERE status = 'pending' AND event <= ?",
+                (older_than, last[0]),
+            )
             self.conn.execute(
                 "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
             )

@@ -16,6 +16,9 @@ class PeopleReads:
 
     conn: sqlite3.Connection
 
+    def has_projects(self) -> bool:
+        return self.conn.execute("SELECT 1 FROM projects LIMIT 1").fetchone() is not None
+
     def project(self, project_id: str) -> Project | None:
         return self._project("id", project_id)
 

@@ -142,23 +142,21 @@ class Writer:
         self, tx: SqliteTransaction, batch: list[_Job[Any]], token: trio.lowlevel.TrioToken
     ) -> list[_Job[Any]]:
         """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
-        done: list[_Job[Any]] = []
         try:
             tx.conn.execute("BEGIN IMMEDIATE")
             for job in batch:
-                changes = tx.conn.total_changes
+                changes, job.error = tx.conn.total_changes, None
                 try:
                     job.result = job.run(tx)
                 except sqlite3.OperationalError:
                     raise  # the disk, not the job
-                except Exception as error:  # the job's own; it is raised where the job was handed in
+                except Exception as error:  # noqa: BLE001  # the job's own; `write` raises it
+                    job.error = error
                     if tx.conn.total_changes != changes:
                         self._undo(tx)
-                        job.error = error
-                        self._tell(token, None, [refused for refused in batch if refused.error is not None])
-                        return [other for other in batch if other.error is None]
-                    job.error = error
-                done.append(job)
+                        self._tell(token, None, [job])
+                        # Those it refused before, too: what they were refused for may be undone by now.
+                        return [other for other in batch if other is not job]
             tx.conn.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo(tx)
@@ -169,7 +167,7 @@ class Writer:
                 )
             self._tell(token, None, batch)
             return []
-        self._tell(token, self._take(tx), done)
+        self._tell(token, self._take(tx), batch)
         return []
 
     def _undo(self, tx: SqliteTransaction) -> None:

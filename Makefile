@@ -1,0 +1,55 @@
+# Everything a developer or an operator starts from. Needs make and Python 3.11 or newer, nothing else.
+
+PYTHON ?= python3
+ARGS ?=
+
+BIN := .venv/bin
+DEV_STAMP := .venv/.dev-stamp
+# One version of each library for every Python (`fewest`): what is tested on 3.11 is what 3.13 gets.
+LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
+	--no-emit-index-url --no-emit-find-links
+
+.PHONY: run demo test check bench format docs lock clean
+
+run: $(DEV_STAMP)
+	$(BIN)/deskwire serve --data ./data $(ARGS)
+
+demo: $(DEV_STAMP)
+	$(BIN)/deskwire demo $(ARGS)
+
+test: check
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV_STAMP)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+format: $(DEV_STAMP)
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+# The reference that the program writes about itself; a test fails when it is out of date.
+docs: $(DEV_STAMP)
+	$(BIN)/deskwire config --markdown > docs/reference/settings.md
+
+# The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
+lock: $(DEV_STAMP)
+	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
+	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+
+$(DEV_STAMP): requirements/dev.txt pyproject.toml
+	@echo "Preparing .venv (once; about a minute) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Deskwire needs Python 3.11 or newer; try: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv --clear .venv
+	@echo "Installing the locked dependencies ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,308 @@
+"""Every setting of the program, read once from the command line and the environment.
+
+An option beats the environment, which beats the default. A variable that is empty counts as not set. Nothing
+else in the program reads the environment.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal, Self, TypeAlias
+
+import click
+
+from deskwire.setting import (
+    PREFIX,
+    Network,
+    Setting,
+    as_text,
+    choice,
+    described,
+    flag,
+    http_url,
+    integer,
+    networks,
+    number,
+    numbers,
+    optional,
+    path,
+    secret_text,
+    setting,
+    words,
+)
+
+Origin: TypeAlias = Literal["default", "environment", "option"]
+LogFormat: TypeAlias = Literal["auto", "text", "json"]
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+HOUR_S: Final = 3_600.0
+DAY_S: Final = 24 * HOUR_S
+YEAR_S: Final = 366 * DAY_S
+RETRIES: Final = 3  # contract 6.4.2: fixed, because receivers see the attempt's number
+
+
+class ConfigError(click.ClickException):
+    """Settings that cannot be used; the message has one line for each problem, all of them."""
+
+    exit_code = 2
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("These settings cannot be used:\n" + "\n".join(f"  {each}" for each in problems))
+        self.problems: Final = problems
+
+
+def _all_default() -> Mapping[str, Origin]:
+    return MappingProxyType(dict.fromkeys(SETTINGS, "default"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Every setting, with its unit in its name; `Config()` is all defaults, without a look at the environment.
+
+    Values are checked by `load` only; a test may build or `replace` any.
+    """
+
+    # Where it lives and what it listens to
+    data_dir: Path = setting(
+        Path("data"),
+        path,
+        "Directory of the database, the uploads and the generated secret.",
+        variable="DESKWIRE_DATA",
+        option="--data",
+    )
+    host: str = setting("127.0.0.1", words, "Address or host name to listen on.", option="--host")
+    port: int = setting(
+        8080, integer(0, 65_535), "TCP port to listen on; 0 takes any free one.", option="--port"
+    )
+    public_url: str | None = setting(  # decisions 8
+        None,
+        optional(http_url),
+        "Base URL by which clients reach this server; unset means the address it listens on.",
+        option="--public-url",
+    )
+    demo: bool = setting(  # decisions 2
+        True,
+        flag,
+        "Gives an empty data directory a demo organisation, project, user and key; the option: does not.",
+        option="--no-demo",
+    )
+    secret: str | None = setting(  # decisions 2
+        None,
+        optional(secret_text),
+        "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
+        secret=True,
+    )
+    log_format: LogFormat = setting(
+        "auto",
+        choice("auto", "text", "json"),
+        "Form of the log: text, json, or auto, which is text on a terminal and json otherwise.",
+        option="--log-format",
+    )
+    log_level: LogLevel = setting(
+        "info",
+        choice("debug", "info", "warning", "error"),
+        "Least severity that is logged: debug, info, warning or error.",
+        option="--log-level",
+    )
+
+    # Requests
+    body_limit_bytes: int = setting(  # decisions 8
+        1 * MIB, integer(KIB, GIB), "Largest request body in bytes; a larger one is answered with 413."
+    )
+    network_logs_limit_bytes: int = setting(  # contract 8
+        2 * MIB, integer(KIB, GIB), "Largest body of a network log snapshot in bytes."
+    )
+    body_timeout_s: float = setting(
+        30.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request body."
+    )
+    idle_connection_s: float = setting(  # decisions 8
+        120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
+    )
+    argon2_memory_kib: int = setting(
+        65_536,  # RFC 9106, section 4, second recommended option
+        integer(8 * KIB, 4 * MIB),
+        "Memory in KiB that hashing one password takes.",
+    )
+
+    # Conversations and the event log
+    mailbox_commands: int = setting(  # decisions 8
+        256,
+        integer(1, 1_000_000),
+        "Commands that may wait for one conversation; further ones are answered with 503.",
+    )
+    actor_idle_s: float = setting(
+        60.0, number(0.1, DAY_S), "Seconds without a command after which a conversation leaves memory."
+    )
+    actors_live: int = setting(
+        20_000, integer(1, 10_000_000), "Conversations that are in memory at the same time at most."
+    )
+    log_ring_events: int = setting(
+        10_000, integer(1, 100_000_000), "Newest events that are kept in memory for readers, at most."
+    )
+    log_ring_bytes: int = setting(
+        32 * MIB, integer(MIB, 64 * GIB), "Bytes that those newest events may take in memory."
+    )
+    event_window_s: float = setting(  # decisions 4 and 8
+        7 * DAY_S, number(60, 100 * YEAR_S), "Seconds that stored events can be read again."
+    )
+    retention_interval_s: float = setting(  # decisions 8
+        600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
+    )
+
+    # Storage
+    writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
+    read_connections: int = setting(
+        4, integer(1, 256), "Database connections for reading, each with a thread."
+    )
+
+    # Webhooks
+    allow_private_webhooks: bool = setting(  # decisions 6
+        False,
+        flag,
+        "Lets webhooks go to private addresses and plain http; for development only.",
+        option="--allow-private-webhooks",
+    )
+    webhook_allow: tuple[Network, ...] = setting(  # decisions 6
+        (),
+        networks,
+        "CIDR blocks, with commas between them, that webhooks may go to although they are private.",
+    )
+    webhook_timeout_s: float = setting(  # contract 6.4.1
+        5.0, number(0.1, 60), "Seconds that a receiver has from connecting to its status line."
+    )
+    webhook_retry_after_s: tuple[float, ...] = setting(  # contract 6.4.2, decisions 6
+        (2.0, 6.0, 12.0),
+        numbers(RETRIES, number(0, HOUR_S)),
+        "Seconds to wait before each of the three retries.",
+    )
+    webhook_retry_jitter: float = setting(  # decisions 6
+        0.2, number(0, 0.9), "Share of that wait by which it varies at random, up and down."
+    )
+    webhook_concurrency: int = setting(  # decisions 6
+        16, integer(1, 1_000), "Requests that are under way to one endpoint at the same time at most."
+    )
+    webhook_window_s: float = setting(  # contract 6.4.4
+        HOUR_S, number(1, YEAR_S), "Seconds after which a delivery that is still pending is dropped."
+    )
+    webhook_memory_deliveries: int = setting(
+        1_000, integer(1, 1_000_000), "Due deliveries of one endpoint that are held in memory at most."
+    )
+    delivery_log_s: float = setting(  # decisions 8
+        30 * DAY_S, number(60, 100 * YEAR_S), "Seconds that finished deliveries stay in the delivery log."
+    )
+
+    # Realtime stream
+    stream_ping_s: float = setting(  # decisions 5
+        25.0, number(0.1, HOUR_S), "Seconds between two pings to a consumer."
+    )
+    stream_write_timeout_s: float = setting(  # decisions 5
+        20.0, number(0.1, HOUR_S), "Seconds after which a write that does not finish ends the connection."
+    )
+    stream_token_s: float = setting(  # decisions 5
+        300.0, number(1, DAY_S), "Seconds that an authorization to subscribe is valid."
+    )
+    stream_inbound_bytes: int = setting(
+        64 * KIB, integer(KIB, 16 * MIB), "Largest message in bytes that a consumer may send."
+    )
+    stream_unsubscribed_s: float = setting(
+        120.0, number(1, DAY_S), "Seconds that a connection may stay without any subscription."
+    )
+    stream_resume_window_s: float = setting(  # decisions 5 and 8
+        2 * HOUR_S,
+        number(0, 100 * YEAR_S),
+        "Seconds of missed events that a returning consumer is sent by itself.",
+    )
+
+    # Stopping
+    shutdown_s: float = setting(  # decisions 5
+        10.0, number(0.1, HOUR_S), "Seconds that a stop may take before what is left is cut off."
+    )
+
+    origin: Mapping[str, Origin] = field(default_factory=_all_default, compare=False, repr=False)
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str], options: Mapping[str, object]) -> Self:
+        """Read the settings from `environ` and the command line.
+
+        Args:
+            environ: variables, of which only those that start with `DESKWIRE_` are looked at.
+            options: values from the command line by field name; None means not given.
+
+        Raises:
+            ConfigError: with every value that cannot be used, every unknown variable and every contradiction.
+            TypeError: an option that is not a setting, which is a mistake of the caller.
+        """
+        if strange := options.keys() - SETTINGS.keys():
+            raise TypeError(f"not a setting: {', '.join(sorted(strange))}")
+        values: dict[str, Any] = {}
+        origin: dict[str, Origin] = {}
+        bad: dict[str, str] = {}
+        for each in SETTINGS.values():
+            source, label, text = _source(each, environ, options)
+            origin[each.name] = source
+            try:
+                if text is not None:
+                    values[each.name] = each.parse(text)
+            except ValueError as error:
+                bad[each.name] = f"{label} {error}"
+        config = cls(**values, origin=MappingProxyType(origin))
+        clashes = [sentence for names, sentence in _contradictions(config) if not names & bad.keys()]
+        if problems := (*_unknown(environ), *bad.values(), *clashes):
+            raise ConfigError(problems)
+        return config
+
+
+SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
+    {each.name: described(each) for each in fields(Config) if each.name != "origin"}
+)
+VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
+
+
+def _source(
+    each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
+) -> tuple[Origin, str, str | None]:
+    """Say where the setting comes from, what to call it in an error, and its text if it has one."""
+    if (given := options.get(each.name)) is not None:
+        return "option", each.option or each.name, as_text(given)
+    if text := environ.get(each.variable):
+        return "environment", each.variable, text
+    return "default", each.variable, None
+
+
+def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
+    for variable in sorted(environ):
+        if variable.startswith(PREFIX) and variable not in VARIABLES:
+            close = difflib.get_close_matches(variable, VARIABLES, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
+            yield f"{variable} is not a setting{hint}"
+
+
+def _contradictions(config: Config) -> Iterator[tuple[frozenset[str], str]]:
+    """Yield what is wrong with values that are fine one by one, and the variables it is about."""
+
+    def about(sentence: str, *names: str) -> tuple[frozenset[str], str]:
+        variables = [SETTINGS[name].variable for name in names]
+        return frozenset(names), sentence.format(*variables)
+
+    if config.allow_private_webhooks and config.webhook_allow:
+        no_effect = "{} has no effect while {} lets everything through"
+        yield about(no_effect, "webhook_allow", "allow_private_webhooks")
+    if config.webhook_window_s < (needed_s := _last_retry_over_s(config)):
+        too_short = f"{{}} must be at least {needed_s:g}, when the last retry may be over ({{}}, {{}}, {{}})"
+        retrying = ("webhook_timeout_s", "webhook_retry_after_s", "webhook_retry_jitter")
+        yield about(too_short, "webhook_window_s", *retrying)
+    if config.webhook_memory_deliveries < config.webhook_concurrency:
+        yield about("{} must not be less than {}", "webhook_memory_deliveries", "webhook_concurrency")
+    if config.stream_resume_window_s > config.event_window_s:
+        yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
+
+
+def _last_retry_over_s(config: Config) -> float:
+    """Say when, in seconds after the first attempt began, the last retry has ended at the latest."""
+    pauses_s = sum(config.webhook_retry_after_s) * (1 + config.webhook_retry_jitter)
+    return config.webhook_timeout_s * (RETRIES + 1) + pauses_s

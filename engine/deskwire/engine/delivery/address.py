@@ -1,0 +1,112 @@
+"""Which addresses webhooks may go to: public ones, and what the operator lets through (contract 6.2.2).
+
+An IPv6 address may carry an IPv4 address that is dialled in the end (mapped, NAT64, 6to4, Teredo): that
+one is judged, too. Names are never judged, only what they resolve to (decisions 6).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Final
+
+IPAddress = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_CGNAT: Final = IPv4Network("100.64.0.0/10")
+_RELAY: Final = IPv4Network("192.88.99.0/24")
+_UNICAST: Final = IPv6Network("2000::/3")
+_DOCUMENTATION: Final = IPv6Network("3fff::/20")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+_NAT64_LOCAL: Final = IPv6Network("64:ff9b:1::/48")
+_V4_MASK: Final = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator lets through although it is not public.
+
+    Args:
+        allow_private: every address, and plain http; for development.
+        allow: networks whose addresses are let through.
+    """
+
+    allow_private: bool = False
+    allow: tuple[Network, ...] = ()
+
+    def refusal(self, address: IPAddress) -> str | None:
+        """Why webhooks may not go to `address`, such as "10.0.0.1 is private"; None if they may."""
+        if self.allow_private or any(address in network for network in self.allow):
+            return None
+        if isinstance(address, IPv4Address):
+            flaw = _flaw_v4(address)
+            return flaw and f"{address} is {flaw}"
+        return self._refusal_v6(address)
+
+    def _refusal_v6(self, address: IPv6Address) -> str | None:
+        for form, inner in _embedded(address):
+            reason = self.refusal(inner)
+            if reason is not None:
+                return f"{address} is {form} address: {reason}"
+        if address.ipv4_mapped is not None or address in _NAT64:
+            return None  # all that is dialled is the inner address
+        flaw = _flaw_v6(address)
+        return flaw and f"{address} is {flaw}"
+
+
+def _embedded(address: IPv6Address) -> list[tuple[str, IPv4Address]]:
+    found = []
+    if address.ipv4_mapped is not None:
+        found.append(("an IPv4-mapped", address.ipv4_mapped))
+    if address in _NAT64 or address in _NAT64_LOCAL:
+        found.append(("a NAT64", IPv4Address(int(address) & _V4_MASK)))
+    if address.sixtofour is not None:
+        found.append(("a 6to4", address.sixtofour))
+    if address.teredo is not None:
+        found.extend(("a Teredo", inner) for inner in address.teredo)
+    return found
+
+
+def _flaw_v4(address: IPv4Address) -> str | None:
+    if address in _CGNAT:
+        return "shared address space (CGNAT)"
+    if address in _RELAY:
+        return "a retired 6to4 relay"
+    return _flaw(address)
+
+
+def _flaw_v6(address: IPv6Address) -> str | None:
+    """As `_flaw`; and of all IPv6 only 2000::/3 is given out for unicast (RFC 4291, IANA)."""
+    if address in _NAT64_LOCAL:
+        return "a local NAT64 address"
+    if address.is_site_local:
+        return "site-local"
+    flaw = _flaw(address)
+    if flaw is None and (address not in _UNICAST or address in _DOCUMENTATION):
+        return "not a public address"
+    return flaw
+
+
+def _flaw(address: IPAddress) -> str | None:
+    if address.is_unspecified:
+        return "unspecified"
+    if address.is_loopback:
+        return "loopback"
+    if address.is_link_local:
+        return "link-local"
+    if address.is_multicast:
+        return "multicast"
+    if address.is_reserved:
+        return "reserved"
+    if address.is_global:
+        return None
+    return "private" if address.is_private else "not a public address"
+
+
+def literal(host: str) -> IPAddress | None:
+    """The address that `host` spells in the usual form; None for names and for odd spellings."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

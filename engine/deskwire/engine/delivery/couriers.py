@@ -1,0 +1,178 @@
+"""All couriers: one for each enabled endpoint, each in a task that nothing else's failure reaches."""
+
+from __future__ import annotations
+
+import random
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+import structlog
+import trio
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.courier import Courier
+from deskwire.engine.delivery.means import Counters, Means
+from deskwire.engine.delivery.resolver import Resolver
+from deskwire.engine.delivery.schedule import Schedule
+from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.ports import Delivery, Store
+from deskwire.engine.sealing import SealBroken, Sealing
+
+log: Final = structlog.get_logger(__name__)
+
+_STOP_GRACE_S: Final = 1.0
+"""How long a stop waits for attempts under way: most receivers answer in less, a silent one holds nothing up."""
+
+_PAUSE_S: Final = 1.0
+"""Between two tries of something that the disk refused."""
+
+_RESTART_PAUSE_S: Final = 5.0
+"""Before a courier that failed is started anew."""
+
+
+@dataclass(slots=True, eq=False)
+class _Seat:
+    """A courier's place: it outlives the courier that failed in it."""
+
+    courier: Courier
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    gone: trio.Event = field(default_factory=trio.Event)
+
+
+class Couriers:
+    """Delivers what is committed to the endpoints that it is for (contract 6.4).
+
+    Args:
+        store: where deliveries and attempts are.
+        clock: wall-clock milliseconds, for what is stored.
+        sealing: opens the endpoints' secrets.
+        policy: which addresses may be dialled.
+        webhook_timeout_s: for one attempt, from its name's lookup to the head of the answer.
+        retry_after_s: the pauses after failed attempts; one attempt more than there are pauses.
+        jitter: share of a pause by which it varies, up and down.
+        concurrency: attempts under way to one endpoint at the same time at most.
+        window_s: age of a delivery after which no attempt begins.
+        memory_deliveries: deliveries of one endpoint that are in memory at most.
+        stop_grace_s: how long a stop waits for attempts under way.
+        ssl_context: verifies receivers; the default trusts the public authorities.
+        resolver: for all endpoints; the default gives each one of its own.
+        rng: for the jitter.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        sealing: Sealing,
+        policy: Policy,
+        *,
+        webhook_timeout_s: float = 5.0,  # contract 6.4.1
+        retry_after_s: tuple[float, ...] = (2.0, 6.0, 12.0),  # contract 6.4.2, decisions 6
+        jitter: float = 0.2,  # decisions 6
+        concurrency: int = 16,  # decisions 6
+        window_s: float = 3600.0,  # contract 6.4.4
+        memory_deliveries: int = 1000,
+        stop_grace_s: float = _STOP_GRACE_S,
+        ssl_context: ssl.SSLContext | None = None,
+        resolver: Resolver | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._store = store
+        self.counters = Counters()
+        self._means = Means(
+            store=store,
+            clock=clock,
+            sealing=sealing,
+            policy=policy,
+            schedule=Schedule(retry_after_s, jitter, window_s),
+            timeout_s=webhook_timeout_s,
+            concurrency=concurrency,
+            memory=memory_deliveries,
+            stop_grace_s=stop_grace_s,
+            pause_s=_PAUSE_S,
+            ssl_context=ssl_context or httpx.create_ssl_context(),
+            resolver=resolver,
+            rng=rng or random.Random(),
+            counters=self.counters,
+        )
+        self._seats: dict[int, _Seat] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Deliver to all enabled endpoints until cancelled, beginning with what is pending.
+
+        Raises Unavailable if the endpoints can't be read at the start.
+
+        Cancellation: attempts under way have `stop_grace_s` to end; the rest stays pending.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                for endpoint in await self._store.read(lambda reader: reader.endpoints()):
+                    if endpoint.rowid not in self._seats:
+                        self.add(endpoint)
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+            self._seats.clear()
+
+    def add(self, endpoint: Endpoint) -> None:
+        """Deliver to an endpoint from now on, beginning with what is pending for it.
+
+        One that is there already is taken anew, with its changed fields; one that is disabled is removed.
+        Without effect while `run` does not run, which reads what is stored.
+        """
+        previous = self._seats.get(endpoint.rowid)
+        self.remove(endpoint.rowid)
+        if self._nursery is None or endpoint.status != "enabled":
+            return
+        seat = self._seats[endpoint.rowid] = _Seat(Courier(endpoint, self._means))
+        self._nursery.start_soon(self._keep, endpoint, seat, previous)
+
+    def remove(self, endpoint_rowid: int) -> None:
+        """Stop delivering to an endpoint at once, in mid-attempt too; its rows are not touched."""
+        seat = self._seats.pop(endpoint_rowid, None)
+        if seat is not None:
+            seat.courier.abandon()
+            seat.scope.cancel()
+
+    def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
+        """Take note of a commit; to be called on the Trio thread, in commit order.
+
+        Args:
+            deliveries: those it made.
+            erased: conversations it erased; nothing more of them is sent.
+        """
+        if erased:
+            for seat in self._seats.values():
+                seat.courier.forget(erased)
+        for delivery in deliveries:
+            seated = self._seats.get(delivery.endpoint)
+            if seated is not None:
+                seated.courier.offer(delivery)
+
+    async def _keep(self, endpoint: Endpoint, seat: _Seat, previous: _Seat | None) -> None:
+        """Run the seat's courier; after a failure a new one, which begins with the pending rows."""
+        try:
+            if previous is not None:
+                await previous.gone.wait()
+            with seat.scope:
+                while True:
+                    await self._run(endpoint, seat.courier)
+                    await trio.sleep(_RESTART_PAUSE_S)
+                    seat.courier = Courier(endpoint, self._means)
+        finally:
+            seat.gone.set()
+
+    async def _run(self, endpoint: Endpoint, courier: Courier) -> None:
+        try:
+            await courier.run()
+        except* SealBroken as group:
+            log.error("delivery.sealed", endpoint=endpoint.id, error=str(group.exceptions[0]))
+        except* Exception:  # the task's top: one courier's bug is not the others' business
+            log.exception("delivery.courier_failed", endpoint=endpoint.id)

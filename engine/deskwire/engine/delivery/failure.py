@@ -1,0 +1,67 @@
+"""What went wrong with an attempt, in words for the delivery log (decisions 6)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import ssl
+from collections.abc import Iterator
+
+import httpcore
+
+from deskwire.engine.delivery.dialer import AddressRefused
+from deskwire.engine.delivery.resolver import ResolutionFailed
+
+WIRE_ERRORS = (
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    ResolutionFailed,
+)
+"""What an attempt may raise because of the network or the receiver."""
+
+
+def in_words(error: Exception) -> str:
+    """One of WIRE_ERRORS as a short text: "connection refused", "TLS: ...", "address refused: ..."."""
+    match error:
+        case AddressRefused():
+            return f"address refused: {error}"
+        case ResolutionFailed():
+            return str(error)
+        case httpcore.RemoteProtocolError():
+            closed = "without sending" in str(error)
+            return _CLOSED if closed else f"malformed answer: {_lower(str(error))}"
+    for cause in _causes(error):
+        match cause:
+            case ssl.SSLCertVerificationError():
+                return f"TLS: certificate verify failed: {cause.verify_message}"
+            case ssl.SSLError():
+                return f"TLS: {_lower((cause.reason or str(cause)).replace('_', ' '))}"
+            case OSError(errno=int(number)):
+                return _errno_words(number)
+    if isinstance(error, (httpcore.ReadError, httpcore.WriteError)):
+        return _CLOSED
+    return _lower(str(error)) or "connection failed"
+
+
+def _errno_words(number: int) -> str:
+    if number in (errno.ECONNRESET, errno.EPIPE):
+        return _CLOSED
+    return os.strerror(number).lower()
+
+
+_CLOSED = "connection closed before the answer"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and everything that led to it, groups included."""
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for inner in error.exceptions:
+                yield from _causes(inner)
+        error = error.__cause__ or error.__context__

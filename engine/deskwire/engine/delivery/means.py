@@ -1,0 +1,59 @@
+"""What all couriers share: the numbers of decisions 6, and what they reach the world with."""
+
+from __future__ import annotations
+
+import random
+import ssl
+from dataclasses import dataclass, field
+
+import httpx
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.client import Client
+from deskwire.engine.delivery.dialer import Dialer
+from deskwire.engine.delivery.resolver import Resolver, SystemResolver
+from deskwire.engine.delivery.schedule import Schedule
+from deskwire.engine.ports import Store
+from deskwire.engine.sealing import Sealing
+
+
+@dataclass(slots=True)
+class Counters:
+    """What has happened since the start, for metrics."""
+
+    attempts: int = 0
+    failed_attempts: int = 0
+    delivered: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """See `Couriers` for what each of them is."""
+
+    store: Store
+    clock: Clock
+    sealing: Sealing
+    policy: Policy
+    schedule: Schedule
+    timeout_s: float
+    concurrency: int
+    memory: int
+    stop_grace_s: float
+    pause_s: float
+    ssl_context: ssl.SSLContext = field(default_factory=httpx.create_ssl_context)
+    resolver: Resolver | None = None
+    rng: random.Random = field(default_factory=random.Random)
+    counters: Counters = field(default_factory=Counters)
+
+    def client(self, url: str) -> Client:
+        """A client for one endpoint, with a resolver of its own unless one was given."""
+        return Client(
+            url,
+            Dialer(self.policy, self.resolver or SystemResolver()),
+            ssl_context=self.ssl_context,
+            concurrency=self.concurrency,
+            timeout_s=self.timeout_s,
+            clock=self.clock,
+        )

@@ -1,0 +1,48 @@
+"""From a host name to the addresses that may be dialled."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from ipaddress import ip_address
+from typing import Final
+
+import trio
+
+from deskwire.engine.delivery.address import IPAddress, literal
+
+Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
+"""Gives a host's addresses, best first. Raises ResolutionFailed."""
+
+_LOOKUPS: Final = 2
+"""Threads a resolver holds at most. One that waits for a dead name server can't be stopped, only left
+behind; with a bound of its own for each endpoint it takes no thread from anybody else."""
+
+
+class ResolutionFailed(Exception):
+    """A host has no address now; the text says why."""
+
+
+class SystemResolver:
+    """Asks the system, as `getaddrinfo` does; odd spellings of addresses (`0x7f.1`) become what they mean."""
+
+    def __init__(self) -> None:
+        self._limiter = trio.CapacityLimiter(_LOOKUPS)
+
+    async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
+        """The addresses of `host`, an ASCII name or a literal. Raises ResolutionFailed.
+
+        Cancellation: the lookup's thread is left to end by itself.
+        """
+        given = literal(host)
+        if given is not None:
+            return (given,)
+        ask = partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
+        try:
+            found = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._limiter)
+        except OSError as error:
+            raise ResolutionFailed(f"host not found: {host} ({error.strerror or error})") from None
+        except UnicodeError:
+            raise ResolutionFailed(f"host not found: {host} is no valid name") from None
+        return tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))

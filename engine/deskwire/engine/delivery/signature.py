@@ -1,0 +1,48 @@
+"""The signature that lets a receiver trust a delivery (contract 6.3).
+
+The key is the whole secret string as UTF-8 bytes, `whsec_` included; what follows the prefix is not
+decoded first (decisions 6).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+SECRET_PREFIX: Final = "whsec_"
+
+_SECRET_BYTES: Final = 32
+_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SECRET_DIGITS: Final = 43
+"""Base 62 digits that 32 bytes need."""
+
+
+def new_secret() -> str:
+    """A fresh signing secret: `whsec_` and 32 random bytes in base 62."""
+    number = int.from_bytes(secrets.token_bytes(_SECRET_BYTES))
+    digits = []
+    for _ in range(_SECRET_DIGITS):
+        number, digit = divmod(number, len(_BASE62))
+        digits.append(_BASE62[digit])
+    return SECRET_PREFIX + "".join(reversed(digits))
+
+
+def sign(secret: str, t: int, body: bytes) -> str:
+    """The `v1` signature: HMAC-SHA256 over `<t>.<body>`, hex encoded (contract 6.3.1).
+
+    Args:
+        secret: the endpoint's whole secret string.
+        t: when the attempt is made, in seconds since the epoch.
+        body: the raw request body.
+    """
+    return hmac.digest(secret.encode(), b"%d." % t + body, "sha256").hex()
+
+
+def signature_header(secrets_: Sequence[str], t: int, body: bytes) -> str:
+    """The value of `Service-Signature`: `t=<t>` and one `v1=` for each secret, in their order.
+
+    While a secret is being rotated both the new and the old one sign (decisions 6).
+    """
+    return ",".join((f"t={t}", *(f"v1={sign(secret, t, body)}" for secret in secrets_)))

@@ -1,0 +1,101 @@
+"""The log: one line an event on stderr, readable on a terminal and JSON otherwise.
+
+Entries of structlog and of the standard library's `logging` (hypercorn, quart, httpx) take the same way: context
+variables such as the request's id, level, UTC time, traceback as text, redaction, rendering.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Final, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from deskwire.config import LogFormat, LogLevel
+from deskwire.redaction import redacted
+
+LEVELS: Final[dict[LogLevel, int]] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
+
+
+def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
+    """Send every log entry of the process to `stream`, replacing what was configured before.
+
+    Args:
+        log_format: `auto` is `text` if `stream` is a terminal and `json` otherwise.
+        level: least severity that is logged.
+        stream: the program gives stderr, since stdout belongs to the commands' own output.
+    """
+    text = log_format == "text" or (log_format == "auto" and stream.isatty())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*_shared(), structlog.stdlib.ExtraAdder()],
+            processors=[*_finishing(), _text_renderer(stream) if text else _json_renderer()],
+        )
+    )
+    _configure_stdlib(handler, LEVELS[level])
+    structlog.configure(
+        processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,  # so that modules' loggers follow a later configure (tests do that)
+    )
+
+
+def _shared() -> list[Processor]:
+    """What happens where an entry is made, in its own task: only there are its context variables right."""
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        timestamped,
+    ]
+
+
+def _finishing() -> list[Processor]:
+    return [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,  # to text before the redaction, which reads tracebacks too
+        without_secrets,
+    ]
+
+
+def _configure_stdlib(handler: logging.Handler, level: int) -> None:
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else logging.WARNING)
+
+
+def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
+    """Add `timestamp`: ISO 8601, UTC, milliseconds, `Z`; as the API writes times (decisions 1)."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    entry["timestamp"] = now.removesuffix("+00:00") + "Z"
+    return entry
+
+
+def without_secrets(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
+    """Replace whatever looks like a credential, or is named like one, by `[redacted]`."""
+    clean = redacted(entry)
+    assert isinstance(clean, dict)
+    return clean
+
+
+def _text_renderer(stream: TextIO) -> Processor:
+    return structlog.dev.ConsoleRenderer(
+        colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback
+    )
+
+
+def _json_renderer() -> Processor:
+    # The standard library's encoder: it takes every int and every str, and a log line may never fail.
+    return structlog.processors.JSONRenderer(serializer=json.dumps)

@@ -1,0 +1,58 @@
+"""Keeps credentials out of the log, whoever put them there.
+
+The last line of defence, not the first: code does not log secrets. What looks like one, or stands under a name
+that promises one, is replaced by `[redacted]` wherever it is in an entry, tracebacks included.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+REDACTED: Final = "[redacted]"
+DEEPEST: Final = 8  # levels of nesting; what lies deeper is redacted as text, so cycles end too
+
+SECRET_WORDS: Final = frozenset({"password", "passwd", "secret", "authorization", "token", "cookie"})
+_NAMES: Final = "|".join(sorted(SECRET_WORDS))
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+CREDENTIAL: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"sk_[A-Za-z0-9_-]{4,}"  # server keys, ours and those of other services
+    r"|whsec_[A-Za-z0-9+/=_-]+"  # webhook secrets; the masked form has an ellipsis here and stays
+    r"|eyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*){1,4}"  # JWT: base64url of '{"' and what follows
+    r")"
+)
+NAMED: Final = re.compile(  # 'password': 'x', token="x", Authorization: Bearer x, &token=x, also inside escaped text
+    rf"(?i)(?P<name>\b(?:[\w-]*[_-])?(?:{_NAMES}))(?P<between>\\?[\"']?\s*[:=]\s*b?)"
+    r"(?:(?P<quote>\\?[\"'])(?:(?!(?P=quote)).)*(?P=quote)|(?<=[:])\s*(?:Bearer|Basic)\s+\S+|(?<==)[^\s&\"',;)]+)"
+)
+
+
+def redacted(value: object, depth: int = 0) -> object:
+    """Give `value` without credentials: text is searched, containers are copied, other objects become text."""
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str():
+            return redacted_text(value)
+        case Mapping() if depth < DEEPEST:
+            return {redacted(key, DEEPEST): _item(key, item, depth + 1) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset() if depth < DEEPEST:
+            return [redacted(item, depth + 1) for item in value]
+        case _:
+            return redacted_text(repr(value))
+
+
+def redacted_text(text: str) -> str:
+    """Give `text` with every credential in it replaced."""
+    return NAMED.sub(rf"\g<name>\g<between>{REDACTED}", CREDENTIAL.sub(REDACTED, text))
+
+
+def promises_secret(key: object) -> bool:
+    """Say whether a value under this name must not be shown, as in `webhook_secret` or `accessToken`."""
+    return any(word.lower() in SECRET_WORDS for word in _WORD.findall(str(key)))
+
+
+def _item(key: object, item: object, depth: int) -> object:
+    number = isinstance(item, int | float)  # `token_count=3` tells nothing
+    return REDACTED if item and not number and promises_secret(key) else redacted(item, depth)

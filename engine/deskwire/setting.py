@@ -1,0 +1,203 @@
+"""What one setting is: its names, its meaning, and how its text becomes a value.
+
+A parser turns the text of a variable or an option into a value, or raises ValueError with the rest of the
+sentence "<variable> ...". Parsers of settings that may hold a credential do not repeat the text.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+T = TypeVar("T")
+ChoiceT = TypeVar("ChoiceT", bound=str)
+Parser: TypeAlias = Callable[[str], T]
+Network: TypeAlias = IPv4Network | IPv6Network
+
+PREFIX: Final = "DESKWIRE_"
+SECRET_CHARACTERS: Final = 32
+FLAG_WORDS: Final = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The fixed facts of one setting.
+
+    Attributes:
+        name: field of `Config`, with the unit as its ending.
+        variable: environment variable that sets it.
+        option: command-line option that sets it, if there is one.
+        default: value that holds when nothing sets it.
+        meaning: one sentence for the reference.
+        secret: whether the value may never be shown.
+        parse: text to value; raises ValueError.
+    """
+
+    name: str
+    variable: str
+    option: str | None
+    default: object
+    meaning: str
+    secret: bool
+    parse: Parser[object]
+
+    def shown(self, value: object) -> str:
+        """Say `value` in text that the variable would take back; of a secret only whether it is set."""
+        if self.secret:
+            return "unset" if value is None else "set"
+        return "unset" if value is None else as_text(value)
+
+
+def setting(
+    default: T,
+    parse: Parser[T],
+    meaning: str,
+    *,
+    variable: str | None = None,
+    option: str | None = None,
+    secret: bool = False,
+) -> T:
+    """Make a dataclass field that carries its own documentation; typed as its value for the class body."""
+    facts = {"parse": parse, "meaning": meaning, "variable": variable, "option": option, "secret": secret}
+    made: Any = field(default=default, metadata=facts, repr=not secret)
+    value: T = made
+    return value
+
+
+def described(each: Field[Any]) -> Setting:
+    """Read the facts back from a field that `setting` made."""
+    facts = dict(each.metadata)
+    variable = facts.pop("variable") or PREFIX + each.name.upper()
+    return Setting(name=each.name, variable=variable, default=each.default, **facts)
+
+
+def as_text(value: object) -> str:
+    """Write a value as its parser reads it: `true`, `5`, `2,6,12`, `10.0.0.0/8`."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return str(int(value)) if value.is_integer() else repr(value)
+        case tuple():
+            return ",".join(as_text(item) for item in value)
+        case _:
+            return str(value)
+
+
+def integer(at_least: int, at_most: int) -> Parser[int]:
+    """Parse a whole number in a closed range."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,18}", text) or not at_least <= int(text) <= at_most:
+            raise ValueError(f"must be a whole number from {at_least} to {at_most}, not {text!r}")
+        return int(text)
+
+    return parse
+
+
+def number(at_least: float, at_most: float) -> Parser[float]:
+    """Parse a finite number in a closed range."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not at_least <= value <= at_most:  # false for NaN as well
+            raise ValueError(f"must be a number from {as_text(at_least)} to {as_text(at_most)}, not {text!r}")
+        return value
+
+    return parse
+
+
+def numbers(count: int, item: Parser[float]) -> Parser[tuple[float, ...]]:
+    """Parse exactly `count` numbers with commas between them."""
+
+    def parse(text: str) -> tuple[float, ...]:
+        parts = text.split(",")
+        if len(parts) != count:
+            raise ValueError(f"must be {count} numbers with commas between them, not {text!r}")
+        return tuple(item(part.strip()) for part in parts)
+
+    return parse
+
+
+def flag(text: str) -> bool:
+    """Parse `true` or `false`, also as 1/0, yes/no, on/off, in any case."""
+    try:
+        return FLAG_WORDS[text.lower()]
+    except KeyError:
+        raise ValueError(f"must be true or false, not {text!r}") from None
+
+
+def choice(*allowed: ChoiceT) -> Parser[ChoiceT]:
+    """Parse one of a few words."""
+
+    def parse(text: str) -> ChoiceT:
+        for word in allowed:
+            if text == word:
+                return word
+        raise ValueError(f"must be one of {', '.join(allowed)}, not {text!r}")
+
+    return parse
+
+
+def words(text: str) -> str:
+    """Parse a text without control characters or blanks at its ends."""
+    if not text or not text.isprintable() or text != text.strip():
+        raise ValueError(f"must be printable text without blanks around it, not {text!r}")
+    return text
+
+
+def path(text: str) -> Path:
+    """Parse a file-system path; a relative one counts from the working directory."""
+    if not text or "\0" in text:
+        raise ValueError(f"must be a path, not {text!r}")
+    return Path(text)
+
+
+def optional(parse: Parser[T]) -> Parser[T | None]:
+    """Widen a parser for a setting that is unset by default; text always gives a value."""
+    return parse
+
+
+def secret_text(text: str) -> str:
+    """Parse a secret; it is never repeated in an error."""
+    if len(text) < SECRET_CHARACTERS:
+        raise ValueError(f"must have at least {SECRET_CHARACTERS} characters, not {len(text)}")
+    return text
+
+
+def http_url(text: str) -> str:
+    """Parse an absolute http(s) URL that paths can be appended to; gives it without a slash at the end.
+
+    The text is not repeated in an error, since a URL may contain a password.
+    """
+    reason = "must be an http or https URL with a host and without user, query or fragment"
+    if not text.isprintable() or any(mark in text for mark in " @?#\\"):
+        raise ValueError(reason)
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, a port that is no number
+        usable = False
+    if not usable:
+        raise ValueError(reason)
+    return text.rstrip("/")
+
+
+def networks(text: str) -> tuple[Network, ...]:
+    """Parse CIDR blocks with commas between them, each without host bits."""
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(","))
+    except ValueError as error:
+        raise ValueError(
+            f"must be CIDR blocks such as 10.0.0.0/8, with commas between them: {error}"
+        ) from None

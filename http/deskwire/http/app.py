@@ -1,0 +1,153 @@
+"""The Quart-Trio app: takes a request through its route's checks to its handler, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+import structlog
+import trio
+from quart import Request, Response, g, request
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException
+
+from deskwire.engine.errors import BadRequest, DomainError, TooLarge, UnsupportedMediaType
+from deskwire.engine.ids import new_id
+from deskwire.http import contacts, dashboard, events, health, project, s2s, stream, tokens, webhooks
+from deskwire.http.access import admit
+from deskwire.http.problems import problem, problem_of
+from deskwire.http.routing import NO_CONTENT, Answer, Call, RawJson, Route
+from deskwire.http.services import Services
+from deskwire.http.validation import Empty, parse_body, parse_query
+
+log: Final = structlog.get_logger(__name__)
+
+ROUTES: Final[tuple[Route, ...]] = tuple(
+    route
+    for module in (project, s2s, contacts, events, webhooks, stream, dashboard, tokens, health)
+    for route in module.routes.table
+)
+_JSON: Final = "application/json"
+_HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+
+
+def make_app(services: Services) -> QuartTrio:
+    """The ASGI app with all routes."""
+    app = QuartTrio(__name__, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = services.limits.network_logs_limit_bytes
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False
+    for route in ROUTES:
+        app.add_url_rule(
+            route.path,
+            route.name,
+            _view(services, route),
+            methods=[route.method],
+            provide_automatic_options=False,
+        )
+    app.register_error_handler(HTTPException, _refused_by_quart)
+    app.register_error_handler(Exception, _failed)
+    app.before_request(partial(_begin, services))
+    app.after_request(_end)
+    return app
+
+
+def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any, Response]]:
+    async def view(**path: str) -> Response:
+        try:
+            return _response(await _serve(services, route, path))
+        except DomainError as refusal:
+            return problem_of(refusal, _request_id())
+
+    return view
+
+
+async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answer:
+    caller = await admit(services, route.access, request.headers)
+    query = parse_query(route.query, dict(request.args.lists()))
+    raw = b""
+    if route.body is not None or not route.json_only:
+        raw = await _read(request, getattr(services.limits, route.limit), services.limits.body_timeout_s)
+    if raw and route.json_only and request.mimetype != _JSON:
+        raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
+    body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
+    return await route.handler(Call(services, caller, path, query, body, raw))
+
+
+async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:
+    """The body, bounded while it arrives."""
+    too_large = TooLarge(f"The body may have at most {limit:,} bytes.")
+    if incoming.content_length is not None and incoming.content_length > limit:
+        raise too_large
+    body = bytearray()
+    with trio.move_on_after(timeout_s) as slow:
+        async for chunk in incoming.body:
+            body += chunk
+            if len(body) > limit:
+                raise too_large
+    if slow.cancelled_caught:
+        raise BadRequest(f"The body did not arrive within {timeout_s:g} s.", code="body_timeout")
+    return bytes(body)
+
+
+def _response(answer: Answer) -> Response:
+    if answer is NO_CONTENT:
+        return Response(b"", HTTPStatus.NO_CONTENT)
+    body = answer.body if isinstance(answer, RawJson) else orjson.dumps(answer)
+    return Response(body, HTTPStatus.OK, content_type=_JSON)
+
+
+def _request_id() -> str:
+    return str(g.request_id)
+
+
+async def _begin(services: Services) -> None:
+    g.request_id = new_id("req", services.clock())
+    g.started = trio.current_time()
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(request_id=g.request_id)
+
+
+async def _end(response: Response) -> Response:
+    response.headers["X-Request-Id"] = _request_id()
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Cache-Control"] = "no-store"
+    # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
+    log.info(
+        "http.request",
+        method=request.method,
+        route=request.url_rule.rule if request.url_rule else None,
+        status=response.status_code,
+        ms=round((trio.current_time() - g.started) * 1000, 1),
+    )
+    return response
+
+
+async def _refused_by_quart(error: HTTPException) -> Response:
+    """What never reached a handler: unknown path, wrong method, a body that is far too large."""
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    headers = {}
+    valid_methods = getattr(error, "valid_methods", None)
+    if valid_methods:
+        headers["Allow"] = ", ".join(sorted(_allowed(valid_methods)))
+    detail = {
+        404: "There is no such path.",
+        405: f"This path answers to {headers.get('Allow', 'other methods')}.",
+        413: "The body is too large.",
+    }.get(status, error.description or "The request can't be served.")
+    return problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id(), headers=headers)
+
+
+def _allowed(methods: Iterable[str]) -> set[str]:
+    return {method for method in methods if method != "OPTIONS"}
+
+
+async def _failed(error: Exception) -> Response:
+    """A bug: the log has the traceback, the client the id to ask for."""
+    log.error("http.failed", exc_info=error)
+    detail = "Something went wrong here. Give the request id when you report it."
+    return problem(500, "internal_error", detail, _request_id())

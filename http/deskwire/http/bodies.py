@@ -1,0 +1,92 @@
+"""Shapes of the bodies and queries that several resources share (decisions 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import AfterValidator, Field
+
+from deskwire.engine.conversation import ATTRIBUTES_MAX
+from deskwire.http.validation import Body, Paged, Query
+
+ATTRIBUTES_BYTES = 16 * 1024
+"""All attributes together as JSON; every event of the conversation carries them."""
+
+
+def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(orjson.dumps(value))
+    except orjson.JSONEncodeError as error:
+        raise ValueError(f"can't be written as JSON: {error}") from None
+    if size > ATTRIBUTES_BYTES:
+        raise ValueError(
+            f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"
+        )
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Title = Annotated[str, Field(min_length=1, max_length=500)]
+UserId = Annotated[str, Field(min_length=1, max_length=255)]
+Text = Annotated[str, Field(min_length=1, max_length=20_000)]
+Attributes = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=64)], Any],
+    Field(max_length=ATTRIBUTES_MAX),
+    AfterValidator(_small_attributes),
+]
+Closer = Literal["agent", "bot", "system"]
+StatusName = Literal["OPEN", "PENDING", "CLOSED"]
+
+
+class Identity(Body):
+    """A contact's identity fields."""
+
+    name: Name | None = None
+    email: Annotated[str, Field(min_length=3, max_length=320)] | None = None
+    phone: Annotated[str, Field(min_length=1, max_length=50)] | None = None
+    avatar: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
+
+
+class AssigneeRef(Body):
+    """A user or team, by id."""
+
+    type: Literal["user", "team"]
+    id: Annotated[str, Field(min_length=1, max_length=40)]
+
+
+class AssignBody(Body):
+    """Whom to assign to; null for nobody."""
+
+    assignee: AssigneeRef | None
+
+
+class ConversationPatch(Body):
+    """Fields to change. `attributes` are merged; null removes a key."""
+
+    title: Title | None = None
+    status: Literal["OPEN", "PENDING"] | None = None
+    attributes: Attributes | None = None
+    archived: bool | None = None
+    visible: bool | None = None
+
+
+class ConversationList(Paged):
+    """Which conversations to list."""
+
+    status: StatusName | None = None
+
+
+class MessageList(Query):
+    """Which messages to list: after or before a message."""
+
+    after: str | None = None
+    before: str | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class SequenceList(Query):
+    """Which stored events to list: those with a larger sequence."""
+
+    after: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    limit: Annotated[int, Field(ge=1, le=200)] = 50

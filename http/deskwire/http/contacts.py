@@ -1,0 +1,64 @@
+"""Contacts for a project's own backend (decisions 4)."""
+
+from __future__ import annotations
+
+from deskwire.engine.contact import IDENTITY, Contact, contact_view
+from deskwire.engine.conversation import ContactRef
+from deskwire.engine.errors import Invalid, NotFound, Problem
+from deskwire.engine.ports import ConversationFilter
+from deskwire.engine.turn import put_contact
+from deskwire.http import conversations as shared
+from deskwire.http.bodies import ConversationList, Identity
+from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.validation import Body, Flag, Query
+
+routes = Routes(S2S)
+_ONE = "/s2s/contacts/<path:user_id>"
+_USER_ID_MAX = 255
+
+
+class ContactConversations(ConversationList):
+    """Which of a contact's conversations to list."""
+
+    archived: Flag | None = None
+
+
+@routes.add("PUT", _ONE, body=Identity)
+async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
+    """Make a contact or replace its identity; fields left out become null."""
+    user_id, now = call.path["user_id"], call.services.clock()
+    if len(user_id) > _USER_ID_MAX:
+        message = f"A user id has at most {_USER_ID_MAX} characters."
+        raise Invalid(Problem("/", "too_long", message), detail=message)
+    ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
+    return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
+
+
+@routes.add("GET", _ONE)
+async def get_contact(call: Call[Body, Query]) -> Answer:
+    """Fetch a contact by the backend's own user id."""
+    return contact_view(_contact(call))
+
+
+@routes.add("DELETE", _ONE)
+async def delete_contact(call: Call[Body, Query]) -> Answer:
+    """Erase a contact with all its conversations (GDPR)."""
+    contact = await call.services.erasures.erase(call.project, call.path["user_id"])
+    return {"id": contact.id, "deleted": True}
+
+
+@routes.add("GET", f"{_ONE}/conversations", query=ContactConversations)
+async def list_contact_conversations(call: Call[Body, ContactConversations]) -> Answer:
+    """List a contact's conversations, newest activity first."""
+    wanted = ConversationFilter(
+        contact=_contact(call).rowid, status=call.query.status, archived=call.query.archived, hidden=False
+    )
+    return await shared.list_conversations(call, wanted)
+
+
+def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -> Contact:
+    project, user_id = call.project.rowid, call.path["user_id"]
+    contact = call.services.store.peek(lambda reader: reader.contact(project, user_id))
+    if contact is None:
+        raise NotFound("There is no such contact.", code="contact_not_found")
+    return contact

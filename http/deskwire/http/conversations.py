@@ -1,0 +1,177 @@
+"""What the S2S and the dashboard routes of conversations have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from deskwire.engine.actor import no_such_conversation
+from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Assign, Assignee, Command, Conversation, Message, Patch
+from deskwire.engine.errors import Gone, Invalid, NotFound, Problem
+from deskwire.engine.ids import is_id
+from deskwire.engine.people import Project
+from deskwire.engine.ports import ConversationFilter, Page, Reader
+from deskwire.engine.turn import Receipt
+from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList
+from deskwire.http.routing import Answer, Call, RawJson
+from deskwire.http.validation import Paged, decode_cursor, encode_cursor
+
+P = TypeVar("P", bound=Paged)
+
+NULLABLE = frozenset({"title"})
+"""Fields of a patch that null clears; for the others null is an error."""
+
+
+async def ask(call: Call[Any, Any], command: Command) -> Receipt:
+    """Have the conversation in the path carry out a command."""
+    return await call.services.directory.ask(call.project, conversation_id(call), command)
+
+
+async def carry_out(call: Call[Any, Any], command: Command) -> Answer:
+    """As `ask`; answers the conversation as it then is."""
+    return (await ask(call, command)).conversation
+
+
+def conversation_id(call: Call[Any, Any]) -> str:
+    """The id in the path. Raises NotFound if it can't be one: no actor is made for it."""
+    identifier = call.path["conversation_id"]
+    if not is_id(identifier, "cnv"):
+        raise no_such_conversation()
+    return identifier
+
+
+def find(reader: Reader, project: Project, identifier: str) -> tuple[Conversation, Contact]:
+    """The stored conversation. Raises NotFound."""
+    found = reader.conversation(project.rowid, identifier)
+    if found is None:
+        raise no_such_conversation()
+    return found
+
+
+def get_conversation(call: Call[Any, Any]) -> Answer:
+    """The conversation object."""
+    identifier = conversation_id(call)
+    state, contact = call.services.store.peek(lambda reader: find(reader, call.project, identifier))
+    return conversation_view(state, contact, call.project.id)
+
+
+async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> Answer:
+    """A page of conversations, newest activity first."""
+    query = call.query
+    after = Page(*decode_cursor(query.cursor, 2)) if query.cursor else None
+    listed = await call.services.store.read(
+        lambda reader: reader.conversations(call.project.rowid, wanted, after, query.limit + 1)
+    )
+    page = listed[: query.limit]
+    more = len(listed) > query.limit
+    return {
+        "items": [conversation_view(each.conversation, each.contact, call.project.id) for each in page],
+        "nextCursor": encode_cursor(page[-1].at.activity, page[-1].at.rowid) if more else None,
+    }
+
+
+async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answer:
+    """A page of messages, oldest first. `nextCursor` goes on in the same direction."""
+    identifier, query = conversation_id(call), call.query
+
+    def page(reader: Reader) -> Sequence[Message]:
+        state, _ = find(reader, call.project, identifier)
+
+        def place(message_id: str | None) -> int | None:
+            return None if message_id is None else _place(reader, state, message_id, internal=internal)
+
+        return reader.messages(
+            state.rowid,
+            internal=internal,
+            after=place(query.after),
+            before=place(query.before),
+            limit=query.limit + 1,
+        )
+
+    found = await call.services.store.read(page)
+    backwards = query.before is not None and query.after is None
+    shown = found[-query.limit :] if backwards else found[: query.limit]
+    more = len(found) > query.limit
+    view = dashboard_message_view if internal else message_view
+    return {
+        "items": [view(message, identifier) for message in shown],
+        "nextCursor": shown[0 if backwards else -1].id if more else None,
+    }
+
+
+def _place(reader: Reader, state: Conversation, message_id: str, *, internal: bool) -> int:
+    rowid = reader.message_rowid(state.rowid, message_id, internal=internal)
+    if rowid is None:
+        raise NotFound(f"This conversation has no message {message_id!r}.", code="message_not_found")
+    return rowid
+
+
+async def list_events(call: Call[Any, SequenceList]) -> Answer:
+    """The stored envelopes behind a sequence, the very bytes that were sent (decisions 4).
+
+    Raises Gone if the first of them are no longer stored: the caller must pull the conversation anew.
+    """
+    identifier, query = conversation_id(call), call.query
+
+    def page(reader: Reader) -> tuple[Conversation, Sequence[bytes]]:
+        state, _ = find(reader, call.project, identifier)
+        return state, reader.conversation_events(state.rowid, query.after, query.limit + 1)
+
+    state, bodies = await call.services.store.read(page)
+    if state.sequence > query.after and not (bodies and starts_with(bodies[0], query.after + 1)):
+        raise Gone(
+            "Events behind that sequence are no longer stored; fetch the conversation and its messages."
+        )
+    more = len(bodies) > query.limit
+    return raw_list(bodies[: query.limit], str(query.after + query.limit) if more else None)
+
+
+def starts_with(body: bytes, sequence: int) -> bool:
+    """Whether the envelope has this sequence; `sequence` comes before `data` in it (contract 6.3.3)."""
+    return f'"sequence":{sequence},'.encode() in body[: body.index(b'"data":')]
+
+
+def raw_list(bodies: Sequence[bytes], next_cursor: str | None) -> RawJson:
+    """A list whose items are JSON already."""
+    cursor = b"null" if next_cursor is None else b'"' + next_cursor.encode() + b'"'
+    return RawJson(b'{"items":[' + b",".join(bodies) + b'],"nextCursor":' + cursor + b"}")
+
+
+def patch_of(body: ConversationPatch) -> Patch:
+    """The command of a PATCH. Raises Invalid for a null that clears nothing, and for no field at all."""
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    nulls = [name for name, value in given.items() if value is None and name not in NULLABLE]
+    if nulls:
+        raise Invalid(*(Problem(f"/{name}", "not_nullable", "This field can't be null.") for name in nulls))
+    if not given:
+        raise Invalid(Problem("/", "required", "Give at least one field to change."))
+    return Patch(given)
+
+
+def assign_of(call: Call[AssignBody, Any]) -> Assign:
+    """The command of an assignment. Raises Invalid if there is no such user or team in the project."""
+    wanted = call.body.assignee
+    if wanted is None:
+        return Assign(None)
+    lookup = _member(call.project, wanted.id) if wanted.type == "user" else _team(call.project, wanted.id)
+    name = call.services.store.peek(lookup)
+    if name is None:
+        message = f"There is no such {wanted.type} in this project."
+        raise Invalid(Problem("/assignee/id", "unknown", message))
+    return Assign(Assignee(wanted.type, wanted.id, name))
+
+
+def _member(project: Project, user_id: str) -> Callable[[Reader], str | None]:
+    return lambda reader: reader.member_name(project.organisation, user_id)
+
+
+def _team(project: Project, team_id: str) -> Callable[[Reader], str | None]:
+    return lambda reader: reader.team_name(project.rowid, team_id)
+
+
+async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
+    """Delete it; answers its id."""
+    await ask(call, command)
+    return {"id": conversation_id(call), "deleted": True}

@@ -1,0 +1,155 @@
+"""Conversations for agents, signed in as users (decisions 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from deskwire.engine.conversation import Author, Close, Delete, MarkRead, PostMessage, Reopen
+from deskwire.engine.errors import Invalid, Problem
+from deskwire.engine.ids import is_id, new_id
+from deskwire.engine.ports import ConversationFilter, Reader
+from deskwire.http import conversations as shared
+from deskwire.http.bodies import (
+    AssignBody,
+    ConversationList,
+    ConversationPatch,
+    MessageList,
+    SequenceList,
+    Text,
+)
+from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
+from deskwire.http.validation import Body, Flag, Query
+
+routes = Routes()
+_ONE = "/conversations/<conversation_id>"
+_READ = dashboard("conversations.read")
+_REPLY = dashboard("conversations.reply")
+_MANAGE = dashboard("conversations.manage")
+_DELETE = dashboard("conversations.delete")
+
+
+class DashboardList(ConversationList):
+    """Which conversations to list. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
+
+    assignee: str | None = None
+    contact: str | None = None
+    archived: Flag | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+class AgentMessageBody(Body):
+    """A message of the signed-in agent, or with `internal` a note that only agents see."""
+
+    text: Text
+    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
+    internal: bool = False
+
+
+@routes.add("GET", "/conversations", _READ, query=DashboardList)
+async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
+    """List the project's conversations, newest activity first."""
+    query, contact = call.query, None
+    if query.contact is not None:
+        contact = _contact(call, query.contact)
+        if contact is None:
+            return {"items": [], "nextCursor": None}
+    wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
+    return await shared.list_conversations(call, wanted)
+
+
+@routes.add("GET", _ONE, _READ)
+async def get_conversation(call: Call[Body, Query]) -> Answer:
+    """Fetch a conversation."""
+    return shared.get_conversation(call)
+
+
+@routes.add("PATCH", _ONE, _MANAGE, body=ConversationPatch)
+async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
+    """Change title, status, attributes, archived or visible."""
+    return await shared.carry_out(call, shared.patch_of(call.body))
+
+
+@routes.add("DELETE", _ONE, _DELETE)
+async def delete_conversation(call: Call[Body, Query]) -> Answer:
+    """Remove a conversation and all that belongs to it, for good."""
+    return await shared.delete_conversation(call, Delete("manual"))
+
+
+@routes.add("GET", f"{_ONE}/messages", _READ, query=MessageList)
+async def list_messages(call: Call[Body, MessageList]) -> Answer:
+    """List messages and internal notes, oldest first."""
+    return await shared.list_messages(call, internal=True)
+
+
+@routes.add("POST", f"{_ONE}/messages", _REPLY, body=AgentMessageBody)
+async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
+    """Write to the customer, or with `internal` a note to other agents."""
+    body = call.body
+    if body.attachments:
+        message = "There is no such upload in this project."
+        raise Invalid(
+            *(
+                Problem(f"/attachments/{index}", "unknown", message)
+                for index, _ in enumerate(body.attachments)
+            )
+        )
+    author = Author("agent", call.user.id, call.user.name)
+    command = PostMessage(new_id("msg", call.services.clock()), author, body.text, body.internal)
+    receipt = await shared.ask(call, command)
+    assert receipt.message is not None
+    return {**receipt.message, "internal": body.internal}
+
+
+@routes.add("POST", f"{_ONE}/close", _MANAGE)
+async def close_conversation(call: Call[Body, Query]) -> Answer:
+    """Close a conversation for the customer."""
+    return await shared.carry_out(call, Close("agent"))
+
+
+@routes.add("POST", f"{_ONE}/reopen", _MANAGE)
+async def reopen_conversation(call: Call[Body, Query]) -> Answer:
+    """Reopen a closed conversation."""
+    return await shared.carry_out(call, Reopen())
+
+
+@routes.add("POST", f"{_ONE}/assign", _MANAGE, body=AssignBody)
+async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
+    """Assign a conversation to a user or team, or to nobody."""
+    return await shared.carry_out(call, shared.assign_of(call))
+
+
+@routes.add("POST", f"{_ONE}/read", _MANAGE)
+async def mark_read(call: Call[Body, Query]) -> Answer:
+    """Record that the contact has read everything."""
+    return await shared.carry_out(call, MarkRead())
+
+
+@routes.add("GET", f"{_ONE}/network-logs", _READ)
+async def get_network_logs(call: Call[Body, Query]) -> Answer:
+    """The network log snapshot as it was sent; no requests if there is none."""
+    identifier = shared.conversation_id(call)
+
+    def snapshot(reader: Reader) -> bytes | None:
+        state, _ = shared.find(reader, call.project, identifier)
+        return reader.network_logs(state.rowid)
+
+    found = await call.services.store.read(snapshot)
+    return {"requests": []} if found is None else RawJson(found)
+
+
+@routes.add("GET", f"{_ONE}/events", _READ, query=SequenceList)
+async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
+    """List the stored events of a conversation behind a sequence."""
+    return await shared.list_events(call)
+
+
+def _contact(call: Call[Any, Any], wanted: str) -> int | None:
+    """The storage key of a contact by either id."""
+    project = call.project.rowid
+    by_id = is_id(wanted, "con")
+    contact = call.services.store.peek(
+        lambda reader: reader.contact_by_id(project, wanted) if by_id else reader.contact(project, wanted)
+    )
+    return None if contact is None else contact.rowid

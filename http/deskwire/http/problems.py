@@ -1,0 +1,64 @@
+"""Refusals as problem documents (RFC 9457), from one table (decisions 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+from quart import Response
+
+from deskwire.engine import errors
+from deskwire.engine.errors import DomainError, Problem
+
+STATUS: Final[Mapping[type[DomainError], int]] = {
+    errors.BadRequest: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Gone: 410,
+    errors.TooLarge: 413,
+    errors.UnsupportedMediaType: 415,
+    errors.Invalid: 422,
+    errors.Unavailable: 503,
+}
+
+
+def problem_of(error: DomainError, request_id: str) -> Response:
+    """The response to a refusal."""
+    status = STATUS[type(error)]
+    headers = {}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
+    problems = error.problems if isinstance(error, errors.BadRequest | errors.Invalid) else ()
+    return problem(status, error.reason, error.detail, request_id, problems, headers)
+
+
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    request_id: str,
+    problems: Sequence[Problem] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A problem document as a response."""
+    document: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "requestId": request_id,
+    }
+    if problems:
+        document["errors"] = [
+            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
+        ]
+    return Response(
+        orjson.dumps(document), status, headers=dict(headers or {}), content_type="application/problem+json"
+    )

@@ -1,0 +1,150 @@
+"""A route says in one place who may call it, what it takes, and what answers it.
+
+The table of routes is the source for the dispatcher and for everything that is said about the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from deskwire.engine.people import Project, User
+from deskwire.http.services import Services
+from deskwire.http.validation import Body, Empty, Query
+
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+BASE: Final = "/v3"
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Which credential a route asks for, and which permission.
+
+    `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header.
+    """
+
+    kind: Literal["none", "server_key", "dashboard"]
+    permission: str | None = None
+
+
+OPEN: Final = Access("none")
+S2S: Final = Access("server_key")
+
+
+def dashboard(permission: str) -> Access:
+    """A dashboard endpoint that needs this permission (decisions 3)."""
+    return Access("dashboard", permission)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[B, Q]):
+    """One checked request."""
+
+    services: Services
+    access: Caller
+    path: Mapping[str, str]
+    query: Q
+    body: B
+    raw: bytes
+
+    @property
+    def project(self) -> Project:
+        """The project of the credential or the `project` header."""
+        assert self.access.project is not None, "the route's access has no project"
+        return self.access.project
+
+    @property
+    def user(self) -> User:
+        """The signed-in user of a dashboard route."""
+        assert self.access.user is not None, "the route's access has no user"
+        return self.access.user
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, as far as the route's access tells."""
+
+    project: Project | None = None
+    user: User | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawJson:
+    """An answer that is JSON bytes already."""
+
+    body: bytes
+
+
+NO_CONTENT: Final = RawJson(b"")
+"""An answer of 204 without a body."""
+
+Answer = Mapping[str, Any] | RawJson
+Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One endpoint. `summary` is the first line of its handler's docstring."""
+
+    method: Method
+    path: str
+    access: Access
+    handler: Handler
+    body: type[Body] | None
+    query: type[Query]
+    json_only: bool
+    limit: str
+
+    @property
+    def summary(self) -> str:
+        """What the endpoint does, in a line."""
+        return (self.handler.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def name(self) -> str:
+        """The handler's name, unique among all routes."""
+        return f"{self.handler.__module__.rpartition('.')[2]}.{self.handler.__name__}"
+
+
+@dataclass(slots=True)
+class Routes:
+    """The routes of one resource, gathered by decorator."""
+
+    access: Access | None = None
+    prefix: str = BASE
+    table: list[Route] = field(default_factory=list)
+
+    def add(
+        self,
+        method: Method,
+        path: str,
+        access: Access | None = None,
+        *,
+        body: type[Body] | None = None,
+        query: type[Query] = Query,
+        json_only: bool = True,
+        limit: str = "body_limit_bytes",
+    ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
+        """Register the decorated handler.
+
+        Args:
+            path: relative to the base, `<name>` stands for a path parameter.
+            access: overrides that of the group.
+            json_only: refuse other content types than JSON.
+            limit: name of the setting that bounds the body, in bytes.
+        """
+        chosen = access or self.access
+        assert chosen is not None, "a route needs its access"
+        if body is None and method != "GET":
+            body = Empty
+
+        def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
+            route = Route(method, self.prefix + path, chosen, handler, body, query, json_only, limit)
+            self.table.append(route)
+            return handler
+
+        return register

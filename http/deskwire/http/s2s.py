@@ -1,0 +1,240 @@
+"""Conversations for a project's own backend (contract 4.3, decisions 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from deskwire.engine.clock import iso
+from deskwire.engine.conversation import (
+    Author,
+    Close,
+    ContactRef,
+    Create,
+    Delete,
+    MarkRead,
+    PostMessage,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
+)
+from deskwire.engine.errors import Invalid, Problem
+from deskwire.engine.ids import new_id
+from deskwire.http import conversations as shared
+from deskwire.http.bodies import (
+    AssignBody,
+    Attributes,
+    Closer,
+    ConversationPatch,
+    Identity,
+    MessageList,
+    Name,
+    SequenceList,
+    Text,
+    Title,
+    UserId,
+)
+from deskwire.http.routing import NO_CONTENT, S2S, Answer, Call, Routes
+from deskwire.http.validation import Body, Query
+
+routes = Routes(S2S)
+_ONE = "/s2s/conversations/<conversation_id>"
+
+
+class ContactBody(Identity):
+    """Whose conversation it is; the identity fields given are taken over."""
+
+    user_id: UserId
+
+
+class AuthorBody(Body):
+    """Who writes. A contact is the conversation's own; an agent's id must be a member's."""
+
+    type: Literal["contact", "agent", "bot", "system"] = "contact"
+    id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    name: Name | None = None
+
+
+class MessageBody(Body):
+    """A message."""
+
+    text: Text
+    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
+    author: Annotated[AuthorBody, Field(default_factory=AuthorBody)]
+
+
+class CreateBody(Body):
+    """A new conversation. With `visible: false` it emits nothing until it is made visible."""
+
+    contact: ContactBody
+    title: Title | None = None
+    attributes: Annotated[Attributes, Field(default_factory=dict)]
+    visible: bool = True
+    message: MessageBody | None = None
+
+
+class CloseBody(Body):
+    """Who closes it."""
+
+    closed_by: Closer = "system"
+
+
+class RatingBody(Body):
+    """The contact's rating (CSAT)."""
+
+    rating: Annotated[int, Field(ge=0, le=10)]
+
+
+class NetworkRequest(Body):
+    """One request that a customer's client made (contract 2.3). Null is allowed in no other field."""
+
+    url: str
+    type: str = ""
+    date: str = ""
+    duration: Annotated[float, Field(allow_inf_nan=False)] = 0
+    success: bool = False
+    request: Any = None
+    response: Any = None
+    initiator_type: str = ""
+
+
+class NetworkLogsBody(Body):
+    """A snapshot; it replaces the previous one."""
+
+    requests: Annotated[list[NetworkRequest], Field(max_length=100)]
+
+
+@routes.add("POST", "/s2s/conversations", body=CreateBody)
+async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
+    """Start a conversation for a contact, who is made or brought up to date."""
+    body, now = call.body, call.services.clock()
+    given = body.contact.model_fields_set - {"user_id"}
+    identity = {name: getattr(body.contact, name) for name in given}
+    receipt = await call.services.directory.create(
+        call.project,
+        Create(
+            new_id("cnv", now),
+            call.project.rowid,
+            ContactRef(body.contact.user_id, identity),
+            body.title,
+            body.attributes,
+            body.visible,
+            None if body.message is None else _message(call, body.message, "/message"),
+        ),
+    )
+    return receipt.conversation
+
+
+@routes.add("GET", _ONE)
+async def get_conversation(call: Call[Body, Query]) -> Answer:
+    """Fetch a conversation. A 404 means that it must be removed from every mirror."""
+    return shared.get_conversation(call)
+
+
+@routes.add("PATCH", _ONE, body=ConversationPatch)
+async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
+    """Change title, status, attributes, archived or visible."""
+    return await shared.carry_out(call, shared.patch_of(call.body))
+
+
+@routes.add("DELETE", _ONE)
+async def delete_conversation(call: Call[Body, Query]) -> Answer:
+    """Remove a conversation and all that belongs to it, for good."""
+    return await shared.delete_conversation(call, Delete("manual"))
+
+
+@routes.add("GET", f"{_ONE}/messages", query=MessageList)
+async def list_messages(call: Call[Body, MessageList]) -> Answer:
+    """List messages, oldest first, after or before one that is known."""
+    return await shared.list_messages(call, internal=False)
+
+
+@routes.add("POST", f"{_ONE}/messages", body=MessageBody)
+async def post_message(call: Call[MessageBody, Query]) -> Answer:
+    """Add a message; one of the contact reopens a closed conversation."""
+    receipt = await shared.ask(call, _message(call, call.body, ""))
+    assert receipt.message is not None
+    return receipt.message
+
+
+@routes.add("POST", f"{_ONE}/close", body=CloseBody)
+async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
+    """Close a conversation for the customer."""
+    return await shared.carry_out(call, Close(call.body.closed_by))
+
+
+@routes.add("POST", f"{_ONE}/reopen")
+async def reopen_conversation(call: Call[Body, Query]) -> Answer:
+    """Reopen a closed conversation."""
+    return await shared.carry_out(call, Reopen())
+
+
+@routes.add("POST", f"{_ONE}/assign", body=AssignBody)
+async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
+    """Assign a conversation to a user or team, or to nobody."""
+    return await shared.carry_out(call, shared.assign_of(call))
+
+
+@routes.add("POST", f"{_ONE}/read")
+async def mark_read(call: Call[Body, Query]) -> Answer:
+    """Record that the contact has read everything."""
+    return await shared.carry_out(call, MarkRead())
+
+
+@routes.add("POST", f"{_ONE}/rating", body=RatingBody)
+async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
+    """Record the contact's rating, 0 to 10."""
+    receipt = await shared.ask(call, Rate(call.body.rating))
+    assert receipt.state is not None
+    assert receipt.state.rated_at is not None
+    return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
+
+
+@routes.add("PUT", f"{_ONE}/network-logs", body=NetworkLogsBody, limit="network_logs_limit_bytes")
+async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
+    """Attach a snapshot of a client's network requests; only agents see it."""
+    await shared.ask(call, ReplaceNetworkLogs(call.raw))
+    return NO_CONTENT
+
+
+@routes.add("GET", f"{_ONE}/events", query=SequenceList)
+async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
+    """List the stored events of a conversation behind a sequence, for gap repair."""
+    return await shared.list_events(call)
+
+
+@routes.add("GET", f"{_ONE}/workflow")
+async def get_workflow_step(call: Call[Body, Query]) -> Answer:
+    """The workflow step that waits for the contact, null if none does."""
+    shared.get_conversation(call)
+    return {"step": None}
+
+
+def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
+    problems = [
+        Problem(
+            f"{pointer}/attachments/{index}", "unknown", f"There is no upload {upload!r} in this project."
+        )
+        for index, upload in enumerate(body.attachments)
+    ]
+    author, refused = _author(call, body.author, f"{pointer}/author")
+    if problems or refused:
+        raise Invalid(*problems, *refused)
+    return PostMessage(new_id("msg", call.services.clock()), author, body.text)
+
+
+def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
+    """The author, or what is wrong with it."""
+    if body.type == "contact":
+        given = [name for name in ("id", "name") if getattr(body, name) is not None]
+        message = "The contact is known from the conversation; only other authors have this field."
+        return Author("contact"), [Problem(f"{pointer}/{name}", "not_allowed", message) for name in given]
+    if body.type == "agent" and body.id is not None:
+        organisation, user_id = call.project.organisation, body.id
+        name = call.services.store.peek(lambda reader: reader.member_name(organisation, user_id))
+        if name is None:
+            problem = Problem(f"{pointer}/id", "unknown", "There is no such user in this project.")
+            return Author("agent"), [problem]
+        return Author("agent", body.id, body.name or name), []
+    return Author(body.type, body.id, body.name), []

@@ -1,0 +1,77 @@
+"""What the handlers work with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import trio
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.directory import Directory
+from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.erasure import Erasures
+from deskwire.engine.errors import Problem
+from deskwire.engine.log import EventLog
+from deskwire.engine.ports import Store
+from deskwire.engine.stream.hub import Hub
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """What the endpoints' routes need of the delivery side.
+
+    Args:
+        check_url: all that speaks against a URL, nothing if it may be posted to.
+        seal: an endpoint's secret as it is stored.
+        add, remove: start and stop the deliveries of an endpoint, by its storage key.
+    """
+
+    check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
+    seal: Callable[[str], bytes]
+    add: Callable[[Endpoint], None]
+    remove: Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on requests: sizes in bytes, times in seconds."""
+
+    body_limit_bytes: int
+    network_logs_limit_bytes: int
+    body_timeout_s: float
+    stream_token_s: float
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Whether requests may be sent here: `up` from the end of the start to the begin of the stop."""
+
+    up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The engine as the HTTP layer sees it.
+
+    Args:
+        stream_key: what stream tokens are signed with.
+        key_uses: when each server key's use was last noted, in milliseconds.
+    """
+
+    store: Store
+    directory: Directory
+    erasures: Erasures
+    log: EventLog
+    clock: Clock
+    tokens: Tokens
+    passwords: Passwords
+    webhooks: Webhooks
+    hub: Hub
+    stream_key: bytes
+    limits: Limits
+    version: str
+    readiness: Readiness = field(default_factory=Readiness)
+    password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
+    key_uses: dict[int, int] = field(default_factory=dict)

@@ -1,0 +1,62 @@
+"""Authorizations for the realtime stream, and who consumes it (contract 4.4, decisions 5)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from deskwire.engine.clock import iso
+from deskwire.engine.stream import token
+from deskwire.engine.stream.channel import open_channel
+from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.stream_auth import parse_authorization
+from deskwire.http.validation import Body, Query
+
+routes = Routes(S2S)
+
+
+class AuthorizationQuery(Query):
+    """What a client that can't add to the body may give here instead."""
+
+    socket_id: str | None = Field(None, alias="socket_id")
+    channel_name: str | None = Field(None, alias="channel_name")
+    consumer_id: str | None = None
+    typing_events: str | None = None
+    resume: str | None = None
+
+
+@routes.add("POST", "/s2s/stream/auth", query=AuthorizationQuery, json_only=False)
+async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
+    """Authorize a channel subscription, asked for in JSON or as a form."""
+    wanted = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
+    open_channel(call.project, wanted.channel_name)
+    grant = token.Grant(
+        call.project.id,
+        wanted.socket_id,
+        wanted.channel_name,
+        wanted.consumer_id,
+        wanted.typing_events,
+        wanted.resume,
+    )
+    services = call.services
+    issued = token.issue(
+        services.stream_key, grant, now_ms=services.clock(), token_s=services.limits.stream_token_s
+    )
+    return {"auth": f"{call.project.stream_key}:{issued}"}
+
+
+@routes.add("GET", "/s2s/stream/consumers")
+async def list_consumers(call: Call[Body, Query]) -> Answer:
+    """Who consumes each channel, since when, and how far it has confirmed."""
+    consumers = await call.services.hub.consumers(call.project)
+    items = [
+        {
+            "channel": each.channel,
+            "consumerId": each.consumer_id,
+            "connected": each.connected,
+            "since": iso(each.since),
+            "confirmedEventId": each.confirmed,
+            "lag": each.lag,
+        }
+        for each in consumers
+    ]
+    return {"items": items, "nextCursor": None}

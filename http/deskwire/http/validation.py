@@ -1,0 +1,137 @@
+"""Input against its model, with every problem named: the one small layer over pydantic."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeVar
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+
+from deskwire.engine.errors import BadRequest, Invalid, Problem
+
+B = TypeVar("B", bound="Body")
+Q = TypeVar("Q", bound="Query")
+
+LIMIT_MAX: Final = 200
+"""Items in one page of a list (decisions 1)."""
+
+
+class Body(BaseModel):
+    """A JSON body: camelCase, strict types, no unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+
+class Empty(Body):
+    """A body without fields; it may be left out."""
+
+
+class Query(BaseModel):
+    """Query parameters: camelCase, no unknown ones."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+
+
+class Paged(Query):
+    """A list's parameters."""
+
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
+    cursor: str | None = None
+
+
+def _flag(value: object) -> object:
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag), Field(strict=True)]
+"""A query parameter that is `true` or `false`, in no other spelling."""
+
+_CODES: Final = {
+    "missing": "required",
+    "extra_forbidden": "unknown_field",
+    "string_too_short": "too_short",
+    "string_too_long": "too_long",
+    "too_short": "too_few",
+    "too_long": "too_many",
+    "greater_than_equal": "too_small",
+    "less_than_equal": "too_large",
+    "greater_than": "too_small",
+    "less_than": "too_large",
+    "literal_error": "not_allowed",
+}
+
+
+def parse_body(model: type[B], raw: bytes) -> B:
+    """The body as its model. Nothing at all is taken as `{}`.
+
+    Raises:
+        BadRequest: it is not JSON.
+        Invalid: it does not fit; every problem is named.
+    """
+    try:
+        value = orjson.loads(raw) if raw else {}
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"The body is not valid JSON: {error}.", code="malformed_json") from None
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Invalid(*(_problem(each, "/") for each in error.errors(include_url=False))) from None
+
+
+def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
+    """The query parameters as their model.
+
+    Raises BadRequest naming every parameter that is unknown, bad, or given more than once.
+    """
+    twice = [
+        Problem(f"?{name}", "repeated", "The parameter is given more than once.")
+        for name, values in pairs.items()
+        if len(values) > 1
+    ]
+    try:
+        parsed = model.model_validate({name: values[0] for name, values in pairs.items()})
+    except ValidationError as error:
+        found = [_problem(each, "?") for each in error.errors(include_url=False)]
+        raise _bad_query(*twice, *found) from None
+    if twice:
+        raise _bad_query(*twice)
+    return parsed
+
+
+def _bad_query(*problems: Problem) -> BadRequest:
+    named = ", ".join(problem.pointer[1:] for problem in problems)
+    return BadRequest(f"Query parameters are not right: {named}.", code="bad_query", problems=problems)
+
+
+def _problem(error: ErrorDetails, mark: str) -> Problem:
+    parts = [str(part).replace("~", "~0").replace("/", "~1") for part in error["loc"]]
+    pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
+    kind = error["type"]
+    code = "unknown_parameter" if mark == "?" and kind == "extra_forbidden" else _CODES.get(kind, "invalid")
+    message = "There is no such field." if code == "unknown_field" else error["msg"]
+    return Problem(pointer, code, message)
+
+
+def encode_cursor(*parts: int) -> str:
+    """A position in a list as an opaque text."""
+    return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, size: int) -> list[int]:
+    """The parts of a cursor. Raises BadRequest if it is none of ours."""
+    try:
+        parts: Any = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, binascii.Error):
+        parts = None
+    if (
+        not isinstance(parts, list)
+        or len(parts) != size
+        or not all(type(part) is int and abs(part) < 1 << 63 for part in parts)
+    ):
+        raise _bad_query(Problem("?cursor", "bad_cursor", "This is not a cursor that this list has given."))
+    return parts

@@ -1,0 +1,136 @@
+"""Opening data directories of all ages and kinds."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database, Migrations
+
+from deskwire.storage import database
+from deskwire.storage.database import FILE_NAME, DataDirectoryError, migrate
+from deskwire.storage.migrations import migrations
+
+
+def tables(path: Path) -> dict[str, str]:
+    """The name and definition of everything in the schema."""
+    with closing(sqlite3.connect(path)) as connection:
+        return dict(connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_schema").fetchall())
+
+
+def later(*steps: str) -> Migrations:
+    """The program's migrations with a later one behind them."""
+    longer = Migrations("deskwire")
+    for known in migrations.pending(Database(memory=True)):
+        longer(name=known.name)(known.fn)
+
+    def m9999_from_the_future(db: Database) -> None:
+        for step in steps:
+            db.execute(step)
+
+    longer()(m9999_from_the_future)
+    return longer
+
+
+def test_a_fresh_database_has_the_tables_and_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    migrate(path)
+    assert {"conversations", "messages", "events", "deliveries", "attempts"} <= set(tables(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_migrating_again_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    migrate(path)
+    before = tables(path)
+    content = path.read_bytes()
+    migrate(path)
+    assert tables(path) == before
+    assert path.read_bytes() == content
+
+
+def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / FILE_NAME
+    migrate(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+    monkeypatch.setattr(database, "migrations", later("CREATE TABLE added (x)"))
+    migrate(path)
+    assert "added" in tables(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM organisations").fetchall() == [("Acme",)]
+
+
+def test_a_database_of_a_newer_program_is_refused_by_name_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        later("CREATE TABLE added (x)").apply(Database(connection, execute_plugins=False))
+    before = tables(path)
+    with pytest.raises(DataDirectoryError, match=r"newer Deskwire \(it has m9999_from_the_future\)"):
+        migrate(path)
+    assert tables(path) == before
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_bytes(b"these are my holiday notes\n" * 100)
+    with pytest.raises(DataDirectoryError, match="not a database"):
+        migrate(path)
+    assert path.read_bytes() == b"these are my holiday notes\n" * 100
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files the Linux way")
+def test_a_refused_file_is_not_held_open(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_bytes(b"these are my holiday notes\n" * 100)
+    with pytest.raises(DataDirectoryError) as refused:
+        migrate(path)
+    held = [entry for entry in Path("/proc/self/fd").iterdir() if str(path) in os.path.realpath(entry)]
+    assert (held, refused.type) == ([], DataDirectoryError)
+
+
+def test_a_folder_in_the_databases_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).mkdir()
+    with pytest.raises(DataDirectoryError, match="unable to open"):
+        migrate(tmp_path / FILE_NAME)
+
+
+def test_a_migration_that_fails_half_way_leaves_nothing_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / FILE_NAME
+    migrate(path)
+    before = tables(path)
+    broken = later("CREATE TABLE added (x)", "CREATE TABLE organisations (x)")
+    monkeypatch.setattr(database, "migrations", broken)
+    with pytest.raises(DataDirectoryError, match="already exists"):
+        migrate(path)
+    assert tables(path) == before
+    monkeypatch.setattr(database, "migrations", later("CREATE TABLE added (x)"))
+    migrate(path)
+    assert set(tables(path)) - set(before) == {"added"}
+
+
+def test_a_first_migration_that_fails_leaves_a_database_that_can_be_opened_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / FILE_NAME
+    with monkeypatch.context() as patched:
+        broken = Migrations("deskwire")
+
+        def m0001_the_main_job(db: Database) -> None:
+            db.execute("CREATE TABLE organisations (x)")
+            db.execute("no such statement")
+
+        broken()(m0001_the_main_job)
+        patched.setattr(database, "migrations", broken)
+        with pytest.raises(DataDirectoryError):
+            migrate(path)
+    migrate(path)
+    assert "conversations" in tables(path)

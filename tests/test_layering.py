@@ -1,0 +1,61 @@
+"""The layers keep apart, and the check that says so really sees all three source roots."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOTS = ("engine", "http", "storage")
+LINT = "from importlinter.cli import lint_imports_command as c; c(['--no-cache', '--no-logo'])"
+
+VIOLATIONS = [
+    ("engine/deskwire/engine", "deskwire.http"),
+    ("engine/deskwire/engine", "deskwire.storage"),
+    ("engine/deskwire/engine", "deskwire.config"),
+    ("storage/deskwire/storage", "deskwire.http"),
+    ("storage/deskwire/storage", "deskwire.logs"),
+    ("http/deskwire/http", "deskwire.storage"),
+    ("http/deskwire/http", "deskwire.cli"),
+]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the sources that may be spoilt."""
+    for name in ROOTS:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(tree: Path) -> subprocess.CompletedProcess[str]:
+    """Run import-linter on a tree; `-S` keeps an editable install of the real sources off the path."""
+    paths = [*(str(tree / name) for name in ROOTS), sysconfig.get_path("purelib")]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-S", "-c", LINT]
+    return subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_the_sources_as_they_are_keep_the_layers(copy: Path) -> None:
+    answer = lint(copy)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize(("folder", "target"), VIOLATIONS)
+def test_a_planted_import_across_the_layers_is_found(copy: Path, folder: str, target: str) -> None:
+    (copy / folder / "planted.py").write_text(f"import {target}\n")
+    answer = lint(copy)
+    assert answer.returncode == 1
+    assert f"is not allowed to import {target}" in answer.stdout
+
+
+def test_a_top_level_module_without_a_place_in_the_contract_is_found(copy: Path) -> None:
+    (copy / "engine/deskwire/planted.py").touch()
+    answer = lint(copy)
+    assert answer.returncode == 1
+    assert "planted" in answer.stdout

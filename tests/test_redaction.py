@@ -1,0 +1,104 @@
+"""What looks like a credential, or is named like one, does not reach the log."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.redaction import REDACTED, promises_secret, redacted, redacted_text
+
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+TEXT = st.text(alphabet=st.characters(exclude_characters=BASE62 + "_-"), max_size=20)
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl"
+
+
+@given(TEXT, st.text(BASE62, min_size=43, max_size=43), TEXT)
+def test_a_server_key_is_replaced_wherever_it_stands(before: str, key: str, after: str) -> None:
+    assert key not in redacted_text(f"{before}sk_{key}{after}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "whsec_abcDEF123+/=",
+        JWT,
+        f"{JWT.rpartition('.')[0]}.",
+        "sk_live_abcdefgh",
+        "Authorization: Bearer abc.def",
+        "authorization: Basic dXNlcjpwYXNz",
+        "{'password': 'abc def'}",
+        '{"token": "abc"}',
+        r"{\"client_secret\": \"abc\"}",
+        "secret='it'",
+        "GET /v3/x?token=abc&a=1",
+        "DESKWIRE_SECRET=abc",
+    ],
+)
+def test_text_with_a_credential_loses_it_and_keeps_the_rest(text: str) -> None:
+    answer = redacted_text(f"before {text} after")
+    assert REDACTED in answer
+    assert answer.startswith("before ")
+    assert answer.endswith(" after")
+    assert "abc" not in answer
+    assert "eyJ" not in answer
+    assert "dXNl" not in answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task_queue",
+        "whsec_\u2026abcd",
+        "the secret is out",
+        "token expired",
+        "eyJ",
+        "req_01J9ZQ",
+        "password: too short",
+    ],
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert redacted_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "key", ["password", "webhook_secret", "accessToken", "Authorization", "X-Auth-Token", "SECRET"]
+)
+def test_a_name_that_promises_a_secret_is_recognised(key: str) -> None:
+    assert promises_secret(key)
+    assert redacted({key: "x"}) == {key: REDACTED}
+
+
+@pytest.mark.parametrize("key", ["secretary", "tokens", "event", "conversation_id", "sk", ""])
+def test_a_name_that_only_resembles_one_is_left_alone(key: str) -> None:
+    assert not promises_secret(key)
+    assert redacted({key: "x"}) == {key: "x"}
+
+
+def test_a_number_or_nothing_under_such_a_name_is_no_secret() -> None:
+    plain: dict[str, object] = {"token_count": 3, "secret": None, "password": "", "token": True}
+    assert redacted(plain) == plain
+
+
+class Holder:
+    def __repr__(self) -> str:
+        return "Holder(whsec_hidden)"
+
+
+def test_containers_keys_bytes_and_other_objects_are_searched() -> None:
+    value = {"a": [("sk_abcdef", {"b": b"whsec_abc"})], "sk_abcdef": {Holder()}}
+    assert redacted(value) == {"a": [[REDACTED, {"b": f"b'{REDACTED}'"}]], REDACTED: [f"Holder({REDACTED})"]}
+
+
+def test_a_value_that_contains_itself_comes_to_an_end() -> None:
+    loop: list[object] = ["sk_abcdef"]
+    loop.append(loop)
+    assert "sk_" not in str(redacted(loop))
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda each: st.lists(each) | st.dictionaries(st.text(), each)
+    )
+)
+def test_redacting_twice_changes_nothing_more(value: object) -> None:
+    once = redacted(value)
+    assert redacted(once) == once
