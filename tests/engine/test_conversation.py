@@ -257,7 +257,16 @@ def test_a_message_of_our_side_is_unread_until_the_contact_reads_or_writes(autho
 def test_a_hidden_conversation_emits_nothing_whatever_happens_to_it() -> None:
     play = Play()
     assert play(create(visible=False, message=post("agent"))) == []
-    quiet = (post("contact"), post("bot"), Assign(BEA), Rate(3), Patch({"title": "T"}), Close("bot"), Reopen(), MarkRead())
+    quiet = (
+        post("contact"),
+        post("bot"),
+        Assign(BEA),
+        Rate(3),
+        Patch({"title": "T"}),
+        Close("bot"),
+        Reopen(),
+        MarkRead(),
+    )
     for command in quiet:
         assert play(command) == []
         assert play.facts

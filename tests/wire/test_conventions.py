@@ -173,7 +173,9 @@ async def test_a_body_that_is_too_large_is_refused_while_it_arrives(service: Ser
     path = f"/s2s/conversations/{conversation['id']}/messages"
     status, body = await service.declare("POST", path, (1 << 20) + 1)
     assert (status, json.loads(body)["code"]) == (413, "body_too_large")
-    head = f"POST /v3{path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json"
+    head = (
+        f"POST /v3{path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json"
+    )
     first = f"{head}\r\nAuthorization: Bearer {service.demo['serverKey']}\r\n\r\n".encode()
     status, body = await service.talk(first, repeat(b"8000\r\n" + b"x" * 0x8000 + b"\r\n"))
     assert (status, json.loads(body)["code"]) == (413, "body_too_large")

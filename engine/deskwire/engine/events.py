@@ -61,7 +61,8 @@ class StoredEvent:
     """A committed event. `body` is the envelope, the same bytes on every channel.
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
-    have holes. `conversation` is a storage key, None for an event of a contact.
+    have holes. `conversation` is a storage key; for an event of a contact it is `contact_lane`. None is
+    for what outlives its subject: a deletion.
     """
 
     position: int
@@ -71,6 +72,11 @@ class StoredEvent:
     conversation: int | None
     sequence: int | None
     body: bytes
+
+
+def contact_lane(contact: int) -> int:
+    """What stands in a conversation's place for a contact's own events, so that they can be erased."""
+    return -contact
 
 
 def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
