@@ -67,7 +67,7 @@ class StoredEvent:
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
     have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`.
+    is that of `contact_lane`. None is for what outlives its subject: a deletion.
     """
 
     position: int
