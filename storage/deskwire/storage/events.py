@@ -133,7 +133,7 @@ class EventWrites:
 
         The newest may be one of them, and its position must not be given again after a restart.
         """
-        self.conn.execute(f"UPDATE event_window SET (spent_position, spent_id) = ({_NEWEST})")
+        self.conn.execute(f"UPDATE event_window SET scrub_due = 1, (spent_position, spent_id) = ({_NEWEST})")
         self.conn.execute("DELETE FROM events WHERE conversation = ?", (conversation,))
         self.published[:] = [event for event in self.published if event.conversation != conversation]
         self.erased.add(conversation)
