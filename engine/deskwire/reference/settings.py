@@ -1,0 +1,78 @@
+"""The settings as people and scripts read them: a table, JSON, or the page of the reference."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+from deskwire.config import SETTINGS, Config
+from deskwire.reference.tables import markdown_table
+from deskwire.setting import Setting
+
+INTRODUCTION: Final = """\
+# Settings
+
+<!-- Written by `make docs` from engine/deskwire/config.py; do not edit. -->
+
+Each setting is an environment variable; some are options of `deskwire serve` as well. An option beats the
+environment, which beats the default. An empty variable counts as not set. A value that cannot be used, an unknown
+`DESKWIRE_` variable and settings that contradict each other stop the start with one message that names them all.
+
+Units are the endings of the names: `_s` seconds, `_bytes` bytes, `_kib` units of 1,024 bytes. Flags take `true` or
+`false`, lists take commas. `deskwire config` shows the values that hold and where each comes from.
+"""
+
+
+def table(config: Config) -> Table:
+    """Give the settings of `config` for a terminal: name, variable, value, origin, meaning."""
+    made = Table("Setting", "Variable", "Value", "Origin", "Meaning", title="Deskwire settings")
+    for each in SETTINGS.values():
+        value = Text(_value(each, config))  # not str, in which rich would look for markup
+        made.add_row(each.name, each.variable, value, config.origin[each.name], each.meaning)
+    return made
+
+
+def document(config: Config) -> list[Mapping[str, object]]:
+    """Give the settings of `config` for scripts, in types that JSON has; a secret is only `set` or null."""
+    return [
+        {
+            "name": each.name,
+            "variable": each.variable,
+            "option": each.option,
+            "value": _plain(each, getattr(config, each.name)),
+            "origin": config.origin[each.name],
+            "meaning": each.meaning,
+        }
+        for each in SETTINGS.values()
+    ]
+
+
+def markdown() -> str:
+    """Give the page of the reference: every setting with its default, whatever holds here."""
+    heads = ("Variable", "Option", "Default", "Meaning")
+    return f"{INTRODUCTION}\n{markdown_table(heads, map(_cells, SETTINGS.values()))}"
+
+
+def _cells(each: Setting) -> tuple[str, str, str, str]:
+    default = f"`{each.shown(each.default)}`" if each.default not in (None, ()) else "unset"
+    option = f"`{each.option}`" if each.option else ""
+    return f"`{each.variable}`", option, default, each.meaning
+
+
+def _value(each: Setting, config: Config) -> str:
+    return each.shown(getattr(config, each.name)) or "unset"
+
+
+def _plain(each: Setting, value: object) -> object:
+    match value:
+        case None:
+            return None
+        case _ if each.secret:
+            return "set"
+        case bool() | int() | float() | str():
+            return value
+        case tuple():
+            return [_plain(each, item) for item in value]
+        case _:
+            return str(value)
