@@ -35,6 +35,11 @@ CODES: Final = (
     Code(401, "revoked_server_key", "The server key has been revoked."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
     Code(403, "permission_denied", "The user's role lacks the permission that `detail` names."),
+    Code(
+        403,
+        "too_many_channels",
+        "The stream connection holds as many channels as it may; only on the stream.",
+    ),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(404, "contact_not_found", "There is no such contact in this project."),
     Code(404, "conversation_not_found", "There is no such conversation: remove it from every mirror."),
