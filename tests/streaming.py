@@ -16,7 +16,7 @@ from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework
 from trio_websocket import ConnectionClosed, WebSocketConnection, connect_websocket
 
-from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.events import Draft, PassingEvent, StoredEvent
 from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
@@ -132,6 +132,11 @@ class Stage:
         """Commit one event with this data."""
         project, at = self.project, self.clock()
         return await self.store.write(lambda tx: tx.append_event(project, Draft(kind, None, data), None, at))
+
+
+def typing(conversation_id: str = "cnv_x", user_id: str = "u1", number: int = 0) -> PassingEvent:
+    """A typing event about this conversation and contact."""
+    return PassingEvent(f"evt_{number}", "agent.typing.started", 1, 1, conversation_id, user_id, b"{}")
 
 
 def number(event: StoredEvent) -> int:

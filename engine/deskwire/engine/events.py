@@ -79,6 +79,28 @@ class StoredEvent:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class PassingEvent:
+    """An event that is never stored: it is there for those who listen now (decisions 4; ADR 9).
+
+    `body` is the envelope, the same bytes on every channel. What the envelope does not carry, but its way
+    to the listeners takes, stands beside it.
+
+    Args:
+        project, conversation: storage keys.
+        conversation_id: the `cnv_` id.
+        user_id: the contact's.
+    """
+
+    id: str
+    type: str
+    project: int
+    conversation: int
+    conversation_id: str
+    user_id: str
+    body: bytes
+
+
 def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
     """The envelope's bytes, with its fields in the order of contract 2.10."""
     encoded = orjson.dumps(

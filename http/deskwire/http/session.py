@@ -165,7 +165,8 @@ class Session:
     async def _pump_passing(self, held: Subscription) -> None:
         while held.current:
             event = await held.next_passing()
-            await self._write(self._frames.frame(event, held.channel.name), held)
+            # Past the frames that are kept: of each channel there is one reader, and replay there is none.
+            await self._write(text_frame(pusher.event(event.type, held.channel.name, event.body)), held)
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
         with trio.move_on_after(LINGER_S):

@@ -14,7 +14,7 @@ from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
-from tests.streaming import CHANNEL, NOON, PROJECT_ID, JumpStore, Stage
+from tests.streaming import CHANNEL, NOON, PROJECT_ID, JumpStore, Stage, typing
 
 PROJECT = Project(1, PROJECT_ID, 1, "Shop", "shop-stream")
 CNV, OTHER_CNV = new_id("cnv", NOON), new_id("cnv", NOON)
@@ -83,12 +83,26 @@ async def test_a_contacts_channel_carries_its_conversations_and_its_changes(
     assert await next_events(held) == [first, second]
 
 
-async def test_typing_is_passed_on_by_its_conversation(autojump_clock: MockClock, stage: Stage) -> None:
-    held = await stage.hold("c1", channel=f"private-conversation-{CNV}", typing=True)
-    await stage.hold("c2", channel=f"private-conversation-{OTHER_CNV}", typing=True)
-    event = await stage.announce("agent.typing.started", {"conversationId": CNV})
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        (CHANNEL, True),
+        (f"private-conversation-{CNV}", True),
+        (f"private-conversation-{OTHER_CNV}", False),
+        ("private-contact-u1", True),
+        ("private-contact-u2", False),
+    ],
+)
+async def test_typing_is_carried_by_its_project_its_conversation_and_its_contact(
+    autojump_clock: MockClock, stage: Stage, name: str, wanted: bool
+) -> None:
+    held = await stage.hold("c1", channel=name, typing=True)
+    event = typing(CNV, "u1")
     stage.hub.pass_on(event)
-    assert await held.next_passing() == event
+    got = None
+    with trio.move_on_after(1):
+        got = await held.next_passing()
+    assert got == (event if wanted else None)
 
 
 async def test_channels_are_held_and_taken_over_each_by_itself(

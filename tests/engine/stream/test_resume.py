@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ids import new_id
 from deskwire.engine.stream.subscription import Subscription
-from tests.streaming import NOON, JumpStore, Stage, jump_stage, number, real_stage
+from tests.streaming import NOON, JumpStore, Stage, jump_stage, number, real_stage, typing
 
 
 async def numbers(held: Subscription, count: int) -> list[int]:
@@ -143,13 +143,15 @@ async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClo
 async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Decisions 5: past the log, through a small lossy buffer."""
-    (event,) = await stage.emit(1)
-    held = await stage.hold("c1", typing=True)
-    for _ in range(100):
-        stage.hub.pass_on(event)
-    for _ in range(32):
-        assert await held.next_passing() == event
+    """Decisions 5: past the log, through a small lossy buffer; the newest are those that count."""
+    held, deaf = await stage.hold("c1", typing=True), await stage.hold("c2", channel="private-contact-u1")
+    for n in range(100):
+        stage.hub.pass_on(typing(number=n))
+    for n in range(68, 100):
+        assert await held.next_passing() == typing(number=n)
+    with trio.move_on_after(1) as nothing:
+        await deaf.next_passing()
+    assert nothing.cancelled_caught
     with trio.move_on_after(1) as waiting:
         await held.next_passing()
     assert waiting.cancelled_caught

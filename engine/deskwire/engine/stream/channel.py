@@ -9,7 +9,7 @@ from typing import Final, Literal
 import orjson
 
 from deskwire.engine.errors import Forbidden
-from deskwire.engine.events import StoredEvent
+from deskwire.engine.events import PassingEvent, StoredEvent
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import Project
 
@@ -58,8 +58,19 @@ def open_channel(project: Project, name: str) -> Channel:
     )
 
 
+def carries(channel: Channel, event: PassingEvent) -> bool:
+    """Whether the channel carries a passing event, which is of its project."""
+    match channel.kind:
+        case "project":
+            return True
+        case "conversation":
+            return channel.subject == event.conversation_id
+        case "contact":
+            return channel.subject == event.user_id
+
+
 class Subjects:
-    """What events are about, read from each envelope once for all channels that ask."""
+    """What stored events are about, read from each envelope once for all channels that ask."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str | None, str | None]] = {}
@@ -87,7 +98,5 @@ def _subjects(envelope: object) -> tuple[str | None, str | None]:
             return conversation, contact
         case {"data": {"contact": {"userId": str(contact)}}}:
             return None, contact
-        case {"data": {"conversationId": str(conversation)}}:  # typing
-            return conversation, None
         case _:
             return None, None

@@ -11,7 +11,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import Conflict, Unavailable
-from deskwire.engine.events import StoredEvent
+from deskwire.engine.events import PassingEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, StreamConsumer, Transaction
@@ -141,7 +141,7 @@ class Hub:
             seat.position = position
             self._positions.touch(seat)
 
-    def pass_on(self, event: StoredEvent) -> None:
+    def pass_on(self, event: PassingEvent) -> None:
         """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
         for holder in self._typists.get(event.project, ()):
             holder.offer(event)

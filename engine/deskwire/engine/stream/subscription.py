@@ -6,15 +6,16 @@ reader does. It is `current` from the takeover until the next one; a reader look
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import trio
 
-from deskwire.engine.events import StoredEvent
+from deskwire.engine.events import PassingEvent, StoredEvent
 from deskwire.engine.log import EventLog
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import Channel, carries
 
 _EVENTS: Final = 64
 """Events of one batch at most: what a read from the disk may bring into memory."""
@@ -23,7 +24,7 @@ _BYTES: Final = 64 * 1024
 _IDLE_S: Final = 3600.0
 """How often an idle cursor is moved up, so that retention never passes it unnoticed."""
 _PASSING: Final = 32
-"""Typing events that wait for a slow reader; the rest are dropped, as they are stale by then."""
+"""Typing events that wait for a slow reader; the oldest are dropped, as later ones overrule them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ class Subscription:
     __slots__ = (
         "_admits",
         "_cursor",
-        "_inbox",
         "_log",
-        "_offer",
+        "_passing",
+        "_stir",
         "channel",
         "consumer_id",
         "current",
@@ -93,7 +94,8 @@ class Subscription:
         self._cursor = start.position
         self._log = log
         self._admits = admits
-        self._offer, self._inbox = trio.open_memory_channel[StoredEvent](_PASSING)
+        self._passing: deque[PassingEvent] = deque(maxlen=_PASSING)
+        self._stir = trio.Event()
 
     async def next(self) -> Batch:
         """What the log has next; without events if none was the channel's, or after an idle hour.
@@ -113,18 +115,22 @@ class Subscription:
         self._cursor = batch.upto
         return batch
 
-    async def next_passing(self) -> StoredEvent:
-        """The next typing event; only what came while the reader kept up."""
-        return await self._inbox.receive()
+    async def next_passing(self) -> PassingEvent:
+        """The next typing event; for a reader that fell behind, of the newest only.
 
-    def offer(self, event: StoredEvent) -> None:
-        """Pass a typing event to the reader, or drop it."""
-        if not self._admits(self.channel, event):
-            return
-        try:
-            self._offer.send_nowait(event)
-        except trio.WouldBlock:
-            pass
+        Cancellation: nothing is lost.
+        """
+        await trio.lowlevel.checkpoint()
+        while not self._passing:
+            self._stir = trio.Event()
+            await self._stir.wait()
+        return self._passing.popleft()
+
+    def offer(self, event: PassingEvent) -> None:
+        """Pass a typing event to the reader, if the channel carries it; the oldest that waits may go for it."""
+        if carries(self.channel, event):
+            self._passing.append(event)
+            self._stir.set()
 
 
 def _cut(events: Sequence[StoredEvent], upto: int) -> Batch:
