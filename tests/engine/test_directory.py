@@ -15,6 +15,7 @@ from deskwire.engine.actor import Actor, Ask
 from deskwire.engine.conversation import Assign, Assignee
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.indicator import Passing
 from tests.builders import PROJECT, HandClock, InlineStore, create, post
 
 
@@ -91,7 +92,7 @@ async def test_the_longest_unused_actor_makes_room_for_a_new_one(inline_store: I
 async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store: InlineStore) -> None:
     """A waiting task is handed its command past the mailbox, and runs only in the next scheduler step."""
     command = create()
-    actor = Actor(PROJECT, command.conversation_id, inline_store, HandClock(), mailbox=8)
+    actor = Actor(PROJECT, command.conversation_id, inline_store, HandClock(), 8, Passing(HandClock()))
     ask = Ask(command)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(actor.run, 60, lambda: False)

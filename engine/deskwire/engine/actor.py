@@ -2,7 +2,7 @@
 
 A command is decided against the state, committed, and answered once it is durable. Whoever asked may be
 gone by then: the command is carried out all the same, as the actor lives in the directory's nursery and
-not in the request's.
+not in the request's. Typing is not committed; the actor keeps its time while it waits for commands.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.announce import conversation_view
 from deskwire.engine.clock import Clock
+from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Command, Conversation, Create, Fact, decide
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
+from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
+from deskwire.engine.typists import SetTyping
 
 log: Final = structlog.get_logger(__name__)
+
+Asked = Command | SetTyping
+"""What may be asked of an actor."""
 
 
 class ActorFailed(Exception):
@@ -32,7 +39,7 @@ class ActorFailed(Exception):
 class Ask:
     """A command with a slot for its answer; every ask is answered exactly once."""
 
-    command: Command
+    command: Asked
     _done: trio.Event = field(default_factory=trio.Event)
     _answer: Receipt | Exception | None = None
 
@@ -57,12 +64,14 @@ class Actor:
     Args:
         project: whose conversation it is; for another project's id it finds nothing.
         mailbox: how many commands may wait.
+        passing: where typing is told.
     """
 
     __slots__ = (
         "_clock",
         "_gone",
         "_inbox",
+        "_indicator",
         "_outbox",
         "_state",
         "_store",
@@ -72,7 +81,13 @@ class Actor:
     )
 
     def __init__(
-        self, project: Project, conversation_id: str, store: Store, clock: Clock, mailbox: int
+        self,
+        project: Project,
+        conversation_id: str,
+        store: Store,
+        clock: Clock,
+        mailbox: int,
+        passing: Passing,
     ) -> None:
         self.project = project
         self.conversation_id = conversation_id
@@ -81,6 +96,7 @@ class Actor:
         self._store = store
         self._clock = clock
         self._state: Conversation | None = None
+        self._indicator = Indicator(project, passing)
         self._outbox, self._inbox = trio.open_memory_channel[Ask](mailbox)
 
     def send_nowait(self, ask: Ask) -> None:
@@ -102,9 +118,18 @@ class Actor:
         """
         return self._unanswered == 0
 
+    @property
+    def typing(self) -> bool:
+        """Whether an agent types, so that the actor has something to say later."""
+        return self._indicator.on
+
     def close(self) -> None:
-        """Take no more commands; the task ends when it has answered those it has."""
+        """Take no more commands; the task ends when it has answered those it has. Typing ends here and now.
+
+        Were it left to the task, its `stopped` could come behind a `started` of the conversation's next actor.
+        """
         self._outbox.close()
+        self._indicator.end()
 
     async def run(self, idle_s: float, let_go: Callable[[], bool]) -> None:
         """Serve commands until closed, let go, or the conversation is gone.
@@ -135,11 +160,17 @@ class Actor:
         while True:
             with trio.move_on_after(idle_s):
                 try:
-                    return await self._inbox.receive()
+                    return await self._receive()
                 except trio.EndOfChannel:
                     return None
             if let_go():
                 return None
+
+    async def _receive(self) -> Ask:
+        while True:
+            with trio.move_on_at(self._indicator.lapses_at):
+                return await self._inbox.receive()
+            self._indicator.lapse()
 
     async def _serve(self, ask: Ask) -> Receipt | Exception:
         """The answer to one command. A failed commit forgets the state: the next one reads it again."""
@@ -163,22 +194,36 @@ class Actor:
             return ActorFailed(f"the actor of {self.conversation_id} failed")
 
     async def _handle(self, ask: Ask) -> Receipt:
-        if self._state is None and not isinstance(ask.command, Create):
+        command = ask.command
+        if isinstance(command, SetTyping):
+            return self._set_typing(command)
+        if self._state is None and not isinstance(command, Create):
             await self._load()
         at = self._clock()
-        facts = decide(self._state, ask.command, at)
-        receipt = await self._store.write(_job(self.project, ask.command, self._state, facts, at))
+        facts = decide(self._state, command, at)
+        receipt = await self._store.write(_job(self.project, command, self._state, facts, at))
         self._state = receipt.state
         self._gone = receipt.state is None
+        self._indicator.note(facts)
         return receipt
+
+    def _set_typing(self, command: SetTyping) -> Receipt:
+        """Nothing is written; what is read is one row, which also brings the contact as it is now."""
+        rowid, wanted = self.project.rowid, self.conversation_id
+        state, contact = self._found(self._store.peek(lambda reader: reader.conversation(rowid, wanted)))
+        self._indicator.set(state, contact, command)
+        return Receipt(state, conversation_view(state, contact, self.project.id))
 
     async def _load(self) -> None:
         rowid, wanted = self.project.rowid, self.conversation_id
-        found = await self._store.read(lambda reader: reader.conversation(rowid, wanted))
-        if found is None:
+        self._found(await self._store.read(lambda reader: reader.conversation(rowid, wanted)))
+
+    def _found(self, row: tuple[Conversation, Contact] | None) -> tuple[Conversation, Contact]:
+        if row is None:
             self._gone = True
             raise no_such_conversation()
-        self._state = found[0]
+        self._state = row[0]
+        return row
 
 
 def no_such_conversation() -> NotFound:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextvars import Context
+from itertools import islice
 from typing import Final
 
 import trio
 
-from deskwire.engine.actor import Actor, Ask, no_such_conversation, shutting_down
+from deskwire.engine.actor import Actor, Ask, Asked, no_such_conversation, shutting_down
 from deskwire.engine.clock import Clock
-from deskwire.engine.conversation import Command, Create
+from deskwire.engine.conversation import Create
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.indicator import Passing
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.turn import Receipt
@@ -34,10 +36,19 @@ class Directory:
         mailbox: commands that may wait for one conversation.
         idle_s: seconds without a command after which an actor ends.
         live: how many actors may be alive.
+        passing: where typing is told; nowhere by default.
     """
 
     def __init__(
-        self, nursery: trio.Nursery, store: Store, clock: Clock, *, mailbox: int, idle_s: float, live: int
+        self,
+        nursery: trio.Nursery,
+        store: Store,
+        clock: Clock,
+        *,
+        mailbox: int,
+        idle_s: float,
+        live: int,
+        passing: Passing | None = None,
     ) -> None:
         self._nursery = nursery
         self._store = store
@@ -45,13 +56,14 @@ class Directory:
         self._mailbox = mailbox
         self._idle_s = idle_s
         self._live = live
+        self._passing = passing or Passing(clock)
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()
 
     def __len__(self) -> int:
         """How many actors are alive."""
         return len(self._actors)
 
-    async def ask(self, project: Project, conversation_id: str, command: Command) -> Receipt:
+    async def ask(self, project: Project, conversation_id: str, command: Asked) -> Receipt:
         """Have the conversation carry out `command`; the receipt once that is durable.
 
         Raises:
@@ -76,7 +88,7 @@ class Directory:
             if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
                 raise shutting_down()
             self._make_room()
-            actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox)
+            actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox, self._passing)
             self._actors[key] = actor
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
             Context().run(self._nursery.start_soon, self._run, key, actor)
@@ -91,8 +103,9 @@ class Directory:
             self._forget(key, actor)
             actor.refuse_rest(no_such_conversation())
 
-    def _let_go(self, key: _Key, actor: Actor) -> bool:
-        if not actor.idle:
+    def _let_go(self, key: _Key, actor: Actor, *, typing: bool = False) -> bool:
+        """End the actor if it is idle; with `typing` also one that has yet to say who stops typing."""
+        if not actor.idle or (actor.typing and not typing):
             return False
         self._forget(key, actor)
         return True
@@ -105,7 +118,8 @@ class Directory:
     def _make_room(self) -> None:
         if len(self._actors) < self._live:
             return
-        for key, actor in list(self._actors.items())[:_EVICTION_LOOK]:
-            if self._let_go(key, actor):
+        oldest = list(islice(self._actors.items(), _EVICTION_LOOK))
+        for typing in (False, True):  # Ours: a command is worth more than an indicator (ADR 9)
+            if any(self._let_go(key, actor, typing=typing) for key, actor in oldest):
                 return
         raise Unavailable("Too many conversations are active at once.", code="overloaded")
