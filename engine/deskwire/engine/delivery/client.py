@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import Final, Protocol
 
 import httpx
 import trio
@@ -16,7 +16,7 @@ from deskwire.engine.delivery.dialer import Dialer
 from deskwire.engine.delivery.failure import WIRE_ERRORS, in_words
 from deskwire.engine.delivery.signature import signature_header
 from deskwire.engine.delivery.transport import Transport
-from deskwire.engine.ports import Attempt, Delivery
+from deskwire.engine.ports import Attempt
 
 READ_MAX: Final = 16 * 1024
 """Bytes of an answer's body that are read at most (decisions 6)."""
@@ -33,6 +33,38 @@ def _user_agent() -> bytes:
 
 
 _USER_AGENT: Final = _user_agent()
+
+
+class Content(Protocol):
+    """What of an event is posted."""
+
+    @property
+    def type(self) -> str:
+        """The event type."""
+
+    @property
+    def body(self) -> bytes:
+        """The envelope."""
+
+
+class Postable(Protocol):
+    """What an attempt needs of a delivery, be it a row (`ports.Delivery`) or in memory alone."""
+
+    @property
+    def id(self) -> str:
+        """The `dlv_` id, the same over all attempts."""
+
+    @property
+    def event(self) -> Content:
+        """The event."""
+
+    @property
+    def attempts(self) -> int:
+        """How many were made."""
+
+    @property
+    def previous(self) -> int | None:
+        """Sequence of what was sent before, None for events without a sequence."""
 
 
 @dataclass(slots=True)
@@ -74,7 +106,7 @@ class Client:
             (b"User-Agent", _USER_AGENT),
         )
 
-    async def post(self, delivery: Delivery, secrets: Sequence[str]) -> Attempt:
+    async def post(self, delivery: Postable, secrets: Sequence[str]) -> Attempt:
         """Make the next attempt at `delivery`, signed with each of `secrets`.
 
         A 2xx counts once the head of the answer is there. The rest of the time goes to reading the body,
@@ -99,7 +131,7 @@ class Client:
         """Close all connections; the client may be used again afterwards."""
         await self._transport.aclose()
 
-    def _request(self, delivery: Delivery, secrets: Sequence[str], at: int) -> httpx.Request:
+    def _request(self, delivery: Postable, secrets: Sequence[str], at: int) -> httpx.Request:
         body = delivery.event.body
         headers = [
             *self._headers,

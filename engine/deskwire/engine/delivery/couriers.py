@@ -9,29 +9,26 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import httpx
-import structlog
 import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.courier import Courier
+from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.delivery.means import Counters, Means
+from deskwire.engine.delivery.passing_couriers import PassingCouriers
 from deskwire.engine.delivery.resolver import Resolver
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.events import PassingEvent
 from deskwire.engine.ports import Delivery, Store
-from deskwire.engine.sealing import SealBroken, Sealing
-
-log: Final = structlog.get_logger(__name__)
+from deskwire.engine.sealing import Sealing
 
 _STOP_GRACE_S: Final = 1.0
 """How long a stop waits for attempts under way: most receivers answer in less, a silent one holds nothing up."""
 
 _PAUSE_S: Final = 1.0
 """Between two tries of something that the disk refused."""
-
-_RESTART_PAUSE_S: Final = 5.0
-"""Before a courier that failed is started anew."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +97,7 @@ class Couriers:
             counters=self.counters,
         )
         self._seats: dict[int, _Seat] = {}
+        self._passing = PassingCouriers(self._means)
         self._nursery: trio.Nursery | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -120,6 +118,7 @@ class Couriers:
         finally:
             self._nursery = None
             self._seats.clear()
+            self._passing.clear()
 
     def add(self, endpoint: Endpoint) -> None:
         """Deliver to an endpoint from now on, beginning with what is pending for it.
@@ -133,6 +132,7 @@ class Couriers:
             return
         seat = self._seats[endpoint.rowid] = _Seat(Courier(endpoint, self._means))
         self._nursery.start_soon(self._keep, endpoint, seat, previous)
+        self._passing.add(endpoint, self._nursery)
 
     def remove(self, endpoint_rowid: int) -> None:
         """Stop delivering to an endpoint at once, in mid-attempt too; its rows are not touched."""
@@ -140,6 +140,7 @@ class Couriers:
         if seat is not None:
             seat.courier.abandon()
             seat.scope.cancel()
+        self._passing.remove(endpoint_rowid)
 
     def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
         """Take note of a commit; to be called on the Trio thread, in commit order.
@@ -149,12 +150,17 @@ class Couriers:
             erased: conversations it erased; nothing more of them is sent.
         """
         if erased:
+            self._passing.forget(erased)
             for seat in self._seats.values():
                 seat.courier.forget(erased)
         for delivery in deliveries:
             seated = self._seats.get(delivery.endpoint)
             if seated is not None:
                 seated.courier.offer(delivery)
+
+    def pass_on(self, event: PassingEvent) -> None:
+        """Deliver a typing event, from memory, to the endpoints that list its type (contract 6.2.4)."""
+        self._passing.pass_on(event)
 
     async def _keep(self, endpoint: Endpoint, seat: _Seat, previous: _Seat | None) -> None:
         """Run the seat's courier; after a failure a new one, which begins with the pending rows."""
@@ -163,16 +169,8 @@ class Couriers:
                 await previous.gone.wait()
             with seat.scope:
                 while True:
-                    await self._run(endpoint, seat.courier)
-                    await trio.sleep(_RESTART_PAUSE_S)
+                    await run_isolated(endpoint, seat.courier.run)
+                    await trio.sleep(RESTART_PAUSE_S)
                     seat.courier = Courier(endpoint, self._means)
         finally:
             seat.gone.set()
-
-    async def _run(self, endpoint: Endpoint, courier: Courier) -> None:
-        try:
-            await courier.run()
-        except* SealBroken as group:
-            log.error("delivery.sealed", endpoint=endpoint.id, error=str(group.exceptions[0]))
-        except* Exception:  # the task's top: one courier's bug is not the others' business
-            log.exception("delivery.courier_failed", endpoint=endpoint.id)

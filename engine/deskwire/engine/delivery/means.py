@@ -20,12 +20,16 @@ from deskwire.engine.sealing import Sealing
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened since the start, for metrics."""
+    """What has happened since the start, for metrics; typing, which leaves no rows, apart."""
 
     attempts: int = 0
     failed_attempts: int = 0
     delivered: int = 0
     dropped: int = 0
+    typing_attempts: int = 0
+    typing_failed_attempts: int = 0
+    typing_delivered: int = 0
+    typing_dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
