@@ -29,6 +29,7 @@ from deskwire.engine.delivery.resolver import SystemResolver
 from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
 from deskwire.engine.retention import run_retention
 from deskwire.engine.sealing import Sealing, derived_key
@@ -131,6 +132,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     mailbox=config.mailbox_commands,
                     idle_s=config.actor_idle_s,
                     live=config.actors_live,
+                    passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
                 )
                 services = Services(
                     store=store,

@@ -29,6 +29,7 @@ from deskwire.engine.conversation import (
     fold,
 )
 from deskwire.engine.events import API_VERSION, CATALOG, Draft, Kind, encode_envelope
+from deskwire.engine.typists import NOBODY, Agent, SetTyping, set_typing
 from deskwire.reference.tables import markdown_table
 
 _NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
@@ -85,7 +86,7 @@ def markdown() -> str:
 def example_envelopes() -> Mapping[str, bytes]:
     """Give one envelope of each type that the engine makes, by running its pure functions."""
     contact = replace(_CONTACT, name="Ada Lovelace", updated_at=_NOON)
-    drafts = [*_played(), (announce_contact(contact), _NOON)]
+    drafts = [*_played(), (announce_contact(contact), _NOON), *((draft, _NOON) for draft in _typed())]
     found: dict[str, bytes] = {}
     for number, (draft, at) in enumerate(drafts, 1):
         event_id = f"evt_01KZ00000000000000000000{number:02}"
@@ -105,6 +106,14 @@ def _played() -> Iterator[tuple[Draft, int]]:
             for draft in announce(fact, after, _CONTACT, _PROJECT, ()):
                 yield draft, at
             state = None if isinstance(fact, Deleted) else after
+
+
+def _typed() -> Iterator[Draft]:
+    """An agent types, and stops."""
+    conversation_id, agent = "cnv_01KZ00000000000000000000C1", Agent(_AGENT, "Grace")
+    typists, started = set_typing(NOBODY, SetTyping(agent, True), conversation_id, 0.0)
+    _, stopped = set_typing(typists, SetTyping(agent, False), conversation_id, 1.0)
+    yield from (*started, *stopped)
 
 
 def _table(kinds: list[Kind]) -> str:

@@ -61,6 +61,12 @@ class AssignBody(Body):
     assignee: AssigneeRef | None
 
 
+class TypingBody(Body):
+    """Whether the signed-in agent types."""
+
+    typing: bool
+
+
 class ConversationPatch(Body):
     """Fields to change. `attributes` are merged; null removes a key. Of the fields only `title` may be null."""
 

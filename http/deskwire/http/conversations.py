@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from deskwire.engine.actor import no_such_conversation
+from deskwire.engine.actor import Asked, no_such_conversation
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assign, Assignee, Command, Conversation, Message, Patch
@@ -24,12 +24,12 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-async def ask(call: Call[Any, Any], command: Command) -> Receipt:
+async def ask(call: Call[Any, Any], command: Asked) -> Receipt:
     """Have the conversation in the path carry out a command."""
     return await call.services.directory.ask(call.project, conversation_id(call), command)
 
 
-async def carry_out(call: Call[Any, Any], command: Command) -> Answer:
+async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
     """As `ask`; answers the conversation as it then is."""
     return (await ask(call, command)).conversation
 

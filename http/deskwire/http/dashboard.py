@@ -10,6 +10,7 @@ from deskwire.engine.conversation import Author, Close, Delete, MarkRead, PostMe
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.ports import ConversationFilter, Reader
+from deskwire.engine.typists import Agent, SetTyping
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,
@@ -18,6 +19,7 @@ from deskwire.http.bodies import (
     MessageList,
     SequenceList,
     Text,
+    TypingBody,
 )
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
 from deskwire.http.validation import Body, Flag, Query
@@ -100,6 +102,13 @@ async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     receipt = await shared.ask(call, command)
     assert receipt.message is not None
     return {**receipt.message, "internal": body.internal}
+
+
+@routes.add("POST", f"{_ONE}/typing", _REPLY, body=TypingBody)
+async def set_typing(call: Call[TypingBody, Query]) -> Answer:
+    """Say that the signed-in agent types, to be repeated every few seconds, or has stopped."""
+    agent = Agent(call.user.id, call.user.name)
+    return await shared.carry_out(call, SetTyping(agent, call.body.typing))
 
 
 @routes.add("POST", f"{_ONE}/close", _MANAGE)
