@@ -9,6 +9,7 @@ from typing import Any
 import stripe
 import trio
 
+from deskwire.http.app import ROUTES
 from deskwire.storage.database import FILE_NAME
 from tests.engine.delivery.conftest import Request
 
@@ -37,6 +38,12 @@ async def me(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
 
 async def next_types(consumer: Consumer, count: int) -> list[str]:
     return [(await consumer.receive())["event"] for _ in range(count)]
+
+
+def test_typing_needs_the_permission_to_reply() -> None:
+    """Decisions 3."""
+    (access,) = (route.access for route in ROUTES if route.path.endswith("/typing"))
+    assert (access.kind, access.permission) == ("dashboard", "conversations.reply")
 
 
 async def test_typing_answers_the_conversation_and_changes_nothing_of_it(service: Service) -> None:
