@@ -184,7 +184,9 @@ class Config:
         0.2, number(0, 0.9), "Share of that wait by which it varies at random, up and down."
     )
     webhook_concurrency: int = setting(  # decisions 6
-        16, integer(1, 1_000), "Requests that are under way to one endpoint at the same time at most."
+        16,
+        integer(1, 1_000),
+        "Requests that are under way to one endpoint at the same time at most; typing has up to 4 more.",
     )
     webhook_window_s: float = setting(  # contract 6.4.4
         HOUR_S, number(1, YEAR_S), "Seconds after which a delivery that is still pending is dropped."
