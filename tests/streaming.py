@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant, issue
@@ -96,7 +97,7 @@ class Stage:
 
     @property
     def channel(self) -> Channel:
-        return Channel(self.project.rowid, CHANNEL)
+        return Channel(self.project.rowid, CHANNEL, "project", PROJECT_ID)
 
     async def emit(self, count: int = 1, *, padding: int = 0) -> list[StoredEvent]:
         """Commit events that carry growing numbers."""
@@ -120,10 +121,17 @@ class Stage:
         superseded: Callable[[], None] = lambda: None,
         *,
         typing: bool = False,
+        channel: str = CHANNEL,
     ) -> Subscription:
         """Subscribe without a socket."""
-        grant = Grant(self.project.id, "1.1", CHANNEL, consumer_id, typing, resume)
-        return await self.hub.subscribe(self.project, self.channel, grant, superseded)
+        grant = Grant(self.project.id, "1.1", channel, consumer_id, typing, resume)
+        opened = open_channel(self.project, channel)
+        return await self.hub.subscribe(self.project, opened, grant, superseded)
+
+    async def announce(self, kind: str, data: Mapping[str, Any]) -> StoredEvent:
+        """Commit one event with this data."""
+        project, at = self.project, self.clock()
+        return await self.store.write(lambda tx: tx.append_event(project, Draft(kind, None, data), None, at))
 
 
 def number(event: StoredEvent) -> int:
@@ -261,16 +269,23 @@ class Client:
 
 @asynccontextmanager
 async def real_front(
-    stage: Stage, app: ASGIFramework, limits: FrontLimits | None = None, **settings: Any
+    stage: Stage,
+    app: ASGIFramework,
+    limits: FrontLimits | None = None,
+    tls: ssl.SSLContext | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Front]:
     """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    served: list[trio.abc.Listener[Any]] = [*listeners]
+    if tls is not None:
+        served = [trio.SSLListener(listener, tls, https_compatible=True) for listener in listeners]
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY, **settings)
     front = Front(listeners[0].socket.getsockname()[1], stream)
 
     async def run(task_status: trio.TaskStatus[None]) -> None:
         await serve_front(
-            listeners,
+            served,
             app,
             stream_handler=stream.handle,
             close_streams=stream.close_all,

@@ -7,6 +7,7 @@ can't cross: either the command finds the actor, or the actor is gone and a new 
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextvars import Context
 from typing import Final
 
 import trio
@@ -77,7 +78,8 @@ class Directory:
             self._make_room()
             actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox)
             self._actors[key] = actor
-            self._nursery.start_soon(self._run, key, actor)
+            # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
+            Context().run(self._nursery.start_soon, self._run, key, actor)
         else:
             self._actors.move_to_end(key)
         return actor

@@ -7,6 +7,7 @@ crash cut short is taken up at the next start.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context
 from typing import Final
 
 import structlog
@@ -38,7 +39,7 @@ class Erasures:
         """
         contact = await self._store.write(lambda tx: _mark(tx, project.rowid, user_id))
         done = trio.Event()
-        self._nursery.start_soon(self._carry_out, project, contact.rowid, done)
+        Context().run(self._nursery.start_soon, self._carry_out, project, contact.rowid, done)
         await done.wait()
         return contact
 

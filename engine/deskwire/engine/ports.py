@@ -7,7 +7,7 @@ again when a neighbour in its group commit fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
@@ -270,7 +270,7 @@ class Transaction(Reader, Protocol):
         """Begin a contact's erasure: from here on it is not found any more."""
 
     def erase_contact(self, contact: int) -> None:
-        """Remove a contact that has no conversation left, its own events and their deliveries included."""
+        """Remove a contact that has no conversation left, with its own events and their deliveries."""
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Store a new endpoint; returns it with its `rowid`."""
@@ -287,6 +287,9 @@ class Transaction(Reader, Protocol):
         self, project: int, channel: str, generation: int, position: int, superseded: Sequence[str], at: int
     ) -> bool:
         """Save how far a holder has confirmed; False, and no change, if the generation is not the latest."""
+
+    def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
+        """Remove conversation and contact channels untouched since `before` (ms), but for those `kept`."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         """Store a new organisation; returns its storage key."""

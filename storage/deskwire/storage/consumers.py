@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from deskwire.engine.ports import StreamConsumer
@@ -63,3 +63,21 @@ class ConsumerWrites:
             (position, json.dumps(list(superseded)), at, project, channel, generation),
         )
         return changed.rowcount == 1
+
+    def forget_contact_channel(self, contact: int) -> None:
+        """Remove the row of a contact's channel, whose name holds the contact's user id."""
+        self.conn.execute(
+            "DELETE FROM consumers WHERE (project, channel) IN "
+            "(SELECT project, 'private-contact-' || user_id FROM contacts WHERE rowid = ?)",
+            (contact,),
+        )
+
+    def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
+        rows = self.conn.execute(
+            "SELECT rowid, project, channel FROM consumers "
+            "WHERE updated_at < ? AND channel NOT GLOB 'private-project-*'",
+            (before,),
+        ).fetchall()
+        for rowid, project, channel in rows:
+            if (project, channel) not in kept:
+                self.conn.execute("DELETE FROM consumers WHERE rowid = ?", (rowid,))

@@ -78,5 +78,5 @@ class ContactWrites:
         self.conn.execute("UPDATE contacts SET erasing = 1 WHERE rowid = ?", (contact,))
 
     def erase_contact_row(self, contact: int) -> None:
-        """Remove the contact's own row; its events and deliveries are removed elsewhere."""
+        """Remove the contact itself; its events and deliveries are removed elsewhere."""
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

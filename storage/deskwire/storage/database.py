@@ -22,7 +22,7 @@ _PRAGMAS: Final = (
     "secure_delete = ON",  # what was deleted is overwritten
     "foreign_keys = ON",
     "temp_store = MEMORY",  # no text in temporary files
-    f"cache_size = -{32 * 1024}",  # KiB
+    f"cache_size = -{32 * 1024}",  # KiB, the writer's
 )
 
 
@@ -91,6 +91,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that can only read, and never waits for the writer."""
     connection = _connect(path)
     connection.execute("PRAGMA query_only = ON")
+    connection.execute(f"PRAGMA cache_size = -{4 * 1024}")  # KiB; there are several, over the system's cache
     return connection
 
 

@@ -133,7 +133,7 @@ class EventWrites:
 
         The newest may be one of them, and its position must not be given again after a restart.
         """
-        self.conn.execute(f"UPDATE event_window SET (spent_position, spent_id) = ({_NEWEST})")
+        self.conn.execute(f"UPDATE event_window SET scrub_due = 1, (spent_position, spent_id) = ({_NEWEST})")
         self.conn.execute("DELETE FROM events WHERE conversation = ?", (conversation,))
         self.published[:] = [event for event in self.published if event.conversation != conversation]
         self.erased.add(conversation)
@@ -147,6 +147,12 @@ class EventWrites:
         old = [row for row in rows if row[2] < older_than]
         if old:
             last = old[-1]
+            # What is pending for them, of a disabled endpoint say, can't be sent any more: say so.
+            self.conn.execute(
+                "UPDATE deliveries SET status = 'dropped', reason = 'the event is no longer stored', "
+                "ended_at = ? WHERE status = 'pending' AND event <= ?",
+                (older_than, last[0]),
+            )
             self.conn.execute(
                 "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
             )

@@ -76,9 +76,10 @@ CREATE TABLE events (
 CREATE INDEX events_by_project ON events (project);
 CREATE UNIQUE INDEX events_by_sequence ON events (conversation, sequence) WHERE conversation IS NOT NULL;
 CREATE TABLE event_window (
-    one INTEGER PRIMARY KEY CHECK (one = 1), pruned_id TEXT, spent_position INTEGER NOT NULL, spent_id TEXT
+    one INTEGER PRIMARY KEY CHECK (one = 1), pruned_id TEXT, spent_position INTEGER NOT NULL, spent_id TEXT,
+    scrub_due INTEGER NOT NULL
 ) STRICT;
-INSERT INTO event_window VALUES (1, NULL, 0, NULL);
+INSERT INTO event_window VALUES (1, NULL, 0, NULL, 0);
 CREATE TABLE consumers (
     rowid INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects, channel TEXT NOT NULL,
     consumer TEXT NOT NULL, generation INTEGER NOT NULL, position INTEGER NOT NULL, superseded TEXT NOT NULL,

@@ -47,4 +47,5 @@ class SqliteTransaction(
     def erase_contact(self, contact: int) -> None:
         self.erase_deliveries(contact_lane(contact))
         self.erase_events(contact_lane(contact))
+        self.forget_contact_channel(contact)
         self.erase_contact_row(contact)

@@ -95,10 +95,11 @@ class Receiver:
         return [int(request.body) for request in self.requests]
 
     async def wait(self, count: int) -> None:
-        """Return when that many requests have come."""
-        while len(self.requests) < count:
-            self.arrived = trio.Event()
-            await self.arrived.wait()
+        """Return when that many requests have come. Raises TooSlowError if they do not."""
+        with trio.fail_after(120):
+            while len(self.requests) < count:
+                self.arrived = trio.Event()
+                await self.arrived.wait()
 
     async def serve(self, stream: trio.abc.Stream) -> None:
         self.connections += 1

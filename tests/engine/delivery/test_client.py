@@ -265,7 +265,8 @@ async def test_a_silent_tls_handshake_ends_with_the_budget_and_leaves_nothing_op
     attempt = await attempt_at(receiver)
     assert attempt.error == "timeout: no answer within 5 s"
     assert trio.current_time() - began == pytest.approx(5, abs=0.1)
-    await ended.wait()
+    with trio.fail_after(60):
+        await ended.wait()
 
 
 async def test_a_refused_address_is_in_the_log_and_is_not_dialled(

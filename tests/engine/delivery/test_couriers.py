@@ -202,6 +202,20 @@ async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
     assert receiver.sequences == [1, 2]
 
 
+async def test_a_stop_with_nothing_under_way_takes_no_time(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 5: the grace is a bound and not a pause."""
+    receiver = await receivers()
+    async with opened(tmp_path, stop_grace_s=30) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+        await trio.sleep(1)
+        began = trio.current_time()
+    assert trio.current_time() - began < 1
+
+
 async def test_a_silent_receiver_holds_a_stop_up_for_the_grace_only(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:

@@ -84,6 +84,33 @@ def test_a_commit_that_a_reading_has_missed_is_read_again() -> None:
     assert outbox.begin_reading().after == 0
 
 
+def test_known_deliveries_that_a_reading_finds_gone_are_not_read_for_again() -> None:
+    outbox = Outbox(10)
+    outbox.offer(delivery(5))
+    outbox.begin_reading()
+    outbox.end_reading([])
+    assert not outbox.wants_rows
+
+
+def test_a_delivery_that_a_page_has_brought_is_not_taken_in_again() -> None:
+    outbox = Outbox(10)
+    outbox.begin_reading()
+    outbox.end_reading([delivery(1, lane=None)])
+    outbox.offer(delivery(1, lane=None))
+    assert started(outbox) == [1]
+
+
+def test_an_attempt_that_ends_after_its_conversation_was_erased_is_not_retried() -> None:
+    """Decisions 4."""
+    outbox = caught_up()
+    outbox.offer(delivery(1))
+    outbox.take_next(0)
+    outbox.forget(frozenset({7}))
+    outbox.first_attempt_ended(delivery(1))
+    outbox.retry(delivery(1, attempts=1, due_at=5))
+    assert started(outbox, 10) == []
+
+
 def test_rows_of_a_conversation_erased_during_the_reading_are_left_out() -> None:
     """Decisions 4."""
     outbox = Outbox(10)

@@ -54,9 +54,11 @@ class Subscription:
 
     Args:
         superseded: called once, on the Trio thread, when another consumer has taken the channel.
+        admits: says which of the project's events the channel carries.
     """
 
     __slots__ = (
+        "_admits",
         "_cursor",
         "_inbox",
         "_log",
@@ -79,6 +81,7 @@ class Subscription:
         superseded: Callable[[], None],
         *,
         typing: bool,
+        admits: Callable[[Channel, StoredEvent], bool],
     ) -> None:
         self.channel = channel
         self.consumer_id = consumer_id
@@ -89,10 +92,13 @@ class Subscription:
         self.written = start.position
         self._cursor = start.position
         self._log = log
+        self._admits = admits
         self._offer, self._inbox = trio.open_memory_channel[StoredEvent](_PASSING)
 
     async def next(self) -> Batch:
-        """The next events, as soon as there are some; a batch without events after an idle hour.
+        """What the log has next; without events if none was the channel's, or after an idle hour.
+
+        A batch without events still moves the position: what was passed over need not be read again.
 
         Cancellation: nothing is lost; the same events come again.
         """
@@ -102,7 +108,8 @@ class Subscription:
             with trio.move_on_after(_IDLE_S):
                 await self._log.wait(project, chunk.upto)
             chunk = await self._log.read(project, chunk.upto, _EVENTS)
-        batch = _cut(chunk.events, chunk.upto)
+        wanted = [event for event in chunk.events if self._admits(self.channel, event)]
+        batch = _cut(wanted, chunk.upto)
         self._cursor = batch.upto
         return batch
 
@@ -112,6 +119,8 @@ class Subscription:
 
     def offer(self, event: StoredEvent) -> None:
         """Pass a typing event to the reader, or drop it."""
+        if not self._admits(self.channel, event):
+            return
         try:
             self._offer.send_nowait(event)
         except trio.WouldBlock:

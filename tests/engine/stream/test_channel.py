@@ -1,0 +1,130 @@
+"""Channel names, and what each channel carries (decisions 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.errors import Forbidden
+from deskwire.engine.events import StoredEvent
+from deskwire.engine.ids import new_id
+from deskwire.engine.people import Project
+from deskwire.engine.stream.channel import open_channel
+from deskwire.engine.stream.subscription import Subscription
+from tests.streaming import CHANNEL, NOON, PROJECT_ID, JumpStore, Stage
+
+PROJECT = Project(1, PROJECT_ID, 1, "Shop", "shop-stream")
+CNV, OTHER_CNV = new_id("cnv", NOON), new_id("cnv", NOON)
+
+
+def about(conversation: str, user_id: str) -> dict[str, Any]:
+    return {"conversation": {"id": conversation, "contact": {"userId": user_id}}}
+
+
+async def next_events(held: Subscription) -> list[StoredEvent]:
+    while not (batch := await held.next()).events:
+        pass
+    return list(batch.events)
+
+
+@pytest.mark.parametrize(
+    "name", [CHANNEL, f"private-conversation-{CNV}", "private-contact-user_1@example.org"]
+)
+def test_a_project_has_channels_for_itself_its_conversations_and_its_contacts(name: str) -> None:
+    assert open_channel(PROJECT, name).name == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "public",
+        "private-project-",
+        f"private-project-{new_id('prj', NOON)}",
+        f"private-conversation-{new_id('msg', NOON)}",
+        "private-conversation-x",
+        "private-contact-",
+        "private-contact-a b",
+        "private-contact-" + "x" * 150,
+        f"{CHANNEL}\n",
+        f"presence-project-{PROJECT_ID}",
+        f"private-encrypted-project-{PROJECT_ID}",
+        f"private-cache-project-{PROJECT_ID}",
+    ],
+)
+def test_every_other_name_is_refused_in_the_same_words(name: str) -> None:
+    """Decisions 5: anything else is refused at auth, 403 `unknown_channel`."""
+    with pytest.raises(Forbidden) as refused:
+        open_channel(PROJECT, name)
+    assert refused.value.reason == "unknown_channel"
+
+
+async def test_a_conversations_channel_carries_its_events_and_its_deletion_only(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    held = await stage.hold("c1", channel=f"private-conversation-{CNV}")
+    await stage.announce("message.created", about(OTHER_CNV, "u1"))
+    own = await stage.announce("message.created", about(CNV, "u1"))
+    await stage.announce("contact.updated", {"contact": {"userId": "u1"}})
+    gone = await stage.announce("conversation.deleted", {**about(CNV, "u1"), "reason": "gdpr"})
+    assert await next_events(held) == [own, gone]
+
+
+async def test_a_contacts_channel_carries_its_conversations_and_its_changes(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    held = await stage.hold("c1", channel="private-contact-u1")
+    first = await stage.announce("message.created", about(CNV, "u1"))
+    await stage.announce("message.created", about(OTHER_CNV, "u2"))
+    second = await stage.announce("contact.updated", {"contact": {"userId": "u1"}})
+    assert await next_events(held) == [first, second]
+
+
+async def test_typing_is_passed_on_by_its_conversation(autojump_clock: MockClock, stage: Stage) -> None:
+    held = await stage.hold("c1", channel=f"private-conversation-{CNV}", typing=True)
+    await stage.hold("c2", channel=f"private-conversation-{OTHER_CNV}", typing=True)
+    event = await stage.announce("agent.typing.started", {"conversationId": CNV})
+    stage.hub.pass_on(event)
+    assert await held.next_passing() == event
+
+
+async def test_channels_are_held_and_taken_over_each_by_itself(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    project = await stage.hold("c1")
+    contact = await stage.hold("c2", channel="private-contact-u1")
+    assert project.current
+    assert contact.current
+    names = [status.channel for status in await stage.hub.consumers(stage.project)]
+    assert names == ["private-contact-u1", CHANNEL]
+
+
+async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """A quiet conversation in a busy project: its consumer's position moves with the log."""
+    held = await stage.hold("c1", channel="private-contact-u1")
+    await stage.announce("message.created", about(CNV, "u2"))
+    batch = await held.next()
+    assert (list(batch.events), batch.upto) == ([], stage.log.position)
+
+
+async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    """Its name holds the contact's id, and there may be as many as contacts."""
+    old = await stage.hold("c1", channel="private-contact-u1")
+    await stage.hold("c1", channel="private-contact-u2")
+    await stage.hold("c1")
+    stage.hub.leave(old, for_good=False)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stage.hub.run)
+        for _ in range(8):
+            await trio.sleep(86_000)
+        await trio.sleep(86_400 - 60)
+        nursery.cancel_scope.cancel()
+    names = {row.channel for row in store.peek(lambda reader: reader.stream_consumers(stage.project.rowid))}
+    assert names == {"private-contact-u2", CHANNEL}

@@ -1,0 +1,155 @@
+"""Where a consumer begins (decisions 5, `resume`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.ids import new_id
+from deskwire.engine.stream.subscription import Subscription
+from tests.streaming import NOON, JumpStore, Stage, jump_stage, number, real_stage
+
+
+async def numbers(held: Subscription, count: int) -> list[int]:
+    found: list[int] = []
+    while len(found) < count:
+        found += [number(event) for event in (await held.next()).events]
+    return found
+
+
+async def test_the_first_consumer_ever_begins_now(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.emit(2)
+    held = await stage.hold("c1")
+    assert (held.start.resumed_after, held.start.gap) == (None, False)
+    await stage.emit(1)
+    assert await numbers(held, 1) == [2]
+
+
+async def test_a_successor_begins_at_what_its_predecessor_confirmed(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    first = await stage.hold("c1")
+    events = await stage.emit(4)
+    stage.hub.confirm(first, events[1].position)
+    second = await stage.hold("c2")
+    assert second.start.resumed_after == events[1].id
+    assert await numbers(second, 2) == [2, 3]
+
+
+async def test_an_idle_consumer_is_not_too_late_for_what_came_meanwhile(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """The gap is the age of what was missed, not the time since something last happened."""
+    first = await stage.hold("c1")
+    await trio.sleep(80_000)
+    stage.hub.leave(first, for_good=False)
+    await stage.emit(1)
+    again = await stage.hold("c1")
+    assert again.start.gap is False
+    assert await numbers(again, 1) == [0]
+
+
+async def test_a_gap_longer_than_the_window_is_said_and_not_filled(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Decisions 5: `auto` if the gap is at most 2 h."""
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    await stage.emit(1)
+    await trio.sleep(7_201)
+    again = await stage.hold("c1")
+    assert (again.start.resumed_after, again.start.gap) == (None, True)
+    await stage.emit(1)
+    assert await numbers(again, 1) == [1]
+
+
+async def test_live_begins_now_whatever_was_confirmed(autojump_clock: MockClock, stage: Stage) -> None:
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    await stage.emit(1)
+    live = await stage.hold("c1", "live")
+    await stage.emit(1)
+    assert (live.start.gap, await numbers(live, 1)) == (False, [1])
+
+
+async def test_an_event_id_begins_just_behind_it(autojump_clock: MockClock, stage: Stage) -> None:
+    events = await stage.emit(3)
+    held = await stage.hold("c1", events[0].id)
+    assert (held.start.resumed_after, held.start.gap) == (events[0].id, False)
+    assert await numbers(held, 2) == [1, 2]
+
+
+@pytest.mark.parametrize("late", [True, False])
+async def test_an_event_id_that_the_log_no_longer_or_never_had_is_a_gap(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, late: bool
+) -> None:
+    """Decisions 5: `gap` says that stored events no longer reach back that far."""
+    events = await stage.emit(3)
+    await trio.sleep(1)
+    now = stage.clock()
+    await store.write(lambda tx: tx.prune_events(now, 2))
+    unknown = new_id("evt", NOON * 2) if late else events[0].id
+    held = await stage.hold("c1", unknown)
+    assert held.start.gap
+
+
+async def test_confirmed_positions_survive_the_process(tmp_path: Path) -> None:
+    """Decisions 5: it is saved; the same consumer after the server's restart starts at it."""
+    async with real_stage(tmp_path, lambda: NOON) as stage:
+        held = await stage.hold("c1")
+        events = await stage.emit(3)
+        stage.hub.confirm(held, events[1].position)
+    async with real_stage(tmp_path, lambda: NOON) as stage:
+        again = await stage.hold("c1")
+        assert again.start.resumed_after == events[1].id
+        assert await numbers(again, 1) == [2]
+
+
+async def test_saving_goes_on_after_the_disk_refused_once(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    held = await stage.hold("c1")
+    (event,) = await stage.emit(1)
+    store.write_failure = Unavailable("full")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stage.hub.run)
+        stage.hub.confirm(held, event.position)
+        await trio.sleep(3)
+        store.write_failure = None
+        await trio.sleep(3)
+        nursery.cancel_scope.cancel()
+    restarted = await jump_stage(store)
+    assert (await restarted.hold("c1")).start.resumed_after == event.id
+
+
+async def test_an_idle_cursor_moves_with_the_log_once_an_hour(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    held = await stage.hold("c1")
+    start = trio.current_time()
+    batch = await held.next()
+    assert (list(batch.events), trio.current_time() - start) == ([], 3600)
+
+
+async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClock, stage: Stage) -> None:
+    held = await stage.hold("c1")
+    await stage.emit(10, padding=30_000)
+    sizes = [len((await held.next()).events) for _ in range(5)]
+    assert sizes == [2, 2, 2, 2, 2]
+
+
+async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Decisions 5: past the log, through a small lossy buffer."""
+    (event,) = await stage.emit(1)
+    held = await stage.hold("c1", typing=True)
+    for _ in range(100):
+        stage.hub.pass_on(event)
+    for _ in range(32):
+        assert await held.next_passing() == event
+    with trio.move_on_after(1) as waiting:
+        await held.next_passing()
+    assert waiting.cancelled_caught

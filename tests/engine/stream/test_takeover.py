@@ -1,0 +1,161 @@
+"""Who holds a channel (decisions 5; ADR 8)."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.stream.hub import ConsumerSuperseded
+from tests.streaming import JumpStore, Stage, jump_stage, number
+
+
+async def test_the_newest_consumer_is_the_only_holder_and_the_old_one_is_told(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    told = trio.Event()
+    old = await stage.hold("c1", superseded=told.set)
+    new = await stage.hold("c2")
+    assert told.is_set()
+    assert (old.current, new.current) == (False, True)
+
+
+async def test_a_superseded_consumer_is_refused_while_its_successor_is_connected(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    await stage.hold("c1")
+    await stage.hold("c2")
+    await trio.sleep(80_000)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c1")
+
+
+async def test_the_fence_outlasts_the_successors_drop_by_a_minute(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Decisions 5: within 60 s of its drop."""
+    await stage.hold("c1")
+    successor = await stage.hold("c2")
+    stage.hub.leave(successor, for_good=False)
+    await trio.sleep(59)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c1")
+    await trio.sleep(1)
+    assert (await stage.hold("c1")).current
+
+
+async def test_a_successor_that_comes_back_in_time_keeps_the_fence(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    await stage.hold("c1")
+    stage.hub.leave(await stage.hold("c2"), for_good=False)
+    await trio.sleep(30)
+    await stage.hold("c2")
+    await trio.sleep(60)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c1")
+
+
+async def test_a_holder_that_unsubscribes_lifts_the_fence_at_once(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Pusher protocol, takeover: `pusher:unsubscribe` by the holder."""
+    await stage.hold("c1")
+    stage.hub.leave(await stage.hold("c2"), for_good=True)
+    assert (await stage.hold("c1")).current
+    assert (await stage.hold("c2")).current
+
+
+async def test_a_consumer_that_had_dropped_is_superseded_as_well(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """A client that lost its network never hears of the takeover, and comes back with its old id."""
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    await stage.hold("c2")
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c1")
+
+
+async def test_the_same_consumer_on_a_second_socket_wins_and_is_not_fenced(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    told = trio.Event()
+    first = await stage.hold("c1", superseded=told.set)
+    second = await stage.hold("c1")
+    assert told.is_set()
+    assert not first.current
+    stage.hub.leave(second, for_good=False)
+    assert (await stage.hold("c1")).current
+
+
+async def test_a_standby_learns_when_the_channel_is_free(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.hold("c1")
+    successor = await stage.hold("c2")
+    stage.hub.leave(successor, for_good=False)
+    start = trio.current_time()
+    await stage.hub.until_unfenced(stage.channel, "c1")
+    assert trio.current_time() - start == 60
+
+
+async def test_the_fence_survives_a_restart_for_the_lease(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    """Else a zombie that reconnects first, or last, would take over from the rightful holder."""
+    await stage.hold("c1")
+    await stage.hold("c2")
+    restarted = await jump_stage(store)
+    with pytest.raises(ConsumerSuperseded):
+        await restarted.hold("c1")
+    await restarted.hold("c2")
+    with pytest.raises(ConsumerSuperseded):
+        await restarted.hold("c1")
+
+
+async def test_a_takeover_that_cannot_be_stored_changes_nothing(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    holder = await stage.hold("c1")
+    store.write_failure = Unavailable("full")
+    with pytest.raises(Unavailable):
+        await stage.hold("c2")
+    store.write_failure = None
+    assert holder.current
+    stage.hub.leave(holder, for_good=False)
+    assert (await stage.hold("c1")).current
+
+
+async def test_two_at_the_same_moment_leave_one_holder(autojump_clock: MockClock, stage: Stage) -> None:
+    async with trio.open_nursery() as nursery:
+        for consumer in ("c1", "c2"):
+            nursery.start_soon(stage.hold, consumer)
+    (status,) = await stage.hub.consumers(stage.project)
+    assert status.connected
+    other = {"c1": "c2", "c2": "c1"}[status.consumer_id]
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold(other)
+
+
+async def test_what_the_old_holder_confirms_after_the_swap_means_nothing(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    old = await stage.hold("c1")
+    events = await stage.emit(3)
+    new = await stage.hold("c2")
+    stage.hub.confirm(old, events[-1].position)
+    stage.hub.leave(new, for_good=False)
+    again = await stage.hold("c2")
+    assert [number(event) for event in (await again.next()).events] == [0, 1, 2]
+
+
+async def test_the_listing_shows_holder_position_and_lag(autojump_clock: MockClock, stage: Stage) -> None:
+    """Decisions 5: who holds each channel, since when, confirmed position and lag."""
+    holder = await stage.hold("c1")
+    events = await stage.emit(3)
+    stage.hub.confirm(holder, events[0].position)
+    (status,) = await stage.hub.consumers(stage.project)
+    assert (status.channel, status.consumer_id, status.connected) == (stage.channel.name, "c1", True)
+    assert (status.confirmed, status.lag) == (events[0].id, 2)
+    stage.hub.leave(holder, for_good=False)
+    (status,) = await stage.hub.consumers(stage.project)
+    assert not status.connected

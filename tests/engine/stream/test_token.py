@@ -1,0 +1,89 @@
+"""Tokens: what they bind, and what refuses them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jwt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
+from tests.streaming import KEY, NOON
+
+GRANT = Grant("prj_1", "1.2", "private-x", "c1", typing=True, resume="live")
+
+
+def check(token: str, *, key: bytes = KEY, at: int = NOON, grant: Grant = GRANT) -> Grant:
+    return verify(
+        key,
+        token,
+        project_id=grant.project_id,
+        socket_id=grant.socket_id,
+        channel=grant.channel,
+        now_ms=at,
+    )
+
+
+def test_a_token_brings_back_what_was_granted() -> None:
+    """Decisions 5: it binds project, socket, channel, consumer, typing option and resume choice."""
+    assert check(issue(KEY, GRANT, now_ms=NOON)) == GRANT
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (replace(GRANT, project_id="prj_2"), "wrong_project"),
+        (replace(GRANT, socket_id="1.3"), "wrong_socket"),
+        (replace(GRANT, channel="private-y"), "wrong_channel"),
+    ],
+)
+def test_a_token_is_good_for_its_own_project_socket_and_channel_only(asked: Grant, reason: str) -> None:
+    with pytest.raises(TokenRefused) as refused:
+        check(issue(KEY, GRANT, now_ms=NOON), grant=asked)
+    assert refused.value.reason == reason
+
+
+def test_a_token_is_good_for_five_minutes_and_a_minute_of_leeway() -> None:
+    token = issue(KEY, GRANT, now_ms=NOON)
+    assert check(token, at=NOON + 360_000) == GRANT
+    with pytest.raises(TokenRefused) as refused:
+        check(token, at=NOON + 361_000)
+    assert refused.value.reason == "token_expired"
+
+
+CLAIMS = {"aud": "stream", "prj": "prj_1", "sid": "1.2", "ch": "private-x", "cid": "c1", "typ": True}
+TIMES = {"res": "auto", "iat": NOON // 1000, "exp": NOON // 1000 + 300}
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        CLAIMS,
+        {**CLAIMS, **TIMES, "aud": "api"},
+        {**CLAIMS, **TIMES, "typ": "yes"},
+        {**CLAIMS, **TIMES, "cid": 7},
+    ],
+)
+def test_a_token_that_lacks_a_claim_or_bends_one_is_refused(claims: dict[str, object]) -> None:
+    with pytest.raises(TokenRefused) as refused:
+        check(jwt.encode(claims, KEY, algorithm="HS256"))
+    assert refused.value.reason == "invalid_token"
+
+
+def test_another_key_and_another_algorithm_are_refused() -> None:
+    """Decisions 2: algorithm confusion is refused."""
+    for token in (
+        issue(b"x" * 32, GRANT, now_ms=NOON),
+        jwt.encode({**CLAIMS, **TIMES}, "", algorithm="none"),
+        jwt.encode({**CLAIMS, **TIMES}, KEY * 2, algorithm="HS512"),
+    ):
+        with pytest.raises(TokenRefused):
+            check(token)
+
+
+@given(st.text())
+def test_any_text_at_all_is_refused_as_a_token(text: str) -> None:
+    with pytest.raises(TokenRefused):
+        check(text)

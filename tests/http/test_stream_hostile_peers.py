@@ -1,0 +1,183 @@
+"""Peers that break the rules, on a real socket; none of them may leave more than a closed connection."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessage
+
+from deskwire.http.handshake import Handshake
+from tests.rawpeer import RawPeer, upgrade
+from tests.streaming import Front, Stage
+
+_MASK = b"\x00\x00\x00\x00"
+
+
+@pytest.fixture
+async def peer(front: Front) -> AsyncIterator[RawPeer]:
+    """A client with its socket id, whose troubles must not become tracebacks."""
+    with capture_logs() as entries:
+        peer = RawPeer(await front.raw())
+        await peer.open()
+        assert (await peer.message())["event"] == "pusher:connection_established"
+        yield peer
+        await trio.aclose_forcefully(peer.stream)
+        front.stop.set()
+        with trio.fail_after(5):
+            await front.stopped.wait()
+    assert not [entry for entry in entries if entry["log_level"] in ("error", "critical")]
+
+
+async def test_a_message_in_many_fragments_is_one_message(peer: RawPeer) -> None:
+    """RFC 6455 5.4."""
+    for part, last in (('{"event":', False), ('"pusher:', False), ('ping"}', True)):
+        await peer.send(TextMessage(part, message_finished=last))
+        await peer.send(Ping(b"between"))
+    while isinstance(event := await peer.event(), Pong):
+        assert event.payload == b"between"
+    assert isinstance(event, TextMessage)
+    assert orjson.loads(event.data)["event"] == "pusher:pong"
+
+
+async def test_bad_utf_8_closes_with_1007(peer: RawPeer) -> None:
+    """RFC 6455 8.1."""
+    await peer.stream.send_all(b"\x81\x82" + _MASK + b"\xff\xfe")
+    assert await peer.close_code() == 1007
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"\x81\x02ab",  # not masked (RFC 6455 5.1)
+        b"\xc1\x82" + _MASK + b"ab",  # a reserved bit (5.2)
+        b"\x83\x80" + _MASK,  # a reserved opcode (5.2)
+        b"\x80\x80" + _MASK,  # a continuation of nothing (5.4)
+        b"\x09\x80" + _MASK,  # a fragmented ping (5.5)
+        b"\x89\xfe\x00\x7e" + _MASK,  # a ping of 126 bytes (5.5)
+        b"\x81\xff" + b"\xff" * 8 + _MASK,  # 2^64 bytes (5.2)
+    ],
+)
+async def test_a_frame_that_breaks_the_rules_closes_with_1002(peer: RawPeer, frame: bytes) -> None:
+    await peer.stream.send_all(frame)
+    assert await peer.close_code() == 1002
+
+
+async def test_a_message_above_the_limit_closes_with_1009(peer: RawPeer) -> None:
+    """Pusher protocol, messages: inbound messages are limited to 64 KiB."""
+    await peer.send(TextMessage("x" * 65_537))
+    assert await peer.close_code() == 1009
+
+
+async def test_endless_fragments_close_with_1009_before_they_end(peer: RawPeer) -> None:
+    for _ in range(17):
+        await peer.send(TextMessage("x" * 4096, message_finished=False))
+    assert await peer.close_code() == 1009
+
+
+async def test_a_binary_message_closes_with_1003(peer: RawPeer) -> None:
+    await peer.send(BytesMessage(b"{}"))
+    assert await peer.close_code() == 1003
+
+
+async def test_a_malformed_message_is_named_and_the_connection_stays(peer: RawPeer) -> None:
+    """Pusher protocol, messages: `pusher:error` without a code; a code would make some clients leave."""
+    await peer.send(TextMessage("{"))
+    message = await peer.message()
+    assert message["event"] == "pusher:error"
+    assert "code" not in message["data"]
+    await peer.send(TextMessage('{"event":"client-x","channel":"private-x","data":{}}'))
+    assert (await peer.message())["data"]["code"] == 4301
+    await peer.send(TextMessage('{"event":"pusher:ping"}'))
+    assert (await peer.message())["event"] == "pusher:pong"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        ({"channel": "private-project-prj_0", "auth": "shop-stream:x"}, 403),
+        ({"channel": "public"}, 403),
+        ({"channel": "presence-x\n", "auth": 7}, 403),
+    ],
+)
+async def test_a_channel_that_is_not_the_projects_is_refused(
+    peer: RawPeer, data: dict[str, object], status: int
+) -> None:
+    """Decisions 5: anything else is refused; the connection stays."""
+    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    message = await peer.message()
+    assert message["event"] == "pusher:subscription_error"
+    assert orjson.loads(message["data"])["status"] == status
+
+
+async def test_a_close_frame_is_answered_with_its_code(peer: RawPeer) -> None:
+    """RFC 6455 5.5.1."""
+    await peer.send(CloseConnection(1000, "bye"))
+    assert await peer.close_code() == 1000
+    assert await peer.event() is None
+
+
+async def test_a_reset_in_the_middle_of_a_frame_leaves_nothing_behind(peer: RawPeer) -> None:
+    await peer.stream.send_all(b"\x81\xfe\x10")
+
+
+async def test_an_unknown_app_key_is_refused_after_the_upgrade(front: Front) -> None:
+    """Pusher protocol, connecting: 4001 by message and by close code; an HTTP 401 is retried for ever."""
+    client = await front.dial(key="no-such-app")
+    assert (await client.expect("pusher:error"))["code"] == 4001
+    assert await client.closed() == 4001
+
+
+@pytest.mark.parametrize(
+    ("query", "fine"), [("", 1), ("?protocol=5", 1), ("?protocol=8", 0), ("?protocol=", 0)]
+)
+async def test_protocols_5_to_7_and_none_at_all_are_spoken(front: Front, query: str, fine: bool) -> None:
+    """Decisions 5; Pusher protocol, connecting: else 4007."""
+    client = await front.dial(query)
+    message = await client.receive()
+    assert message["event"] == ("pusher:connection_established" if fine else "pusher:error")
+    if not fine:
+        assert await client.closed() == 4007
+
+
+async def test_the_sub_protocol_is_chosen_only_when_it_is_offered(front: Front) -> None:
+    """Pusher protocol, connecting: Swift offers one."""
+    plain, offering = RawPeer(await front.raw()), RawPeer(await front.raw())
+    assert b"Sec-WebSocket-Protocol" not in await plain.open()
+    offer = "Sec-WebSocket-Protocol: x, pusher-channels-protocol-7"
+    head = await offering.open(upgrade("?protocol=7", "shop-stream", offer))
+    assert b"Sec-WebSocket-Protocol: pusher-channels-protocol-7" in head
+
+
+async def test_a_request_without_upgrade_is_told_what_to_do(front: Front) -> None:
+    """RFC 9110 15.5.22."""
+    stream = await front.raw()
+    await stream.send_all(b"GET /app/shop-stream HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer = b""
+    while data := await stream.receive_some():
+        answer += data
+        await stream.send_eof()
+    assert answer.startswith(b"HTTP/1.1 426 Upgrade Required")
+    assert b"application/problem+json" in answer
+
+
+async def test_frames_sent_along_with_the_request_are_heard(front: Front, stage: Stage) -> None:
+    peer = RawPeer(await front.raw())
+    ping = peer.wire.send(TextMessage('{"event":"pusher:ping"}'))
+    await peer.open(upgrade() + ping)
+    assert {(await peer.message())["event"], (await peer.message())["event"]} == {
+        "pusher:connection_established",
+        "pusher:pong",
+    }
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=300)
+def test_any_request_at_all_gets_an_answer_or_waits_for_more(data: bytes) -> None:
+    for request in (data, b"GET /app/" + data, upgrade()[:-2] + data + b"\r\n\r\n"):
+        Handshake().feed(request)
