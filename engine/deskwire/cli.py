@@ -12,6 +12,7 @@ import trio
 
 from deskwire import logs, reference
 from deskwire.config import SETTINGS, Config
+from deskwire.demo.command import demo
 from deskwire.setting import Setting
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -76,3 +77,4 @@ def _print_table(config: Config) -> None:
 
 
 # Commands from other modules are registered here, one line each: cli.add_command(...)
+cli.add_command(demo)
