@@ -52,6 +52,11 @@ CODES: Final = (
     Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
+    Code(
+        503,
+        "connection_in_use",
+        "A websocket upgrade came on a connection that had served a request; open a new one.",
+    ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(503, "overloaded", "Too many conversations are active at once."),
