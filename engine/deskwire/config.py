@@ -71,7 +71,7 @@ class Config:
     data_dir: Path = setting(
         Path("data"),
         path,
-        "Directory of the database, the uploads and the generated secret.",
+        "Directory of the database and the generated secret.",
         variable="DESKWIRE_DATA",
         option="--data",
     )

@@ -215,6 +215,8 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
         assert stored == contact
     for target in targets:
         pending = engine.store.peek(lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10_000))  # type: ignore[misc]
+        published = {each.id: each for commit in engine.commits for each in commit.deliveries}
+        assert all(published.get(each.id, each) == each for each in pending)
         found = [(each.event.type, each.event.sequence, each.previous) for each in pending]
         assert found == model.deliveries(target)
     for target in silent:

@@ -83,16 +83,23 @@ class Bench:
 @asynccontextmanager
 async def bench(directory: Path, batch: int = 64) -> AsyncIterator[Bench]:
     opened = Bench(directory / FILE_NAME, batch)
+    with trio.fail_after(20):  # a job that is never answered fails its test
+        async with at_work(opened):
+            yield opened
+    opened.reader.conn.close()
+    opened.disk.close()
+    os.close(opened.file)
+
+
+@asynccontextmanager
+async def at_work(opened: Bench) -> AsyncIterator[None]:
     async with trio.open_nursery() as nursery:
         await nursery.start(opened.writer.run)
         await opened.writer.write(found_projects)
         opened.told.clear()
         opened.disk.commits = 0
-        yield opened
+        yield
         nursery.cancel_scope.cancel()
-    opened.reader.conn.close()
-    opened.disk.close()
-    os.close(opened.file)
 
 
 def adds(name: str) -> Callable[[Transaction], int]:

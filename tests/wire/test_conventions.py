@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import jwt
 import pytest
+import trio
 
 from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
@@ -188,6 +189,30 @@ async def test_an_unknown_path_and_a_wrong_method_are_problems(service: Service)
     wrong = await service.http.delete("/s2s/events")
     assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, HEAD")
     assert_problem(wrong)
+
+
+@pytest.mark.parametrize(("path", "status"), [("/app/x?protocol=7", 503), ("/v3/s2s/events", 404)])
+async def test_an_upgrade_on_a_used_connection_is_refused_with_its_reason(
+    service: Service, path: str, status: int
+) -> None:
+    """A pooling proxy may send one; its connection was routed by its first request (ADR 7)."""
+    upgrade = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    host, _, port = service.url.removeprefix("http://").rpartition(":")
+    with trio.fail_after(10):
+        async with await trio.open_tcp_stream(host, int(port)) as stream:
+            await stream.send_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            first = b""
+            while b'{"status":"ok"}' not in first:
+                first += await stream.receive_some(65_536)
+            await stream.send_all((upgrade + key).encode())
+            answer = b""
+            async for data in stream:
+                answer += data
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status}".encode())
+    assert b"x-request-id" in head.lower()
+    assert json.loads(body)["status"] == status
 
 
 async def test_a_foreign_project_sees_nothing_of_ours(tmp_path: Path) -> None:

@@ -214,7 +214,10 @@ async def test_messages_are_paged_in_both_directions(service: Service) -> None:
     assert await page() == (sent[:3], sent[2])
     assert await page(after=sent[2]) == (sent[3:6], sent[5])
     assert await page(after=sent[5]) == (sent[6:], None)
-    assert await page(before=sent[6]) == (sent[3:6], sent[3])
+    assert await page(cursor=sent[2], after=sent[0]) == (sent[3:6], sent[5])
+    back, cursor = await page(before=sent[6])
+    assert back == sent[3:6]
+    assert await page(before=sent[6], cursor=str(cursor)) == (sent[:3], None)
     assert await page(before=sent[3]) == (sent[:3], None)
     assert await page(after=sent[1], before=sent[3]) == ([sent[2]], None)
     unknown = await service.http.get(path, params={"after": "msg_00000000000000000000000000"})
@@ -230,6 +233,8 @@ async def test_stored_events_fill_a_gap_with_the_same_bytes(service: Service) ->
     page = await service.http.get(path, params={"after": "2", "limit": "2"})
     assert [event["sequence"] for event in page.json()["items"]] == [3, 4]
     assert page.json()["nextCursor"] == "4"
+    onwards = await service.http.get(path, params={"after": "2", "cursor": "4"})
+    assert [event["sequence"] for event in onwards.json()["items"]] == [5, 6]
     bodies = page.content.removeprefix(b'{"items":[').partition(b'],"nextCursor"')[0]
     assert bodies in feed
     last = await service.http.get(path, params={"after": "6"})

@@ -13,7 +13,7 @@ async def test_the_feed_pages_through_all_events_in_commit_order(service: Servic
     everything = await service.events()
     seen, after = [], None
     while True:
-        params = {"limit": "3"} | ({"after": after} if after else {})
+        params = {"limit": "3"} | ({"cursor": after} if after else {})
         page = (await service.http.get("/s2s/events", params=params)).json()
         seen += page["items"]
         after = page["nextCursor"]

@@ -35,11 +35,6 @@ CODES: Final = (
     Code(401, "revoked_server_key", "The server key has been revoked."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
     Code(403, "permission_denied", "The user's role lacks the permission that `detail` names."),
-    Code(
-        403,
-        "too_many_channels",
-        "The stream connection holds as many channels as it may; only on the stream.",
-    ),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(404, "contact_not_found", "There is no such contact in this project."),
     Code(404, "conversation_not_found", "There is no such conversation: remove it from every mirror."),
@@ -57,6 +52,11 @@ CODES: Final = (
     Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
+    Code(
+        503,
+        "connection_in_use",
+        "A websocket upgrade came on a connection that had served a request; open a new one.",
+    ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(503, "overloaded", "Too many conversations are active at once."),
@@ -71,6 +71,7 @@ INTERNAL: Final[Mapping[str, str]] = {
     "unauthenticated": "class default: every such refusal has a code of its own",
     "unavailable": "class default: every such refusal has a code of its own",
     "consumer_superseded": "on the stream: `subscription_error` of status 409",
+    "too_many_channels": "on the stream: `subscription_error` of status 403",
     "wrong_channel": "on the stream: `subscription_error` of status 401",
     "wrong_project": "on the stream: `subscription_error` of status 401",
     "wrong_socket": "on the stream: `subscription_error` of status 401",
@@ -161,7 +162,7 @@ _SUBSCRIPTION: Final = """\
 
 _SUBSCRIPTION_ROWS: Final = (
     ("`AuthError`", "401", "`auth` is not valid, has expired, or is for another socket or channel."),
-    ("`AuthError`", "403", "The project has no such channel."),
+    ("`AuthError`", "403", "The project has no such channel, or the connection holds 100 already."),
     ("`ConsumerSuperseded`", "409", "Another consumer has taken the channel over and still holds it."),
 )
 

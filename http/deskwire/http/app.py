@@ -21,6 +21,7 @@ from deskwire.http.access import admit
 from deskwire.http.problems import problem, problem_of
 from deskwire.http.routing import NO_CONTENT, Answer, Call, RawJson, Route
 from deskwire.http.services import Services
+from deskwire.http.upgrades import RefusedUpgrade
 from deskwire.http.validation import Empty, parse_body, parse_query
 
 log: Final = structlog.get_logger(__name__)
@@ -37,8 +38,10 @@ _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_to
 def make_app(services: Services) -> QuartTrio:
     """The ASGI app with all routes."""
     app = QuartTrio(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = services.limits.network_logs_limit_bytes
+    limits = services.limits
+    app.config["MAX_CONTENT_LENGTH"] = max(limits.body_limit_bytes, limits.network_logs_limit_bytes)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.asgi_websocket_class = RefusedUpgrade
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     for route in ROUTES:

@@ -84,15 +84,17 @@ class ConversationList(Paged):
 
 
 class MessageList(Query):
-    """Which messages to list: after or before a message."""
+    """Which messages to list: after or before a message. `cursor` goes on where a page ended."""
 
     after: str | None = None
     before: str | None = None
+    cursor: str | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
 class SequenceList(Query):
-    """Which stored events to list: those with a larger sequence."""
+    """Which stored events to list: those with a larger sequence. `cursor` goes on where a page ended."""
 
     after: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    cursor: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50

@@ -29,7 +29,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     user_id, now = call.path["user_id"], call.services.clock()
     if len(user_id) > _USER_ID_MAX:
         message = f"A user id has at most {_USER_ID_MAX} characters."
-        raise Invalid(Problem("/", "too_long", message), detail=message)
+        raise Invalid(Problem("", "too_long", message), detail=message)
     ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
     return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
 

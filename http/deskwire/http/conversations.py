@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from deskwire.engine.actor import Asked, no_such_conversation
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
@@ -72,9 +72,13 @@ async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> 
     }
 
 
+_BACK: Final = "before:"
+"""Marks the cursor of a list that is paged backwards."""
+
+
 async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answer:
     """A page of messages, oldest first. `nextCursor` goes on in the same direction."""
-    identifier, query = conversation_id(call), call.query
+    identifier, query = conversation_id(call), _from_cursor(call.query)
 
     def page(reader: Reader) -> Sequence[Message]:
         state, _ = find(reader, call.project, identifier)
@@ -97,8 +101,17 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     view = dashboard_message_view if internal else message_view
     return {
         "items": [view(message, identifier) for message in shown],
-        "nextCursor": shown[0 if backwards else -1].id if more else None,
+        "nextCursor": (f"{_BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
     }
+
+
+def _from_cursor(query: MessageList) -> MessageList:
+    """The query with its cursor, if it has one, in the place that it goes on from."""
+    if query.cursor is None:
+        return query
+    if query.cursor.startswith(_BACK):
+        return query.model_copy(update={"after": None, "before": query.cursor.removeprefix(_BACK)})
+    return query.model_copy(update={"after": query.cursor})
 
 
 def _place(reader: Reader, state: Conversation, message_id: str, *, internal: bool) -> int:
@@ -113,19 +126,19 @@ async def list_events(call: Call[Any, SequenceList]) -> Answer:
 
     Raises Gone if the first of them are no longer stored: the caller must pull the conversation anew.
     """
-    identifier, query = conversation_id(call), call.query
+    identifier, limit = conversation_id(call), call.query.limit
+    after = call.query.after if call.query.cursor is None else call.query.cursor
 
     def page(reader: Reader) -> tuple[Conversation, Sequence[bytes]]:
         state, _ = find(reader, call.project, identifier)
-        return state, reader.conversation_events(state.rowid, query.after, query.limit + 1)
+        return state, reader.conversation_events(state.rowid, after, limit + 1)
 
     state, bodies = await call.services.store.read(page)
-    if state.sequence > query.after and not (bodies and starts_with(bodies[0], query.after + 1)):
+    if state.sequence > after and not (bodies and starts_with(bodies[0], after + 1)):
         raise Gone(
             "Events behind that sequence are no longer stored; fetch the conversation and its messages."
         )
-    more = len(bodies) > query.limit
-    return raw_list(bodies[: query.limit], str(query.after + query.limit) if more else None)
+    return raw_list(bodies[:limit], str(after + limit) if len(bodies) > limit else None)
 
 
 def starts_with(body: bytes, sequence: int) -> bool:
@@ -146,7 +159,7 @@ def patch_of(body: ConversationPatch) -> Patch:
     if nulls:
         raise Invalid(*(Problem(f"/{name}", "not_nullable", "This field can't be null.") for name in nulls))
     if not given:
-        raise Invalid(Problem("/", "required", "Give at least one field to change."))
+        raise Invalid(Problem("", "required", "Give at least one field to change."))
     return Patch(given)
 
 

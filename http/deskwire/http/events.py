@@ -23,6 +23,7 @@ class Feed(Query):
     """Which events to list, and how long to wait for the first of them."""
 
     after: str | None = None
+    cursor: str | None = None
     types: str | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     wait: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 0
@@ -32,12 +33,12 @@ class Feed(Query):
 async def list_events(call: Call[Body, Feed]) -> Answer:
     """List the project's events behind one that is known, oldest first.
 
-    `nextCursor` is the last event's id if more are there already; with none, ask again with `wait` after the
-    last event you have.
+    `nextCursor` is the last event's id if more are there already, for `cursor` or `after`; with none, ask again
+    with `wait` after the last event you have.
     """
     query = call.query
     types = _types(query.types)
-    after = await call.services.store.read(lambda reader: _position(reader, query.after))
+    after = await call.services.store.read(lambda reader: _position(reader, query.cursor or query.after))
     chunk = await _read(call, after, types)
     bodies = [event.body for event in chunk.events[: query.limit]]
     more = len(chunk.events) > query.limit

@@ -21,6 +21,15 @@ LIMIT_MAX: Final = 200
 """Items in one page of a list (decisions 1)."""
 
 
+_WORDS: Final = {
+    "unknown_field": "There is no such field.",
+    "unknown_parameter": "There is no such parameter.",
+    "required": "This field is required.",
+    "model_type": "This must be a JSON object.",
+}
+"""Our words where pydantic's would speak of Python."""
+
+
 class Body(BaseModel):
     """A JSON body: camelCase, strict types, no unknown fields."""
 
@@ -113,8 +122,7 @@ def _problem(error: ErrorDetails, mark: str) -> Problem:
     pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
     kind = error["type"]
     code = "unknown_parameter" if mark == "?" and kind == "extra_forbidden" else _CODES.get(kind, "invalid")
-    message = "There is no such field." if code == "unknown_field" else error["msg"]
-    return Problem(pointer, code, message)
+    return Problem(pointer, code, _WORDS.get(code) or _WORDS.get(kind) or error["msg"])
 
 
 def encode_cursor(*parts: int) -> str:

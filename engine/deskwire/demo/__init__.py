@@ -1,0 +1,1 @@
+"""`deskwire demo`: replay support chats through the API and check every event that comes out."""

@@ -1,0 +1,72 @@
+"""The project feed: every stored event in commit order, read page by page."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import trio
+
+from deskwire.demo.api import Api
+from deskwire.demo.errors import DemoError
+from deskwire.demo.history import Arrival
+from deskwire.demo.journal import Journal
+
+PAGE: Final = 200  # decisions 1: the largest
+_TIME_DIGITS: Final = 10
+_RANDOM_DIGITS: Final = 16
+_ITEMS: Final = '{"items":['
+_DECODER: Final = json.JSONDecoder()
+
+
+class Feed:
+    """A reader that goes on where it stopped.
+
+    Args:
+        after: the event id to read behind.
+    """
+
+    def __init__(self, api: Api, journal: Journal, after: str | None) -> None:
+        self._api = api
+        self._journal = journal
+        self._after = after
+
+    async def read(self) -> None:
+        """Read all pages that are there. Raises DemoError if the service refuses one."""
+        more = True
+        while more:
+            behind = "" if self._after is None else f"&after={self._after}"
+            reply = await self._api.call("GET", f"/s2s/events?limit={PAGE}{behind}", repeatable=True)
+            if reply.outcome != "acknowledged":
+                raise DemoError(f"The feed can't be read: {reply.detail}")
+            for body in raw_items(reply.raw):
+                self._journal.record(Arrival(trio.current_time(), body))
+            if reply.body["items"]:
+                self._after = str(reply.body["items"][-1]["id"])
+            more = reply.body["nextCursor"] is not None
+
+
+def raw_items(page: bytes) -> list[bytes]:
+    """The items of a list as the very bytes that they were sent as, to compare with other channels.
+
+    Raises DemoError if the page is not laid out as the service does it.
+    """
+    text = page.decode()
+    if not text.startswith(_ITEMS):
+        raise DemoError("The feed's page does not begin with its items.")
+    items, at = list[bytes](), len(_ITEMS)
+    while text[at] != "]":
+        at += text[at] == ","
+        _, end = _DECODER.raw_decode(text, at)
+        items.append(text[at:end].encode())
+        at = end
+    return items
+
+
+def just_before(identifier: str) -> str:
+    """An event id smaller than that of every event which came with or after the object `identifier`.
+
+    Identifiers are a prefix and a ULID, whose first ten digits are the time (decisions 1).
+    """
+    time = identifier.partition("_")[2][:_TIME_DIGITS]
+    return f"evt_{time}{'0' * _RANDOM_DIGITS}"

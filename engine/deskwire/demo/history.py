@@ -1,0 +1,98 @@
+"""What a replay did and what came out of it: plain records, for the checks to judge.
+
+Moments called `at` are seconds of one steady clock, the same for commands and arrivals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+Outcome = Literal["acknowledged", "unacknowledged", "refused"]
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+
+WEBHOOK: Final = "webhook"
+STREAM: Final = "stream"
+FEED: Final = "feed"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One event as a channel delivered it.
+
+    Args:
+        body: the envelope's raw bytes.
+        label: the event type that the channel named beside the body; None if it names none.
+    """
+
+    at: float
+    body: bytes
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery(Arrival):
+    """An arrival by webhook, with the headers to check it by.
+
+    Args:
+        received_at: the wall clock, in seconds since the epoch, for the signature's tolerance.
+        previous: `Service-Previous-Sequence`, None if the header is missing.
+    """
+
+    received_at: float = 0.0
+    signature: str = ""
+    delivery_id: str = ""
+    previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An event that an acknowledged command must have caused.
+
+    Args:
+        data: what the event's `data` must say: values by path, such as `conversation.rating`.
+    """
+
+    type: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One request that should change something.
+
+    Args:
+        conversation: its id, None if a creation was not acknowledged.
+        sent_at: when the request that was answered, or got lost, was sent.
+        outcome: `unacknowledged` if the answer was lost: it may have happened or not.
+        effects: what must follow, in order; empty unless acknowledged.
+        detail: why it was refused or not acknowledged.
+    """
+
+    kind: str
+    conversation: str | None
+    sent_at: float
+    outcome: Outcome
+    effects: tuple[Effect, ...] = ()
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything that the checks look at.
+
+    Args:
+        ours: what the user ids of this replay's contacts start with; other events are not judged.
+        channels: arrivals by channel, in the order of arrival; a channel that was not used is missing.
+        secret: the webhook endpoint's signing secret.
+        finals: conversations as `GET` answered at the end, by id; a sample.
+        exact: nobody else writes, so that an event nobody asked for is wrong.
+    """
+
+    ours: str
+    commands: Sequence[Command]
+    channels: Mapping[str, Sequence[Arrival]]
+    secret: str = ""
+    finals: Mapping[str, Any] = field(default_factory=dict)
+    exact: bool = True

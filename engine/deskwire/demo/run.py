@@ -1,0 +1,185 @@
+"""The whole demo in one nursery tree: service, receiver, consumer, and the replay in their middle."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from deskwire.demo.api import Api
+from deskwire.demo.chats import Chat
+from deskwire.demo.consumer import Consumer
+from deskwire.demo.errors import DemoError
+from deskwire.demo.feed import Feed, just_before
+from deskwire.demo.figures import Report, Run, report
+from deskwire.demo.history import FEED, STREAM, WEBHOOK, History
+from deskwire.demo.journal import Journal, event_ids
+from deskwire.demo.launch import OwnService, own_service
+from deskwire.demo.receiver import Receiver
+from deskwire.demo.replay import Replay
+
+SAMPLE: Final = 50
+"""Conversations that are fetched at the end to compare them with their last events."""
+CLEAN_UP_S: Final = 10.0
+"""How long the webhook endpoint's removal may take when the demo is being cancelled."""
+_BESIDES: Final = 4  # connections beside those of the chats: for authorizations, the feed, the clean-up
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do.
+
+    Args:
+        url: the service's base URL without `/v3`, and `key` its server key; None for a service of one's own.
+        patience_s: how long to wait for events without any arriving.
+        keep: leave the data directory of one's own service.
+    """
+
+    chats: tuple[Chat, ...]
+    concurrency: int = 16
+    url: str | None = None
+    key: str | None = None
+    webhook: bool = True
+    patience_s: float = 30.0
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The service with its project."""
+
+    api: Api
+    project_id: str
+    stream_key: str
+    own: OwnService | None
+
+
+async def run_demo(plan: Plan, say: Callable[[str], None], advance: Callable[[], None]) -> Report:
+    """Carry out the plan and judge what happened.
+
+    Args:
+        say: takes a line for people.
+        advance: called when a chat is over.
+
+    Raises DemoError if it can't start or go on; the endpoint and the own service are gone then, too.
+    """
+    try:
+        async with AsyncExitStack() as stack:
+            own = await stack.enter_async_context(own_service(plan.keep)) if plan.url is None else None
+            history, run = await _with_service(plan, own, say, advance)
+    except* DemoError as group:
+        raise _first(group) from None
+    if own is not None and plan.keep:
+        say(f"The service's data is in {own.directory}")
+    complaints = [own.complaint] if own is not None and own.complaint else []
+    return report(history, run, complaints)
+
+
+def _first(group: BaseExceptionGroup[DemoError]) -> DemoError:
+    for each in group.exceptions:
+        return _first(each) if isinstance(each, BaseExceptionGroup) else each
+    raise AssertionError("a group is never empty")
+
+
+async def _with_service(
+    plan: Plan, own: OwnService | None, say: Callable[[str], None], advance: Callable[[], None]
+) -> tuple[History, Run]:
+    url, key = (own.base_url, own.key) if own is not None else (plan.url or "", plan.key or "")
+    api = Api(url, key, plan.concurrency + _BESIDES)
+    try:
+        target = await _target(api, own)
+        say(f"Replaying {len(plan.chats)} chats at {url}, {plan.concurrency} at once")
+        journals = {STREAM: Journal(), FEED: Journal()} | ({WEBHOOK: Journal()} if plan.webhook else {})
+        async with trio.open_nursery() as listening:
+            async with _webhook(listening, api, journals.get(WEBHOOK)) as secret:
+                consumer = Consumer(api, target.project_id, target.stream_key, journals[STREAM])
+                await listening.start(consumer.run)
+                result = await _replay(plan, target, journals, secret, consumer, advance)
+            listening.cancel_scope.cancel()
+        return result
+    finally:
+        await api.aclose()
+
+
+async def _target(api: Api, own: OwnService | None) -> Target:
+    reply = await api.call("GET", "/s2s/project", repeatable=True)
+    if reply.outcome != "acknowledged":
+        raise DemoError(f"The service at {api.base_url} can't be used: {reply.detail}")
+    return Target(api, reply.body["id"], reply.body["streamKey"], own)
+
+
+@asynccontextmanager
+async def _webhook(nursery: trio.Nursery, api: Api, journal: Journal | None) -> AsyncIterator[str]:
+    """A receiver and its endpoint, for the block; the secret. Nothing at all without a journal."""
+    if journal is None:
+        yield ""
+        return
+    receiver = Receiver(journal)
+    await nursery.start(receiver.run)
+    body = {"url": receiver.url, "events": [], "description": "deskwire demo"}
+    reply = await api.call("POST", "/s2s/webhooks", body)
+    if reply.outcome != "acknowledged":
+        raise DemoError(
+            f"The service refuses the webhook endpoint {receiver.url}: {reply.detail}\n"
+            "Let it post to this machine (serve --allow-private-webhooks), or use --no-webhook."
+        )
+    try:
+        yield reply.body["secret"]
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + CLEAN_UP_S):
+            await api.call("DELETE", f"/s2s/webhooks/{reply.body['id']}", repeatable=True)
+
+
+async def _replay(
+    plan: Plan,
+    target: Target,
+    journals: dict[str, Journal],
+    secret: str,
+    consumer: Consumer,
+    advance: Callable[[], None],
+) -> tuple[History, Run]:
+    ours = f"demo-{secrets.token_hex(6)}-"
+    replay = Replay(target.api, ours, advance)
+    started = trio.current_time()
+    await replay.run(plan.chats, plan.concurrency)
+    seconds = trio.current_time() - started
+    await _collect(target.api, replay, journals, plan.patience_s)
+    history = History(
+        ours=ours,
+        commands=replay.commands,
+        channels={name: journals[name].arrivals for name in (WEBHOOK, STREAM, FEED) if name in journals},
+        secret=secret,
+        finals=await _finals(target.api, replay),
+        exact=target.own is not None,
+    )
+    run = Run(len(plan.chats), seconds, target.api.put_off, consumer.reconnects)
+    return history, run
+
+
+async def _collect(api: Api, replay: Replay, journals: dict[str, Journal], patience_s: float) -> None:
+    """Read the feed, and wait until every event in it has arrived on the other channels, too."""
+    if replay.first_conversation is None:
+        return
+    feed = Feed(api, journals[FEED], just_before(replay.first_conversation))
+    await feed.read()
+    stored = set(event_ids(journals[FEED].arrivals))
+    for name in (STREAM, WEBHOOK):
+        if name in journals:
+            await journals[name].wait_for(stored, patience_s)
+    # A command whose answer was lost may have been carried out since.
+    await feed.read()
+
+
+async def _finals(api: Api, replay: Replay) -> dict[str, object]:
+    """Some conversations as they are now, evenly spread over the replay."""
+    created = list(dict.fromkeys(each.conversation for each in replay.commands if each.conversation))
+    step = max(1, len(created) // SAMPLE)
+    finals: dict[str, object] = {}
+    for conversation in created[::step]:
+        reply = await api.call("GET", f"/s2s/conversations/{conversation}", repeatable=True)
+        finals[conversation] = reply.body
+    return finals

@@ -1,0 +1,30 @@
+"""Whether a delivery is genuine, checked as a receiver must: over the raw bytes (contract 6.3)."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final
+
+TOLERANCE_S: Final = 300  # contract 8
+
+
+def objection(secret: str, header: str, body: bytes, now: float) -> str | None:
+    """What speaks against the signature; None if it is right.
+
+    Args:
+        secret: the whole secret, `whsec_` included.
+        header: `Service-Signature`, `t=<unix seconds>,v1=<hex>`, with several `v1` during a rotation.
+        now: the receiver's clock, in seconds since the epoch.
+    """
+    parts = [part.partition("=") for part in header.split(",")]
+    times = [value for name, _, value in parts if name == "t"]
+    signatures = [value for name, _, value in parts if name == "v1"]
+    if len(times) != 1 or not (times[0].isascii() and times[0].isdigit()) or not signatures:
+        return f"the signature header {header!r} has no t and v1"
+    if abs(now - int(times[0])) > TOLERANCE_S:
+        return f"it was signed more than {TOLERANCE_S} s away from now"
+    expected = hmac.digest(secret.encode(), times[0].encode() + b"." + body, "sha256").hex()
+    # Bytes, as compare_digest refuses text that is not ASCII.
+    if not any(hmac.compare_digest(expected.encode(), each.encode()) for each in signatures):
+        return "the signature does not fit the body"
+    return None

@@ -1,0 +1,52 @@
+"""Websocket upgrades that reach the app, where none is served.
+
+A connection is routed once, by its first bytes (ADR 7). An upgrade that comes later on a kept-alive
+connection, as a pooling proxy may send it, is refused with its reason, and the connection closed: the
+client's next try opens a new one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable
+from quart_trio.asgi import TrioASGIWebsocketConnection
+
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.ids import new_id
+
+_STREAM: Final = "/app/"
+
+
+class RefusedUpgrade(TrioASGIWebsocketConnection):
+    """Quart's handler of a websocket connection; it answers the upgrade with a problem document."""
+
+    async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """Answer, and have the connection closed."""
+        await receive()
+        status, code, title, detail = (
+            (503, "connection_in_use", "Service Unavailable", "Open a new connection for the stream.")
+            if self.scope["path"].startswith(_STREAM)
+            else (404, "not_found", "Not Found", "There is no such path.")
+        )
+        request_id = new_id("req", wall_clock())
+        document = {
+            "type": "about:blank",
+            "title": title,
+            "status": status,
+            "detail": detail,
+            "code": code,
+            "requestId": request_id,
+        }
+        headers = [
+            (b"content-type", b"application/problem+json"),
+            (b"connection", b"close"),
+            (b"x-request-id", request_id.encode()),
+        ]
+        if status == 503:
+            headers.append((b"retry-after", b"1"))
+        await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+        await send(
+            {"type": "websocket.http.response.body", "body": orjson.dumps(document), "more_body": False}
+        )
