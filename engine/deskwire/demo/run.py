@@ -17,7 +17,7 @@ from deskwire.demo.errors import DemoError
 from deskwire.demo.feed import Feed, just_before
 from deskwire.demo.figures import Report, Run, report
 from deskwire.demo.history import FEED, STREAM, WEBHOOK, History
-from deskwire.demo.journal import Journal, event_ids
+from deskwire.demo.journal import Journal
 from deskwire.demo.launch import OwnService, own_service
 from deskwire.demo.receiver import Receiver
 from deskwire.demo.replay import Replay
@@ -162,21 +162,23 @@ async def _replay(
 
 async def _collect(api: Api, replay: Replay, journals: dict[str, Journal], patience_s: float) -> None:
     """Read the feed, and wait until every event in it has arrived on the other channels, too."""
-    if replay.first_conversation is None:
+    # A creation whose answer was lost may be the earliest; then its events know better.
+    live = [event_id for name in (STREAM, WEBHOOK) if name in journals for event_id in journals[name].ids]
+    start = just_before([*replay.conversations(), *live])
+    if start is None:
         return
-    feed = Feed(api, journals[FEED], just_before(replay.first_conversation))
+    feed = Feed(api, journals[FEED], start)
     await feed.read()
-    stored = set(event_ids(journals[FEED].arrivals))
     for name in (STREAM, WEBHOOK):
         if name in journals:
-            await journals[name].wait_for(stored, patience_s)
+            await journals[name].wait_for(journals[FEED].ids, patience_s)
     # A command whose answer was lost may have been carried out since.
     await feed.read()
 
 
 async def _finals(api: Api, replay: Replay) -> dict[str, object]:
     """Some conversations as they are now, evenly spread over the replay."""
-    created = list(dict.fromkeys(each.conversation for each in replay.commands if each.conversation))
+    created = replay.conversations()
     step = max(1, len(created) // SAMPLE)
     finals: dict[str, object] = {}
     for conversation in created[::step]:
