@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -34,6 +34,7 @@ class RawPeer:
         self.stream = stream
         self.wire = Connection(ConnectionType.CLIENT)
         self._events: list[Event] = []
+        self._text = ""
 
     async def open(self, request: bytes | None = None) -> bytes:
         """Ask for the upgrade; returns the head of the answer."""
@@ -83,5 +84,13 @@ class RawPeer:
         closed = await self.until(CloseConnection)
         return None if closed is None else int(closed.code)
 
-    def _coming(self) -> Iterable[Event]:
-        return list(self.wire.events())
+    def _coming(self) -> Iterator[Event]:
+        """What has come, with the parts of a text put together."""
+        for event in self.wire.events():
+            if isinstance(event, TextMessage):
+                self._text += event.data
+                if event.message_finished:
+                    yield TextMessage(self._text)
+                    self._text = ""
+            else:
+                yield event

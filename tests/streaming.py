@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -268,16 +269,23 @@ class Client:
 
 @asynccontextmanager
 async def real_front(
-    stage: Stage, app: ASGIFramework, limits: FrontLimits | None = None, **settings: Any
+    stage: Stage,
+    app: ASGIFramework,
+    limits: FrontLimits | None = None,
+    tls: ssl.SSLContext | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Front]:
     """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    served: list[trio.abc.Listener[Any]] = [*listeners]
+    if tls is not None:
+        served = [trio.SSLListener(listener, tls, https_compatible=True) for listener in listeners]
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY, **settings)
     front = Front(listeners[0].socket.getsockname()[1], stream)
 
     async def run(task_status: trio.TaskStatus[None]) -> None:
         await serve_front(
-            listeners,
+            served,
             app,
             stream_handler=stream.handle,
             close_streams=stream.close_all,

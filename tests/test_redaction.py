@@ -4,10 +4,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.redaction import REDACTED, promises_secret, redacted, redacted_text
+from deskwire.redaction import CREDENTIAL, NAMED, REDACTED, promises_secret, redacted, redacted_text
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TEXT = st.text(alphabet=st.characters(exclude_characters=BASE62 + "_-"), max_size=20)
+SPELLINGS = [
+    "sk_",
+    "whsec_",
+    "eyJ",
+    "token",
+    "Pass",
+    "word",
+    "=",
+    ": ",
+    "Bearer ",
+    "abcd1234",
+    "'",
+    "\\",
+    "_",
+    "-",
+    " ",
+]
+SPELLINGS += [
+    "\u017fecret",
+    "author\u0131zation",
+    "author\u0130zation",
+    "to\u212aen",
+]  # letters that match s, i and k
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl"
 
 
@@ -102,3 +125,9 @@ def test_a_value_that_contains_itself_comes_to_an_end() -> None:
 def test_redacting_twice_changes_nothing_more(value: object) -> None:
     once = redacted(value)
     assert redacted(once) == once
+
+
+@given(st.lists(st.sampled_from(SPELLINGS), max_size=8).map("".join))
+def test_the_look_for_suspicious_text_misses_nothing_that_the_patterns_find(text: str) -> None:
+    thorough = NAMED.sub(rf"\g<name>\g<between>{REDACTED}", CREDENTIAL.sub(REDACTED, text))
+    assert redacted_text(text) == thorough

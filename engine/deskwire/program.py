@@ -293,9 +293,10 @@ def _url(host: str, listener: trio.SocketListener) -> str:
 
 
 def _greeting(serving: Serving, config: Config) -> str:
+    written = config.data_dir / DEMO_FILE
     if serving.demo is None:
-        return running(serving.url)
-    return welcome(serving.demo, serving.url, config.data_dir / DEMO_FILE)
+        return running(serving.url, written)
+    return welcome(serving.demo, serving.url, written)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -27,6 +27,9 @@ NAMED: Final = re.compile(  # 'password': 'x', token="x", Authorization: Bearer 
     r"(?:(?P<quote>\\?[\"'])(?:(?!(?P=quote)).)*(?P=quote)|(?<=[:])\s*(?:Bearer|Basic)\s+\S+|(?<==)[^\s&\"',;)]+)"
 )
 
+_SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|sk_|whsec_|eyJ")
+"""In every text that CREDENTIAL or NAMED match, and in every name that promises a secret: most have none."""
+
 
 def redacted(value: object, depth: int = 0) -> object:
     """Give `value` without credentials: text is searched, containers are copied, other objects become text."""
@@ -45,12 +48,17 @@ def redacted(value: object, depth: int = 0) -> object:
 
 def redacted_text(text: str) -> str:
     """Give `text` with every credential in it replaced."""
+    if _SUSPECT.search(text) is None:
+        return text
     return NAMED.sub(rf"\g<name>\g<between>{REDACTED}", CREDENTIAL.sub(REDACTED, text))
 
 
 def promises_secret(key: object) -> bool:
     """Say whether a value under this name must not be shown, as in `webhook_secret` or `accessToken`."""
-    return any(word.lower() in SECRET_WORDS for word in _WORD.findall(str(key)))
+    name = str(key)
+    return _SUSPECT.search(name) is not None and any(
+        word.lower() in SECRET_WORDS for word in _WORD.findall(name)
+    )
 
 
 def _item(key: object, item: object, depth: int) -> object:

@@ -37,6 +37,7 @@ Deskwire is running at {base_url}
 """
 
 
-def running(base_url: str) -> str:
-    """The line for every other start."""
-    return f"Deskwire is running at {base_url} (stop it with Ctrl-C)"
+def running(base_url: str, written: Path) -> str:
+    """What every other start prints."""
+    where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
+    return f"Deskwire is running at {base_url}\n{where}Stop it with Ctrl-C."

@@ -21,11 +21,12 @@ from tests.builders import OTHER_PROJECT, PROJECT, HandClock, InlineStore, creat
 
 @asynccontextmanager
 async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[Directory]:
-    """A directory over `store`, whose actors are cancelled at the end."""
-    async with trio.open_nursery() as nursery:
-        bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
-        yield Directory(nursery, store, HandClock(), **bounds)
-        nursery.cancel_scope.cancel()
+    """A directory over `store`, whose actors are cancelled at the end; nobody waits for ever."""
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
+            yield Directory(nursery, store, HandClock(), **bounds)
+            nursery.cancel_scope.cancel()
 
 
 class Gate:

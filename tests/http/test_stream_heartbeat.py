@@ -11,6 +11,7 @@ import trio
 from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import CloseConnection, Ping, Pong, TextMessage
 
+from deskwire.engine.errors import Unavailable
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.socket import RealtimeStream
 from tests.rawpeer import RawPeer
@@ -209,6 +210,17 @@ async def test_a_fenced_peer_stays_and_is_told_when_the_channel_is_free(
         if isinstance(event, Ping):
             await peer.send(event.response())
     assert (int(event.code), trio.current_time() - start) == (4100, 60)
+
+
+async def test_a_takeover_that_cannot_be_stored_sends_the_client_round_again(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, peer: RawPeer
+) -> None:
+    """4100: clients connect, authorize and subscribe anew; left open they would stay unsubscribed."""
+    grant = Grant(PROJECT_ID, await socket_id(peer), CHANNEL, "c1")
+    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+    store.write_failure = Unavailable("The disk is full.")
+    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    assert await peer.close_code() == 4100
 
 
 async def confirmed(stage: Stage) -> str | None:

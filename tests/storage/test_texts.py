@@ -15,7 +15,7 @@ TEXTS = {
     "NUL": "before\x00after",
     "controls": "\x01\x1f\x7f\r\n\t",
     "emoji": "👩‍👩‍👧‍👦 🏳️‍🌈 ¿ñ?",
-    "right to left": "\u202bשלום עולם\u202c مرحبا",
+    "right to left": "\u202b\N{HEBREW LETTER ALEF}\N{HEBREW LETTER VAV}\u202c \N{ARABIC LETTER MEEM}",
     "combining": "e\u0301 is not \u00e9",
     "largest code point": "\U0010ffff",
     "SQL": "'); DROP TABLE messages; --",

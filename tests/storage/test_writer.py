@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -43,7 +44,8 @@ class Bench:
         self.disk = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Disk)
         self.disk.execute("PRAGMA foreign_keys = ON")
         self.told: list[Commit | str] = []
-        self.writer = Writer(self.disk, batch, self.told.append)
+        self.file = os.open(path, os.O_RDWR)
+        self.writer = Writer(self.disk, self.file, batch, self.told.append)
         self.reader = SqliteReader(connect_reader(path))
 
     def stored(self) -> list[str]:
@@ -81,15 +83,23 @@ class Bench:
 @asynccontextmanager
 async def bench(directory: Path, batch: int = 64) -> AsyncIterator[Bench]:
     opened = Bench(directory / FILE_NAME, batch)
+    with trio.fail_after(20):  # a job that is never answered fails its test
+        async with at_work(opened):
+            yield opened
+    opened.reader.conn.close()
+    opened.disk.close()
+    os.close(opened.file)
+
+
+@asynccontextmanager
+async def at_work(opened: Bench) -> AsyncIterator[None]:
     async with trio.open_nursery() as nursery:
         await nursery.start(opened.writer.run)
         await opened.writer.write(found_projects)
         opened.told.clear()
         opened.disk.commits = 0
-        yield opened
+        yield
         nursery.cancel_scope.cancel()
-    opened.reader.conn.close()
-    opened.disk.close()
 
 
 def adds(name: str) -> Callable[[Transaction], int]:
@@ -307,6 +317,7 @@ async def test_what_is_queued_at_the_end_is_committed_and_what_comes_later_refus
     assert refused.value.reason == "shutting_down"
     desk.reader.conn.close()
     desk.disk.close()
+    os.close(desk.file)
 
 
 async def test_a_broken_writer_thread_ends_the_program_and_not_only_itself(tmp_path: Path) -> None:
@@ -319,6 +330,7 @@ async def test_a_broken_writer_thread_ends_the_program_and_not_only_itself(tmp_p
     assert desk.stored() == ["Acme"]
     desk.reader.conn.close()
     desk.disk.close()
+    os.close(desk.file)
 
 
 async def test_another_projects_events_are_not_in_a_projects_feed(tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ async def test_a_contacts_conversations_are_listed_by_newest_activity(service: S
 async def test_erasing_a_contact_deletes_its_conversations_and_frees_its_user_id(service: Service) -> None:
     made = [await service.create(user="u1", message={"text": "hello"}) for _ in range(3)]
     other = await service.create(user="u2")
+    await service.http.put("/s2s/contacts/u1", json={"name": "Ada"})
+    await service.http.put("/s2s/contacts/u2", json={"name": "Bea"})
     answer = await service.http.delete("/s2s/contacts/u1")
     assert answer.json() == {"id": made[0]["contact"]["id"], "deleted": True}
     for conversation in made:
@@ -66,7 +68,9 @@ async def test_erasing_a_contact_deletes_its_conversations_and_frees_its_user_id
     deletions = [event for event in await service.events() if event["type"] == "conversation.deleted"]
     assert {event["data"]["reason"] for event in deletions} == {"gdpr"}
     assert {event["data"]["conversation"]["id"] for event in deletions} == {item["id"] for item in made}
-    assert await service.fetch(other) == other
+    updated = [event for event in await service.events() if event["type"] == "contact.updated"]
+    assert [event["data"]["contact"]["name"] for event in updated] == ["Bea"]
+    assert (await service.fetch(other))["contact"]["name"] == "Bea"
     again = await service.create(user="u1")
     assert again["contact"]["id"] != made[0]["contact"]["id"]
 

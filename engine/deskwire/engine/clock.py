@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 Clock = Callable[[], int]
 """Returns milliseconds since the epoch."""
@@ -18,7 +19,12 @@ def wall_clock() -> int:
 def iso(ms: int) -> str:
     """`ms` as ISO 8601 UTC with milliseconds and `Z`."""
     seconds, rest = divmod(ms, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+    return f"{_to_the_second(seconds)}.{rest:03d}Z"
+
+
+@lru_cache(maxsize=1024)  # one message's views and envelope have a dozen times, most of the same few seconds
+def _to_the_second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def iso_or_none(ms: int | None) -> str | None:

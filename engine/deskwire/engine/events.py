@@ -56,12 +56,18 @@ class Draft:
     data: Mapping[str, Any]
 
 
+def contact_lane(contact: int) -> int:
+    """The key under which a contact's own events stand beside those of conversations: negative."""
+    return -contact
+
+
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
     """A committed event. `body` is the envelope, the same bytes on every channel.
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
-    have holes. `conversation` is a storage key, None for an event of a contact.
+    have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
+    is that of `contact_lane`. None is for what outlives its subject: a deletion.
     """
 
     position: int

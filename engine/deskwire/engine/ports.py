@@ -27,7 +27,7 @@ class Delivery:
     """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
 
     Args:
-        lane: the conversation whose order its first attempt keeps, None for other events.
+        lane: the conversation (or `contact_lane`) whose order its first attempt keeps, None for a deletion.
         previous: sequence of the conversation's event this endpoint was sent before, 0 for none.
         attempts: how many were made.
         due_at: when the next attempt may start, in milliseconds since the epoch.
@@ -270,7 +270,7 @@ class Transaction(Reader, Protocol):
         """Begin a contact's erasure: from here on it is not found any more."""
 
     def erase_contact(self, contact: int) -> None:
-        """Remove a contact that has no conversation left."""
+        """Remove a contact that has no conversation left, with its own events and their deliveries."""
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Store a new endpoint; returns it with its `rowid`."""

@@ -31,7 +31,7 @@ from deskwire.engine.conversation import (
     Revealed,
     fold,
 )
-from deskwire.engine.events import Draft, matches
+from deskwire.engine.events import Draft, contact_lane, matches
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
@@ -198,4 +198,4 @@ def _new_contact(ref: ContactRef, at: int) -> Contact:
 
 def _announce_contact(tx: Transaction, project: Project, contact: Contact, at: int) -> None:
     draft = announce_contact(contact)
-    _append(tx, project, draft, None, _route(tx, project, draft, {}), at)
+    _append(tx, project, draft, contact_lane(contact.rowid), _route(tx, project, draft, {}), at)

@@ -62,7 +62,7 @@ class AssignBody(Body):
 
 
 class ConversationPatch(Body):
-    """Fields to change. `attributes` are merged; null removes a key."""
+    """Fields to change. `attributes` are merged; null removes a key. Of the fields only `title` may be null."""
 
     title: Title | None = None
     status: Literal["OPEN", "PENDING"] | None = None

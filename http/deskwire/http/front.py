@@ -94,17 +94,17 @@ async def serve_front(
     state: LifespanState = {}
     wrapped = ASGIWrapper(_finishing(app))
     lifespan = Lifespan(wrapped, config, state)
-    async with trio.open_nursery() as outside:
-        await outside.start(lifespan.handle_lifespan)
-        await lifespan.wait_for_startup()
-        front = _Front(partial(_serve_http, wrapped, config, state), stream_handler, limits)
-        try:
+    try:
+        async with trio.open_nursery() as outside:
+            await outside.start(lifespan.handle_lifespan)
+            await lifespan.wait_for_startup()
+            front = _Front(partial(_serve_http, wrapped, config, state), stream_handler, limits)
             await front.run(listeners, close_streams, stop, task_status)
-        finally:
-            for listener in listeners:
-                await trio.aclose_forcefully(listener)
-        await lifespan.wait_for_shutdown()
-        outside.cancel_scope.cancel()
+            await lifespan.wait_for_shutdown()
+            outside.cancel_scope.cancel()
+    finally:
+        for listener in listeners:
+            await trio.aclose_forcefully(listener)
 
 
 def _finishing(app: ASGIFramework) -> ASGIFramework:
@@ -116,7 +116,7 @@ def _finishing(app: ASGIFramework) -> ASGIFramework:
 
     async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         async def send_whole(message: ASGISendEvent) -> None:
-            if message["type"] == "http.response.body" and not message["more_body"]:
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
                 with trio.move_on_after(_LAST_S, shield=True):
                     await send(message)
             else:
@@ -218,14 +218,15 @@ class _Front:
                 self._slots.release()
                 await trio.aclose_forcefully(stream)
         if first is _HTTP_2 or (first and not first.startswith(_STREAM)):
+            self._requests.add(stream)  # here, not in its task: a stop in between must find it
             requests.start_soon(self._keep, stream, self._requests, partial(self._http, self._context))
         elif first:
+            self._streams.add(stream)
             streams.start_soon(self._keep, stream, self._streams, self._stream)
 
     async def _keep(
         self, stream: FrontStream, among: set[FrontStream], serve: Callable[[FrontStream], Awaitable[None]]
     ) -> None:
-        among.add(stream)
         try:
             await serve(stream)
         finally:

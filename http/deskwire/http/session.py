@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import inf
@@ -26,17 +25,12 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache, text_frame
+from deskwire.http.pings import Pings
 
 log: Final = structlog.get_logger(__name__)
 
 LINGER_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
-_CONFIRM_S: Final = 1.0
-"""The shortest time between two pings that ask for a confirmation."""
-_UNANSWERED: Final = 2
-"""Heartbeats without a pong after which the peer is taken for gone."""
-_MARKS: Final = 128
-"""Pings whose pongs are remembered; a pong stands for all before it, so losing the oldest loses nothing."""
 _READ: Final = 16 * 1024
 
 Handler = Callable[[str], Awaitable[None]]
@@ -51,14 +45,6 @@ class Limits:
     write_timeout_s: float
     inbound_bytes: int
     unsubscribed_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A ping on the wire, and what had been written before it."""
-
-    number: int
-    written: tuple[tuple[Subscription, int], ...]
 
 
 class Session:
@@ -86,11 +72,7 @@ class Session:
         self._text: list[str] = []
         self._text_size = 0
         self._stir = trio.Event()
-        self._dirty = False
-        self._pings = 0
-        self._last_ping = -inf
-        self._unanswered = 0
-        self._marks: deque[_Mark] = deque(maxlen=_MARKS)
+        self._pings = Pings(limits.ping_s, trio.current_time())
 
     async def run(self, on_open: Opener, on_text: Handler) -> None:
         """Serve until the connection is over. Leaves all its subscriptions.
@@ -176,7 +158,8 @@ class Session:
                 frames = b"".join(self._frames.frame(event, held.channel.name) for event in batch.events)
                 if not await self._write(frames, held):
                     return
-                self._want_confirmation()
+                if self._pings.want():
+                    self._stir.set()
             held.written = batch.upto  # without events it is confirmed by the next heartbeat
 
     async def _pump_passing(self, held: Subscription) -> None:
@@ -206,54 +189,26 @@ class Session:
 
     # Time
 
-    def _want_confirmation(self) -> None:
-        if not self._dirty:
-            self._dirty = True
-            self._stir.set()
-
     async def _keep_time(self) -> None:
         """Heartbeats, confirmations, and the end of those who never subscribe."""
-        beat = trio.current_time() + self._limits.ping_s
         patience = trio.current_time() + self._limits.unsubscribed_s
         while not self._ending:
-            confirm = self._last_ping + _CONFIRM_S if self._dirty else inf
-            with trio.move_on_at(min(beat, confirm, inf if self.settled else patience)):
+            with trio.move_on_at(min(self._pings.due_at(), inf if self.settled else patience)):
                 await self._stir.wait()
             self._stir = trio.Event()
-            now = trio.current_time()
-            if now >= beat:
-                if self._unanswered >= _UNANSWERED:
-                    self.end(pusher.NO_PONG)
-                    return
-                self._unanswered += 1
-                beat = now + self._limits.ping_s
-                await self._ping()
-            elif self._dirty and now >= self._last_ping + _CONFIRM_S:
-                await self._ping()
-            if not self.settled and now >= patience:
+            due, now = self._pings.due_at(), trio.current_time()
+            if not self._pings.beat(now):
+                self.end(pusher.NO_PONG)
+            elif not self.settled and now >= patience:
                 self.end(pusher.NEVER_SUBSCRIBED)
+            elif now >= due:
+                await self._ping()
 
     async def _ping(self) -> None:
         async with self._lock:
-            if self._ending or self._wire.state is not ConnectionState.OPEN:
-                return
-            self._dirty = False
-            self._pings += 1
-            self._last_ping = trio.current_time()
-            written = tuple((held, held.written) for held in self.subscriptions.values())
-            self._marks.append(_Mark(self._pings, written))
-            await self._put(self._wire.send(WirePing(str(self._pings).encode())))
-
-    def _pong(self, payload: bytes) -> None:
-        """Any pong is a sign of life; one to our ping confirms what went before it (RFC 6455 5.5.3)."""
-        self._unanswered = 0
-        if payload.isdigit() and len(payload) < 20:
-            self._confirm_up_to(int(payload))
-
-    def _confirm_up_to(self, number: int) -> None:
-        while self._marks and self._marks[0].number <= number:
-            for held, position in self._marks.popleft().written:
-                self._hub.confirm(held, position)
+            if not self._ending and self._wire.state is ConnectionState.OPEN:
+                payload = self._pings.next(self.subscriptions.values(), trio.current_time())
+                await self._put(self._wire.send(WirePing(payload)))
 
     # Reading
 
@@ -280,7 +235,8 @@ class Session:
             case CloseConnection():
                 return await self._closed(event)
             case WirePong():
-                self._pong(bytes(event.payload))
+                for held, position in self._pings.pong(bytes(event.payload)):
+                    self._hub.confirm(held, position)
             case _ if self._ending:
                 pass  # read on only to find the peer's close frame
             case WirePing():

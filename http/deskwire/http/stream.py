@@ -26,7 +26,10 @@ class AuthorizationQuery(Query):
 
 @routes.add("POST", "/s2s/stream/auth", query=AuthorizationQuery, json_only=False)
 async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
-    """Authorize a channel subscription, asked for in JSON or as a form."""
+    """Authorize a channel subscription, asked for in JSON or as a form.
+
+    `socket_id`, `channel_name` and `consumerId` are required, `typingEvents` and `resume` are not.
+    """
     wanted = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
     open_channel(call.project, wanted.channel_name)
     grant = token.Grant(

@@ -64,6 +64,14 @@ class ConsumerWrites:
         )
         return changed.rowcount == 1
 
+    def forget_contact_channel(self, contact: int) -> None:
+        """Remove the row of a contact's channel, whose name holds the contact's user id."""
+        self.conn.execute(
+            "DELETE FROM consumers WHERE (project, channel) IN "
+            "(SELECT project, 'private-contact-' || user_id FROM contacts WHERE rowid = ?)",
+            (contact,),
+        )
+
     def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
         rows = self.conn.execute(
             "SELECT rowid, project, channel FROM consumers "

@@ -77,5 +77,6 @@ class ContactWrites:
     def mark_erasing(self, contact: int) -> None:
         self.conn.execute("UPDATE contacts SET erasing = 1 WHERE rowid = ?", (contact,))
 
-    def erase_contact(self, contact: int) -> None:
+    def erase_contact_row(self, contact: int) -> None:
+        """Remove the contact itself; its events and deliveries are removed elsewhere."""
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

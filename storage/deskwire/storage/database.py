@@ -48,8 +48,12 @@ class DirectoryLock:
                 f"The data directory {directory} is in use by another Deskwire process (pid {holder}). "
                 "Stop that one first, or choose another directory with --data."
             ) from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        except OSError as error:  # a full disk
+            os.close(self._file)
+            raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
 
     def release(self) -> None:
         """Let go of the directory."""

@@ -166,8 +166,8 @@ class EndpointWrites:
         return bool(changed)
 
     def erase_deliveries(self, conversation: int) -> None:
-        """Remove all deliveries of a conversation's events, before the events themselves."""
-        self._delete_deliveries("event IN (SELECT position FROM events WHERE conversation = ?)", conversation)
+        """Remove all deliveries of a conversation's events, also of events that were pruned before."""
+        self._delete_deliveries("lane = ?", conversation)
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.lane != conversation]
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:

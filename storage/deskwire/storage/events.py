@@ -12,6 +12,12 @@ from deskwire.engine.people import Project
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
 
+_NEWEST: Final = (
+    "SELECT position, id FROM (SELECT * FROM (SELECT position, id FROM events ORDER BY position DESC LIMIT 1) "
+    "UNION ALL SELECT spent_position, spent_id FROM event_window) ORDER BY position DESC LIMIT 1"
+)
+"""The newest position ever given and its id, also if that event was erased."""
+
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
     """The event in a row of EVENT_COLUMNS."""
@@ -58,8 +64,8 @@ class EventReads:
         return pruned, newest and newest[0]
 
     def last_event_position(self) -> int:
-        row = self.conn.execute("SELECT max(position) FROM events").fetchone()
-        return row[0] or 0
+        position: int = self.conn.execute(_NEWEST).fetchone()[0]
+        return position
 
     def event_id_at(self, project: int, position: int) -> str | None:
         row = self.conn.execute(
@@ -89,9 +95,9 @@ class EventWrites:
 
     def start_events(self) -> None:
         """Go on behind what is stored."""
-        row = self.conn.execute("SELECT position, id FROM events ORDER BY position DESC LIMIT 1").fetchone()
-        self._event_position: int = row[0] if row else 0
-        self._event_ids = Mint(row[1] if row else None)
+        position, event_id = self.conn.execute(_NEWEST).fetchone()
+        self._event_position: int = position
+        self._event_ids = Mint(event_id)
 
     def append_event(self, project: Project, draft: Draft, conversation: int | None, at: int) -> StoredEvent:
         self._event_position += 1
@@ -123,7 +129,11 @@ class EventWrites:
         return event
 
     def erase_events(self, conversation: int) -> None:
-        """Remove a conversation's events, also from what this commit is about to publish."""
+        """Remove a conversation's events, also from what this commit is about to publish.
+
+        The newest may be one of them, and its position must not be given again after a restart.
+        """
+        self.conn.execute(f"UPDATE event_window SET scrub_due = 1, (spent_position, spent_id) = ({_NEWEST})")
         self.conn.execute("DELETE FROM events WHERE conversation = ?", (conversation,))
         self.published[:] = [event for event in self.published if event.conversation != conversation]
         self.erased.add(conversation)

@@ -75,8 +75,11 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_by_project ON events (project);
 CREATE UNIQUE INDEX events_by_sequence ON events (conversation, sequence) WHERE conversation IS NOT NULL;
-CREATE TABLE event_window (one INTEGER PRIMARY KEY CHECK (one = 1), pruned_id TEXT) STRICT;
-INSERT INTO event_window VALUES (1, NULL);
+CREATE TABLE event_window (
+    one INTEGER PRIMARY KEY CHECK (one = 1), pruned_id TEXT, spent_position INTEGER NOT NULL, spent_id TEXT,
+    scrub_due INTEGER NOT NULL
+) STRICT;
+INSERT INTO event_window VALUES (1, NULL, 0, NULL, 0);
 CREATE TABLE consumers (
     rowid INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects, channel TEXT NOT NULL,
     consumer TEXT NOT NULL, generation INTEGER NOT NULL, position INTEGER NOT NULL, superseded TEXT NOT NULL,
@@ -95,7 +98,7 @@ CREATE TABLE deliveries (
     created_at INTEGER NOT NULL, ended_at INTEGER, reason TEXT
 ) STRICT;
 CREATE INDEX deliveries_by_status ON deliveries (endpoint, status);
-CREATE INDEX deliveries_by_event ON deliveries (event);
+CREATE INDEX deliveries_by_lane ON deliveries (lane) WHERE lane IS NOT NULL;
 CREATE TABLE attempts (
     delivery INTEGER NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, latency_ms INTEGER NOT NULL,
     status INTEGER, error TEXT, answer BLOB NOT NULL, PRIMARY KEY (delivery, number)

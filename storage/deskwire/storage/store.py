@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,8 +24,9 @@ class SqliteStore:
     """`ports.Store` on one SQLite file. Made by `open_store`."""
 
     def __init__(self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None]) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
-        self._writer = Writer(self._connection, batch, on_commit)
+        self._writer = Writer(self._connection, self._file, batch, on_commit)
         self._limiter = trio.CapacityLimiter(readers)
         self._readers = [SqliteReader(connect_reader(path)) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
@@ -50,6 +52,7 @@ class SqliteStore:
         for reader in (*self._readers, self._here):
             reader.conn.close()
         self._connection.close()
+        os.close(self._file)  # the very last: see `Scrubber`
 
     def _query(self, query: Callable[[Reader], T]) -> T:
         reader = self._readers.pop()  # the limiter lets in no more threads than there are readers

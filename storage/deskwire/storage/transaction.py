@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from deskwire.engine.conversation import Conversation
-from deskwire.engine.events import StoredEvent
+from deskwire.engine.events import StoredEvent, contact_lane
 from deskwire.engine.ports import Delivery
 from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.contacts import ContactReads, ContactWrites
@@ -43,3 +43,9 @@ class SqliteTransaction(
         self.erase_deliveries(state.rowid)
         self.erase_events(state.rowid)
         self.erase_conversation_rows(state.rowid)
+
+    def erase_contact(self, contact: int) -> None:
+        self.erase_deliveries(contact_lane(contact))
+        self.erase_events(contact_lane(contact))
+        self.forget_contact_channel(contact)
+        self.erase_contact_row(contact)

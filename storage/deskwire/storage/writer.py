@@ -21,13 +21,11 @@ import trio
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ports import Delivery, Transaction
+from deskwire.storage.scrub import Scrubber
 from deskwire.storage.transaction import SqliteTransaction
 
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
-
-_SCRUB_RETRY_S: Final = 0.25
-"""How soon a checkpoint that a reader was in the way of is tried again after an erasure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +49,20 @@ class Writer:
     """The writer thread.
 
     Args:
+        file: a descriptor of the database file: see `Scrubber`.
         batch: how many jobs one transaction takes at most.
         on_commit: called on the Trio thread for each commit, before any of its jobs is answered.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, batch: int, on_commit: Callable[[Commit], None]
+        self, connection: sqlite3.Connection, file: int, batch: int, on_commit: Callable[[Commit], None]
     ) -> None:
         self._connection = connection
+        self._file = file
         self._batch = batch
         self._on_commit = on_commit
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
-        self._scrub = False
+        self._erased = False
         self._stopped = False
         self._crashed = trio.Event()
         self._crash: Exception | None = None
@@ -108,20 +108,24 @@ class Writer:
 
     def _loop(self, token: trio.lowlevel.TrioToken) -> None:
         tx = SqliteTransaction(self._connection)
+        scrubber = Scrubber(self._connection, self._file)
+        pause_s = scrubber.step() if scrubber.due else None
         while True:
-            batch, more = self._gather()
+            batch, more = self._gather(pause_s)
             if batch:
                 self._commit_and_tell(tx, batch, token)
-            if self._scrub:
-                self._scrub = not self._checkpoint()
+            if self._erased:
+                self._erased = False
+                scrubber.restart()
+            pause_s = scrubber.step() if scrubber.due else None
             if not more:
                 return
 
-    def _gather(self) -> tuple[list[_Job[Any]], bool]:
+    def _gather(self, timeout_s: float | None) -> tuple[list[_Job[Any]], bool]:
         """The jobs of the next batch, and whether to go on after it."""
         batch: list[_Job[Any]] = []
         try:
-            job = self._jobs.get(timeout=_SCRUB_RETRY_S if self._scrub else None)
+            job = self._jobs.get(timeout=timeout_s)
             while job is not None:
                 batch.append(job)
                 if len(batch) == self._batch:
@@ -178,7 +182,7 @@ class Writer:
 
     def _take(self, tx: SqliteTransaction) -> Commit:
         commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased))
-        self._scrub = self._scrub or bool(tx.erased)
+        self._erased = self._erased or bool(tx.erased)
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
@@ -193,15 +197,3 @@ class Writer:
             self._on_commit(commit)
         for job in jobs:
             job.done.set()
-
-    def _checkpoint(self) -> bool:
-        """Empty the WAL after an erasure, so that no byte of the text is left in it (decisions 4)."""
-        try:
-            self._connection.execute("PRAGMA busy_timeout = 0")
-            busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            return not busy
-        except sqlite3.OperationalError as error:
-            log.warning("storage.checkpoint_failed", error=str(error))
-            return False
-        finally:
-            self._connection.execute("PRAGMA busy_timeout = 5000")

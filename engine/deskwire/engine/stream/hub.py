@@ -16,6 +16,7 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, StreamConsumer, Transaction
 from deskwire.engine.stream.channel import Channel, Subjects
+from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
 from deskwire.engine.stream.subscription import Start, Subscription
@@ -27,9 +28,6 @@ _COMMIT_S: Final = 10.0
 """How long a takeover may wait for its commit, with its cancellation held back."""
 _SEATS: Final = 10_000
 """Channels remembered in memory; beyond it those that nobody holds or waits for are read anew."""
-_FORGET_S: Final = 7 * 86_400
-"""How long the last consumer of a conversation's or contact's channel is remembered, as long as events are."""
-_FORGET_EVERY_S: Final = 3600.0
 _LAG_LIMIT: Final = 10_000
 """Up to which the lag is counted."""
 
@@ -83,13 +81,11 @@ class Hub:
         self._clock = clock
         self._lease_s = lease_s
         self._window_ms = int(resume_window_s * 1000)
-        self._save_s = save_s
         self._started_ms = clock()
+        self._positions = Positions(store, clock, save_s)
         self._seats: dict[Channel, Seat] = {}
         self._subjects = Subjects()
         self._typists: dict[int, set[Subscription]] = {}
-        self._dirty: dict[Channel, Seat] = {}
-        self._bell = trio.Event()
 
     async def subscribe(
         self, project: Project, channel: Channel, grant: Grant, superseded: Callable[[], None]
@@ -133,17 +129,17 @@ class Hub:
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
         """End a subscription: `for_good` by the consumer's own word, else because its connection ended."""
-        seat = self._seats[holder.channel]
+        seat = self._seats.get(holder.channel)
         self._typists.get(holder.channel.project, set()).discard(holder)
-        if seat.leave(holder, trio.current_time(), for_good=for_good):
-            self._touch(seat)
+        if seat is not None and seat.leave(holder, trio.current_time(), for_good=for_good):
+            self._positions.touch(seat)
 
     def confirm(self, holder: Subscription, position: int) -> None:
         """The consumer has everything up to `position`; of a superseded one this means nothing."""
-        seat = self._seats[holder.channel]
-        if seat.holder is holder and position > seat.position:
+        seat = self._seats.get(holder.channel)
+        if seat is not None and seat.holder is holder and position > seat.position:
             seat.position = position
-            self._touch(seat)
+            self._positions.touch(seat)
 
     def pass_on(self, event: StoredEvent) -> None:
         """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
@@ -183,20 +179,10 @@ class Hub:
 
         Cancellation: the last save may take 5 s.
         """
-        task_status.started()
-        forget_at = trio.current_time()
-        try:
-            while True:
-                with trio.move_on_at(forget_at):
-                    await self._bell.wait()
-                await self._save()
-                if trio.current_time() >= forget_at:
-                    forget_at = trio.current_time() + _FORGET_EVERY_S
-                    await self._forget()
-                await trio.sleep(self._save_s)
-        finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
-                await self._save()
+        await self._positions.run(self._in_use, task_status=task_status)
+
+    def _in_use(self) -> set[tuple[int, str]]:
+        return {(channel.project, channel.name) for channel, seat in self._seats.items() if seat.busy}
 
     @staticmethod
     def _status(reader: Reader, row: StreamConsumer, live: tuple[int, bool] | None) -> ConsumerStatus:
@@ -233,17 +219,8 @@ class Hub:
         if len(self._seats) < _SEATS:
             return
         for channel, seat in list(self._seats.items()):
-            if not seat.busy and channel not in self._dirty:
+            if not seat.busy and not self._positions.unsaved(seat):
                 del self._seats[channel]
-
-    async def _forget(self) -> None:
-        """Remove the rows of conversations' and contacts' channels that were given up long ago."""
-        kept = {(channel.project, channel.name) for channel, seat in self._seats.items() if seat.busy}
-        before = self._clock() - _FORGET_S * 1000
-        try:
-            await self._store.write(lambda tx: tx.forget_consumers(before, kept))
-        except Unavailable as error:
-            log.warning("stream.consumers_not_forgotten", error=error.detail)
 
     async def _commit(self, seat: Seat, consumer_id: str, start: Start) -> tuple[int, int]:
         channel, at = seat.channel, self._clock()
@@ -258,7 +235,7 @@ class Hub:
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
     def _swap(self, seat: Seat, holder: Subscription, generation: int, since: int) -> None:
-        self._dirty.pop(seat.channel, None)
+        self._positions.drop(seat)
         previous = seat.take(holder, generation, since, trio.current_time())
         if holder.typing:
             self._typists.setdefault(holder.channel.project, set()).add(holder)
@@ -272,28 +249,3 @@ class Hub:
                 generation=generation,
             )
             previous.superseded()
-
-    def _touch(self, seat: Seat) -> None:
-        self._dirty[seat.channel] = seat
-        self._bell.set()
-
-    async def _save(self) -> None:
-        dirty, self._dirty, self._bell = self._dirty, {}, trio.Event()
-        if not dirty:
-            return
-        at = self._clock()
-        rows = [
-            (channel.project, channel.name, seat.generation, seat.position, tuple(seat.superseded), at)
-            for channel, seat in dirty.items()
-        ]
-
-        def job(tx: Transaction) -> None:
-            for row in rows:
-                tx.confirm_position(*row)
-
-        try:
-            await self._store.write(job)
-        except Unavailable as error:
-            log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
-            for seat in dirty.values():
-                self._touch(seat)

@@ -1,12 +1,13 @@
 """The settings as people and scripts read them: a table, JSON, or the page of the reference."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from rich.table import Table
 from rich.text import Text
 
 from deskwire.config import SETTINGS, Config
+from deskwire.reference.tables import markdown_table
 from deskwire.setting import Setting
 
 INTRODUCTION: Final = """\
@@ -49,19 +50,14 @@ def document(config: Config) -> list[Mapping[str, object]]:
 
 def markdown() -> str:
     """Give the page of the reference: every setting with its default, whatever holds here."""
-    heading = (_row(("Variable", "Option", "Default", "Meaning")), _row(("---",) * 4))
-    rows = (_row(_cells(each)) for each in SETTINGS.values())
-    return "\n".join((INTRODUCTION, *heading, *rows)) + "\n"
+    heads = ("Variable", "Option", "Default", "Meaning")
+    return f"{INTRODUCTION}\n{markdown_table(heads, map(_cells, SETTINGS.values()))}"
 
 
 def _cells(each: Setting) -> tuple[str, str, str, str]:
     default = f"`{each.shown(each.default)}`" if each.default not in (None, ()) else "unset"
     option = f"`{each.option}`" if each.option else ""
     return f"`{each.variable}`", option, default, each.meaning
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _value(each: Setting, config: Config) -> str:

@@ -1,0 +1,125 @@
+"""The engine without HTTP: commands through actors to disk, beside commits of SQLite alone; JSON in, JSON out."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from benchmarks import processes
+from benchmarks.filling import create, found, post
+from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.scale import Scale
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.directory import Directory
+from deskwire.engine.people import Project
+from deskwire.storage.database import connect_writer
+from deskwire.storage.store import open_store
+
+_ROW: Final = bytes(1_000)
+_BATCH: Final = 64
+_Figures = dict[str, list[tuple[float, float, float]]]
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """Commands a second in a process of its own, on the servers' core."""
+    wanted = json.dumps({"directory": str(directory / "engine"), "scale": asdict(scale)})
+    process = processes.start("benchmarks.engine", core=processes.SERVER)
+    output, _ = process.communicate(wanted)
+    if process.returncode:
+        raise RuntimeError(f"the engine's benchmark ended with status {process.returncode}")
+    figures: _Figures = json.loads(output)
+    rows: list[tuple[Cell, ...]] = [
+        (label, *(median(column) for column in zip(*taken, strict=True))) for label, taken in figures.items()
+    ]
+    note = "A command is a posted message: conversation, message and event rows in one commit."
+    columns = ("what", "per second", "p50 ms", "p99 ms")
+    return [Section("engine", "Engine and SQLite without HTTP", columns, rows, note)]
+
+
+async def main(directory: Path, in_flight: list[int], rounds: int, for_s: float) -> _Figures:
+    """All figures, round by round: rate, p50 and p99 of each."""
+    figures: _Figures = {}
+    async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
+        project = await found(store, directory)
+        with closing(_bare(directory / "bare.sqlite3")) as bare:
+            async with trio.open_nursery() as actors:
+                live = Directory(actors, store, wall_clock, mailbox=256, idle_s=3600, live=20_000)
+                ids = await _conversations(live, project, max(in_flight))
+                for _ in range(rounds):
+                    for count in in_flight:
+                        label = f"commands, {count} in flight"
+                        figures.setdefault(label, []).append(
+                            await _commands(live, project, ids[:count], for_s)
+                        )
+                    for size in (1, _BATCH):
+                        label = f"bare SQLite, rows of 1 KB, {size} a commit"
+                        figures.setdefault(label, []).append(_commits(bare, size, for_s))
+                actors.cancel_scope.cancel()
+    return figures
+
+
+async def _conversations(live: Directory, project: Project, count: int) -> list[str]:
+    commands = [create(project, number) for number in range(count)]
+    for command in commands:
+        await live.create(project, command)
+    return [command.conversation_id for command in commands]
+
+
+async def _commands(
+    live: Directory, project: Project, ids: list[str], for_s: float
+) -> tuple[float, float, float]:
+    """A task for each conversation, which posts again as soon as it is answered."""
+    taken: list[float] = []
+    began = time.perf_counter()
+
+    async def keep_posting(conversation_id: str) -> None:
+        now = began
+        while now < began + for_s:
+            await live.ask(project, conversation_id, post())
+            now, last = time.perf_counter(), now
+            taken.append((now - last) * 1000)
+
+    async with trio.open_nursery() as nursery:
+        for each in ids:
+            nursery.start_soon(keep_posting, each)
+    return _figures(taken, len(taken), time.perf_counter() - began)
+
+
+def _bare(path: Path) -> sqlite3.Connection:
+    connection = connect_writer(path)  # the same settings of SQLite
+    connection.execute("CREATE TABLE rows (position INTEGER PRIMARY KEY, body BLOB)")
+    return connection
+
+
+def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> tuple[float, float, float]:
+    """Rows a second, and milliseconds for each commit."""
+    taken: list[float] = []
+    now = began = time.perf_counter()
+    while now < began + for_s:
+        connection.execute("BEGIN IMMEDIATE")
+        for _ in range(size):
+            connection.execute("INSERT INTO rows (body) VALUES (?)", (_ROW,))
+        connection.execute("COMMIT")
+        now, last = time.perf_counter(), now
+        taken.append((now - last) * 1000)
+    return _figures(taken, len(taken) * size, now - began)
+
+
+def _figures(taken: list[float], count: int, elapsed: float) -> tuple[float, float, float]:
+    taken.sort()
+    return count / elapsed, percentile(taken, 0.5), percentile(taken, 0.99)
+
+
+if __name__ == "__main__":
+    given: dict[str, Any] = json.loads(sys.stdin.read())
+    sizes = Scale(**given["scale"])
+    figures = trio.run(main, Path(given["directory"]), list(sizes.in_flight), sizes.rounds, sizes.load_s)
+    print(json.dumps(figures))

@@ -1,0 +1,99 @@
+"""Conversations and messages stored through the engine, many turns in one commit: as many rows as by the API."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.conversation import (
+    Author,
+    Command,
+    ContactRef,
+    Conversation,
+    Create,
+    PostMessage,
+    decide,
+)
+from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.ids import new_id
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Transaction
+from deskwire.engine.turn import commit_turn
+from deskwire.provision import plan_demo, provision_demo
+from deskwire.storage.store import SqliteStore, open_store
+
+_TURNS: Final = 1_000
+"""In one commit."""
+_TEXT: Final = "The parcel has not arrived yet, could you please look into it? " * 4
+_DEMO_URL: Final = "http://127.0.0.1"
+_ARGON2_KIB: Final = 8 * 1024
+
+
+def post() -> PostMessage:
+    """A message of a contact, as long as those over HTTP."""
+    return PostMessage(new_id("msg", wall_clock()), Author("contact"), _TEXT)
+
+
+def create(project: Project, number: int) -> Create:
+    """A conversation of a contact of its own."""
+    contact = ContactRef(f"user-{number:08}", {"name": "Ada Lovelace"})
+    return Create(new_id("cnv", wall_clock()), project.rowid, contact, None, None, True, post())
+
+
+async def found(store: SqliteStore, directory: Path) -> Project:
+    """Make the demo project, as the program does at its first start."""
+    now = wall_clock()
+    plan = plan_demo(Tokens("benchmark" * 4), Passwords(_ARGON2_KIB), now)
+    plan.demo.write(directory, _DEMO_URL)
+    await store.write(lambda tx: provision_demo(tx, plan, now))
+    project = store.peek(lambda reader: reader.project(plan.project_id))
+    assert project is not None
+    return project
+
+
+async def fill(directory: Path, conversations: int, messages: int) -> list[str]:
+    """Store that many of both in a fresh directory; the conversations' ids."""
+    async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
+        project = await found(store, directory)
+        states: list[Conversation] = []
+        for first in range(0, conversations, _TURNS):
+            numbers = range(first, min(first + _TURNS, conversations))
+            states += await store.write(partial(_create_all, project, numbers))
+        for first in range(conversations, messages, _TURNS):
+            turns = range(first, min(first + _TURNS, messages))
+            await store.write(partial(_post_all, project, states, turns))
+        return [state.id for state in states]
+
+
+def _create_all(project: Project, numbers: range, tx: Transaction) -> list[Conversation]:
+    commands = [create(project, number) for number in numbers]
+    return [_turn(tx, project, None, command, command.contact) for command in commands]
+
+
+def _post_all(project: Project, states: list[Conversation], turns: range, tx: Transaction) -> None:
+    """Post in turn to all conversations, and put their new states in place."""
+    for turn in turns:
+        chosen = turn % len(states)
+        states[chosen] = _turn(tx, project, states[chosen], post(), None)
+
+
+def _turn(
+    tx: Transaction,
+    project: Project,
+    state: Conversation | None,
+    command: Command,
+    contact: ContactRef | None,
+) -> Conversation:
+    at = wall_clock()
+    receipt = commit_turn(tx, project, state, decide(state, command, at), at, contact)
+    assert receipt.state is not None
+    return receipt.state
+
+
+def fill_directory(directory: Path, conversations: int, messages: int) -> list[str]:
+    """`fill`, from outside of Trio."""
+    return trio.run(fill, directory, conversations, messages)

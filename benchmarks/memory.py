@@ -1,0 +1,105 @@
+"""What the server occupies: after its start, with many conversations alive, and for each thing it holds."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from typing import Final
+
+import trio
+from trio_websocket import open_websocket_url
+
+from benchmarks import processes, stream
+from benchmarks.filling import fill_directory
+from benchmarks.load import Job
+from benchmarks.report import Cell, Section
+from benchmarks.scale import Scale
+from benchmarks.service import Server, deskwire
+
+_ALLOWED_MB: Final = 150.0
+_STAY: Final = {"actor_idle_s": "3600", "idle_connection_s": "3600", "stream_unsubscribed_s": "3600"}
+"""Nothing is let go of while it is measured."""
+_WARM: Final = 2_000
+_CONNECTIONS: Final = 16
+
+_Row = tuple[Cell, ...]
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """Resident memory of real server processes."""
+    rows: list[_Row] = []
+    for live in scale.live:
+        with deskwire(directory / f"created-{live}", **_STAY) as server:
+            rows += _created(server, live)
+    for live in scale.live:
+        ids = fill_directory(directory / f"stored-{live}", live, live)
+        with deskwire(directory / f"stored-{live}", **_STAY) as server:
+            rows.append(_live(server, ids))
+            if live == scale.live[0]:
+                rows.append(_connections(server, scale.idle_connections))
+                rows.append(_websockets(server, ids[: scale.idle_websockets]))
+    note = (
+        f"Allowed with 2,000 conversations alive: {_ALLOWED_MB:g} MB in all. 1 MB is 10^6 bytes. Creating a conversation "
+        "also fills caches and the log's window in memory; the share of an actor is taken without those."
+    )
+    return [Section("memory", "Resident memory of the server", ("what", "MB in all", "KB each"), rows, note)]
+
+
+def _created(server: Server, count: int) -> Sequence[_Row]:
+    start = processes.resident_mb(server.process)
+    server.create(count)
+    after = processes.resident_mb(server.process)
+    return [
+        ("after its start", start, None),
+        (f"{count:,} conversations created and alive", after, None),
+    ]
+
+
+def _live(server: Server, ids: list[str]) -> _Row:
+    """Load stored conversations by a command that changes nothing, so that only their actors are added."""
+    _mark_read(server, ids[:1], _WARM)
+    before = processes.resident_mb(server.process)
+    _mark_read(server, ids, len(ids))
+    return _share(f"a live conversation, of {len(ids):,}", server, before, len(ids))
+
+
+def _mark_read(server: Server, ids: list[str], count: int) -> None:
+    paths = [f"/v3/s2s/conversations/{each}/read" for each in ids]
+    processes.load(Job(server.port, paths, key=server.key, connections=_CONNECTIONS, count=count))
+
+
+def _connections(server: Server, count: int) -> _Row:
+    """Connections that have had one answer each and are kept."""
+    before = processes.resident_mb(server.process)
+    with ExitStack() as stack:
+        for _ in range(count):
+            kept = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            if b" 200 " not in kept.recv(4_096):
+                raise RuntimeError("the server does not say that it lives")
+        return _share(f"an idle kept connection, of {count:,}", server, before, count)
+
+
+def _websockets(server: Server, ids: list[str]) -> _Row:
+    before = processes.resident_mb(server.process)
+    return trio.run(_hold_websockets, server, ids, before)
+
+
+async def _hold_websockets(server: Server, ids: list[str], before: float) -> _Row:
+    """One websocket for each conversation, subscribed to its channel."""
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(stream.client(server.port, server.key))
+        wanted = {"socket_id": "1.1", "channel_name": f"private-conversation-{ids[0]}", "consumerId": "x"}
+        answer = await api.post("/s2s/stream/auth", json=wanted)
+        url = stream.url(server.port, answer.json()["auth"].partition(":")[0])
+        for each in ids:
+            websocket = await stack.enter_async_context(open_websocket_url(url))
+            await stream.subscribe(websocket, api, f"private-conversation-{each}", "benchmark")
+        return _share(f"an idle subscribed websocket, of {len(ids):,}", server, before, len(ids))
+
+
+def _share(what: str, server: Server, before: float, count: int) -> _Row:
+    after = processes.resident_mb(server.process)
+    return what, after, (after - before) * 1000 / count

@@ -1,0 +1,110 @@
+"""Processes on cores of their own: the server that is measured on one, what measures it on another."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from benchmarks.load import Job, Outcome
+
+_STOP_S: Final = 20.0
+_CORES: Final = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
+SERVER: Final = 0
+"""The first core this process may use; the servers' one."""
+LOAD: Final = 1
+
+
+@contextmanager
+def _on_core(number: int) -> Iterator[None]:
+    """What is started inside runs on that core, with all its threads, where the system lets one choose."""
+    if sys.platform != "linux" or len(_CORES) < 2:
+        yield
+        return
+    os.sched_setaffinity(0, {_CORES[number]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, _CORES)
+
+
+def start(
+    module: str, *arguments: str, core: int, settings: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start `python -m module` with pipes to its stdin and stdout; the log of a server is thrown away."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    with _on_core(core):
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env=kept | (settings or {}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if module.startswith("benchmarks.") else subprocess.DEVNULL,
+            text=True,
+        )
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """Stop it in order, or by force if that takes long."""
+    process.terminate()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
+    """Its stdin and stdout."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return process.stdin, process.stdout
+
+
+def line(process: subprocess.Popen[str], mark: str = "") -> str:
+    """The next line of its output with `mark` in it. Raises RuntimeError if it ends before."""
+    for each in pipes(process)[1]:
+        if mark in each:
+            return each.strip()
+    raise RuntimeError(f"{process.args!r} has ended with status {process.wait()}")
+
+
+def ask(process: subprocess.Popen[str], question: str) -> str:
+    """Write it a line; the line that it answers."""
+    stdin, _ = pipes(process)
+    stdin.write(question + "\n")
+    stdin.flush()
+    return line(process)
+
+
+def load(job: Job) -> Outcome:
+    """Carry out a job in a process of its own. Raises RuntimeError if anything was answered but 200."""
+    process = start("benchmarks.load", core=LOAD)
+    output, _ = process.communicate(job.encode())
+    if process.returncode:
+        raise RuntimeError(f"the load generator ended with status {process.returncode}")
+    outcome = Outcome(**json.loads(output))
+    if outcome.failures:
+        raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with:\n{outcome.failures[0]}")
+    return outcome
+
+
+def resident_mb(process: subprocess.Popen[str]) -> float:
+    """Memory that the process occupies, in MB (10^6 bytes)."""
+    status = Path(f"/proc/{process.pid}/status")
+    if status.exists():
+        lines: Sequence[str] = status.read_text().splitlines()
+        kib = next(each.split()[1] for each in lines if each.startswith("VmRSS:"))
+    else:
+        command = ["ps", "-o", "rss=", "-p", str(process.pid)]
+        kib = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return int(kib) * 1024 / 1e6

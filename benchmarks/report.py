@@ -1,0 +1,122 @@
+"""What a benchmark leaves: figures under names, as a table for people and as JSON for comparisons."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sqlite3
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import rich.box
+from rich.console import Console
+from rich.table import Table
+
+Cell = str | float | int | None
+_LIBRARIES: Final = ("trio", "hypercorn", "quart", "quart-trio", "h11", "orjson", "pydantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of figures; each row has a cell for each column."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Cell, ...]]
+    note: str = ""
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on, and with which versions."""
+    return {
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu(),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "versions": {name: version(name) for name in _LIBRARIES},
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown"
+    )
+
+
+def machine_line(found: Mapping[str, Any]) -> str:
+    """The machine in one line."""
+    libraries = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    return (
+        f"{found['cores']} cores ({found['cpu']}), {found['system']}, Python {found['python']}, "
+        f"SQLite {found['sqlite']}; {libraries}"
+    )
+
+
+def show(console: Console, section: Section) -> None:
+    """Print the section as a table."""
+    table = Table(
+        title=section.title, caption=section.note or None, box=rich.box.SIMPLE, title_justify="left"
+    )
+    for number, column in enumerate(section.columns):
+        table.add_column(column, justify="left" if number == 0 else "right")
+    for row in section.rows:
+        table.add_row(*map(text, row))
+    console.print(table)
+
+
+def markdown(section: Section) -> str:
+    """The section as it stands in the documentation."""
+    head = [f"| {' | '.join(section.columns)} |", "| --- |" + " ---: |" * (len(section.columns) - 1)]
+    rows = [f"| {' | '.join(map(text, row))} |" for row in section.rows]
+    note = ["", section.note] if section.note else []
+    return "\n".join([f"### {section.title}", "", *head, *rows, *note, ""])
+
+
+def text(cell: Cell) -> str:
+    """A figure with as many digits as mean something."""
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 100 else f"{cell:,.1f}" if abs(cell) >= 10 else f"{cell:,.2f}"
+    return "-" if cell is None else f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def save(
+    folder: Path, found: Mapping[str, Any], scale: Mapping[str, Any], sections: Sequence[Section]
+) -> Path:
+    """Write a run as JSON, and as Markdown beside it; returns the path of the JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    now = datetime.now(UTC)
+    path = folder / f"{now:%Y%m%dT%H%M%SZ}.json"
+    document = {
+        "at": now.isoformat(timespec="seconds"),
+        "machine": found,
+        "scale": scale,
+        "sections": [asdict(section) for section in sections],
+    }
+    path.write_text(json.dumps(document, indent=2) + "\n")
+    body = "\n".join(markdown(section) for section in sections)
+    path.with_suffix(".md").write_text(f"{machine_line(found)}\n\n{body}")
+    return path
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle of several rounds, which one disturbed round does not move."""
+    return statistics.median(values)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of the sorted `values` do not exceed; NaN of none."""
+    if not values:
+        return float("nan")
+    return values[min(len(values) - 1, int(share * len(values)))]

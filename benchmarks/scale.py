@@ -1,0 +1,54 @@
+"""How much is measured: enough to compare by default, seconds with `--quick`, the long way with `--full`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Sizes of all benchmarks; times in seconds.
+
+    Args:
+        rounds: how often each figure is taken; medians are reported.
+        warm_s, load_s: of each load, not measured and measured.
+        connections: of the load generator at the same time.
+        conversations: that posts are spread over.
+        rate: posts a second where latency is measured.
+        live: conversations in memory where one's share of it is measured.
+        idle_connections, idle_websockets: that are held where one's share of memory is measured.
+        in_flight: commands at the same time in the engine alone.
+        stored: messages in the database where the start is timed.
+    """
+
+    rounds: int = 3
+    warm_s: float = 0.3
+    load_s: float = 1.2
+    connections: tuple[int, ...] = (1, 16, 64)
+    conversations: tuple[int, ...] = (1, 64, 1_000)
+    rate: int = 200
+    rate_s: float = 8.0
+    live: tuple[int, ...] = (2_000,)
+    idle_connections: int = 1_000
+    idle_websockets: int = 500
+    in_flight: tuple[int, ...] = (1, 16, 64, 256)
+    stored: tuple[int, ...] = (0, 100_000)
+
+
+DEFAULT: Final = Scale()
+QUICK: Final = Scale(
+    rounds=1,
+    warm_s=0.05,
+    load_s=0.2,
+    connections=(4,),
+    conversations=(1, 4),
+    rate=50,
+    rate_s=0.5,
+    live=(40,),
+    idle_connections=20,
+    idle_websockets=10,
+    in_flight=(1, 8),
+    stored=(0, 500),
+)
+FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000))

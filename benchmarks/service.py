@@ -1,0 +1,90 @@
+"""The servers that are measured: Deskwire's real process, and the references."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from benchmarks import processes
+from benchmarks.load import Job
+
+TEXT: Final = "sent @sent@ " + "The parcel has not arrived yet, could you please look into it? " * 4
+MESSAGE: Final = json.dumps({"text": TEXT})
+_CREATION: Final = json.dumps(
+    {
+        "contact": {"userId": "user-@number@", "name": "Ada Lovelace"},
+        "message": {"text": "Hello, is anyone there?"},
+    }
+)
+_DEMO_FILE: Final = "demo.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server under load; `key` and `project` are Deskwire's only."""
+
+    name: str
+    process: subprocess.Popen[str]
+    port: int
+    key: str = ""
+    project: str = ""
+
+    def api(self) -> httpx.Client:
+        """A client for what is not measured."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/v3", headers=headers, timeout=30)
+
+    def posts(self, conversations: list[str], **how: Any) -> Job:
+        """The job of posting messages to these conversations in turn."""
+        paths = [f"/v3/s2s/conversations/{each}/messages" for each in conversations]
+        return Job(self.port, paths, key=self.key, body=MESSAGE, **how)
+
+    def create(self, count: int) -> list[str]:
+        """Start conversations, each with a message; their ids."""
+        job = Job(
+            self.port,
+            ["/v3/s2s/conversations"],
+            key=self.key,
+            body=_CREATION,
+            connections=16,
+            count=count,
+            keep=True,
+        )
+        return [json.loads(body)["id"] for body in processes.load(job).bodies]
+
+
+@contextmanager
+def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
+    """A real process on `directory`, with its demo project; settings by variable without prefix."""
+    process = start_deskwire(directory, **settings)
+    try:
+        url = processes.line(process, "running at http").partition("http://")[2].split()[0]
+        demo = json.loads((directory / _DEMO_FILE).read_text())
+        port = int(url.rpartition(":")[2])
+        yield Server("deskwire", process, port, demo["serverKey"], demo["projectId"])
+    finally:
+        processes.stop(process)
+
+
+def start_deskwire(directory: Path, **settings: str) -> subprocess.Popen[str]:
+    """Start the process, without waiting until it is ready."""
+    variables = {f"DESKWIRE_{name.upper()}": value for name, value in settings.items()}
+    arguments = ("serve", "--data", str(directory), "--port", "0")
+    return processes.start("deskwire", *arguments, core=processes.SERVER, settings=variables)
+
+
+@contextmanager
+def reference(kind: str) -> Iterator[Server]:
+    """An empty app on stock Hypercorn: `asgi` or `quart`."""
+    process = processes.start("benchmarks.reference", kind, core=processes.SERVER)
+    try:
+        yield Server(kind, process, int(processes.line(process, "http").rpartition(":")[2]))
+    finally:
+        processes.stop(process)

@@ -1,0 +1,17 @@
+"""`deskwire reference`: prints a page of the reference."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+PAGES = ("api", "events", "errors")
+
+
+@click.command("reference")
+@click.argument("page", type=click.Choice(PAGES))
+def reference_command(page: str) -> None:
+    """Print a page of the reference as Markdown: the API's routes, the events, or the error codes."""
+    # Imported here, so that the other commands do without the server's libraries.
+    click.echo(import_module(f"deskwire.reference.{page}").markdown(), nl=False)

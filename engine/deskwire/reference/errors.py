@@ -1,0 +1,190 @@
+"""The registry of error codes, and their page. A test holds it against the sources, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from deskwire.http import pusher
+from deskwire.reference.tables import markdown_table
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A stable code of a problem document, the status it comes with, and what it tells the caller."""
+
+    status: int
+    code: str
+    meaning: str
+
+
+CODES: Final = (
+    Code(400, "bad_query", "Query parameters are unknown, bad, or given twice; `errors` names each."),
+    Code(400, "bad_request", "The request can't be read."),
+    Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
+    Code(400, "malformed_body", "The body of a stream authorization is neither a JSON object nor a form."),
+    Code(400, "malformed_json", "The body is not JSON."),
+    Code(400, "missing_project", "A dashboard call lacks the header `project`."),
+    Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
+    Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
+    Code(401, "invalid_server_key", "There is no such server key."),
+    Code(401, "invalid_token", "The access token is altered, incomplete, or of somebody unknown."),
+    Code(401, "missing_credential", "There is no header `Authorization`."),
+    Code(401, "revoked_server_key", "The server key has been revoked."),
+    Code(401, "token_expired", "The access token has expired; sign in again."),
+    Code(403, "permission_denied", "The user's role lacks the permission that `detail` names."),
+    Code(403, "unknown_channel", "The project has no stream channel of this name."),
+    Code(404, "contact_not_found", "There is no such contact in this project."),
+    Code(404, "conversation_not_found", "There is no such conversation: remove it from every mirror."),
+    Code(404, "event_not_found", "The feed has not got as far as this event id."),
+    Code(404, "message_not_found", "The conversation has no such message."),
+    Code(404, "not_found", "There is no such path."),
+    Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
+    Code(404, "webhook_not_found", "There is no such webhook endpoint."),
+    Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
+    Code(409, "conversation_closed", "The status of a closed conversation can't be changed; reopen it."),
+    Code(409, "webhook_limit_reached", "The project has its five endpoints."),
+    Code(410, "window_passed", "The events asked for are no longer stored; fetch the conversations anew."),
+    Code(413, "body_too_large", "The body is larger than this call takes."),
+    Code(415, "unsupported_media_type", "The body must be `application/json`."),
+    Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
+    Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
+    Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
+    Code(503, "conversation_busy", "Too many commands wait for this conversation."),
+    Code(503, "not_ready", "The service is starting or stopping."),
+    Code(503, "overloaded", "Too many conversations are active at once."),
+    Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
+    Code(503, "storage_failed", "The disk refused; nothing of the command is stored."),
+)
+"""Every code that an HTTP answer may have, by status."""
+
+INTERNAL: Final[Mapping[str, str]] = {
+    "conflict": "class default: every conflict has a code of its own",
+    "refused": "base class, never raised",
+    "unauthenticated": "class default: every such refusal has a code of its own",
+    "unavailable": "class default: every such refusal has a code of its own",
+    "consumer_superseded": "on the stream: `subscription_error` of status 409",
+    "too_many_channels": "on the stream: `subscription_error` of status 403",
+    "wrong_channel": "on the stream: `subscription_error` of status 401",
+    "wrong_project": "on the stream: `subscription_error` of status 401",
+    "wrong_socket": "on the stream: `subscription_error` of status 401",
+}
+"""Codes in the sources that no HTTP answer has, and why."""
+
+PROBLEMS: Final[Mapping[str, str]] = {
+    "bad_cursor": "This list has never given such a cursor.",
+    "bad_event_id": "An event id is `evt_` and 26 characters.",
+    "invalid": "Of another type or form than the field; `message` says which.",
+    "invalid_format": "Not of the form that the field has.",
+    "invalid_type": "Of another type than the field.",
+    "invalid_value": "Not a value that the field may have.",
+    "not_allowed": "Not one of the values, or not in this place.",
+    "not_nullable": "This field can't be null.",
+    "not_reversible": "What the customer has seen can't be hidden again.",
+    "repeated": "The parameter is given more than once.",
+    "required": "Missing.",
+    "too_few": "Too few items or keys.",
+    "too_large": "The number is above its maximum.",
+    "too_long": "Too many characters.",
+    "too_many": "Too many items or keys.",
+    "too_short": "Too few characters.",
+    "too_small": "The number is below its minimum.",
+    "unknown": "There is no such user, team or upload in this project.",
+    "unknown_event_type": "There is no such event type.",
+    "unknown_field": "There is no such field.",
+    "unknown_parameter": "There is no such query parameter.",
+    "url_address_refused": "The URL's host resolves to an address that is not public.",
+    "url_characters": "The URL contains whitespace or control characters.",
+    "url_fragment": "The URL has a fragment (`#`).",
+    "url_host_invalid": "The URL's host is no valid name or address.",
+    "url_host_unknown": "The URL's host can't be resolved.",
+    "url_malformed": "The URL can't be read.",
+    "url_no_host": "The URL has no host.",
+    "url_not_https": "The URL does not begin with `https://`.",
+    "url_port": "The port is neither 443 nor between 1024 and 65535.",
+    "url_too_long": "The URL is too long.",
+    "url_user_info": "The URL contains a user name or password.",
+}
+"""Every code in `errors`, the list of what is wrong with an input."""
+
+INTRODUCTION: Final = """\
+# Errors
+
+<!-- Written by `make docs` from the registry of codes; do not edit. -->
+
+A refusal is a problem document (RFC 9457), `application/problem+json`:
+
+```json
+{
+  "type": "about:blank",
+  "title": "Unprocessable Entity",
+  "status": 422,
+  "detail": "1 problem found in the request body.",
+  "code": "invalid_input",
+  "requestId": "req_01KZ0000000000000000000000",
+  "errors": [{"pointer": "/text", "code": "required", "message": "Field required"}]
+}
+```
+
+`code` is stable: act on it. `detail` and `message` are for people and may change. `errors` is there for 400 and 422
+only, and names every problem found; `pointer` is a JSON pointer into the body, or `?name` for a query parameter. 401
+comes with `WWW-Authenticate`, 405 with `Allow`, 503 with `Retry-After`.
+
+## Codes
+"""
+
+_PROBLEMS_HEAD: Final = """\
+## Codes of single problems
+
+What stands in `errors[].code`.
+"""
+
+_STREAM_HEAD: Final = """\
+## Ends of a stream connection
+
+The server sends `pusher:error` with the code, and then closes with the same code. Pusher clients stay away after 4000 to
+4099, wait a moment before they come back after 4100 to 4199, and come back at once after 4200 to 4299.
+"""
+
+_SUBSCRIPTION: Final = """\
+## Refused subscriptions
+
+`pusher:subscription_error` leaves the connection open. Its data is `{"type", "error", "status"}`.
+
+"""
+
+_SUBSCRIPTION_ROWS: Final = (
+    ("`AuthError`", "401", "`auth` is not valid, has expired, or is for another socket or channel."),
+    ("`AuthError`", "403", "The project has no such channel, or the connection holds 100 already."),
+    ("`ConsumerSuperseded`", "409", "Another consumer has taken the channel over and still holds it."),
+)
+
+
+def markdown() -> str:
+    """Give the page."""
+    return "\n".join(
+        (
+            INTRODUCTION,
+            markdown_table(("Status", "Code", "Meaning"), map(_row, CODES)),
+            _PROBLEMS_HEAD,
+            markdown_table(("Code", "Meaning"), ((f"`{code}`", text) for code, text in PROBLEMS.items())),
+            _STREAM_HEAD,
+            markdown_table(("Code", "Message"), _stream_rows()),
+            f"{_SUBSCRIPTION}{markdown_table(('Type', 'Status', 'When'), _SUBSCRIPTION_ROWS)}",
+        )
+    )
+
+
+def _row(each: Code) -> tuple[str, str, str]:
+    return f"{each.status} {_title(each.status)}", f"`{each.code}`", each.meaning
+
+
+def _title(status: int) -> str:
+    return HTTPStatus(status).phrase
+
+
+def _stream_rows() -> list[tuple[str, str]]:
+    ends = {value for value in vars(pusher).values() if isinstance(value, pusher.Close)}
+    return [(str(end.code), end.message) for end in sorted(ends, key=lambda end: (end.code, end.message))]

@@ -1,0 +1,130 @@
+"""The page of the events: the registry, with an envelope of each type that the engine really makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.announce import announce, announce_contact
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import (
+    Assign,
+    Assignee,
+    Author,
+    Close,
+    Command,
+    ContactRef,
+    Conversation,
+    Create,
+    Delete,
+    Deleted,
+    MessagePosted,
+    Patch,
+    PostMessage,
+    Reopen,
+    decide,
+    fold,
+)
+from deskwire.engine.events import API_VERSION, CATALOG, Draft, Kind, encode_envelope
+from deskwire.reference.tables import markdown_table
+
+_NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
+_SECOND: Final = 1_000
+_PROJECT: Final = "prj_01KZ000000000000000000SH0P"
+_AGENT: Final = "usr_01KZ0000000000000000AGENT1"
+_CONTACT: Final = Contact(
+    1, "con_01KZ0000000000000000C0NTCT", "u1", _NOON, _NOON, "Ada", "ada@example.org", None, None
+)
+_COMMANDS: Final[tuple[Command, ...]] = (
+    Create(
+        "cnv_01KZ00000000000000000000C1", 1, ContactRef("u1", {}), "Where is my order?", {"order": "A-1001"}
+    ),
+    PostMessage("msg_01KZ00000000000000000000M1", Author("contact"), "Hello, where is my order?"),
+    Assign(Assignee("user", _AGENT, "Grace")),
+    PostMessage("msg_01KZ00000000000000000000M2", Author("agent", _AGENT, "Grace"), "It left us today."),
+    Patch({"title": "Order A-1001"}),
+    Close("agent"),
+    Reopen(),
+    Delete("manual"),
+)
+
+INTRODUCTION: Final = f"""\
+# Events
+
+<!-- Written by `make docs` from the registry of event types and the engine itself; do not edit. -->
+
+Every event has the same envelope on every channel: webhook, stream and feed carry the same bytes. `apiVersion` is
+`{API_VERSION}`. What order, `sequence` and duplicates mean is in [concepts](../concepts.md).
+
+A *numbered* event takes the next `sequence` of its conversation; the others have `null`. The examples are one
+conversation from its beginning to its end, as the engine makes them.
+"""
+
+_RESERVED: Final = """\
+## Not sent yet
+
+These names are part of the catalog, so a webhook may list them already. This version never sends them.
+"""
+
+
+def markdown() -> str:
+    """Give the page."""
+    examples = example_envelopes()
+    sent = [kind for kind in CATALOG.values() if kind.type in examples]
+    reserved = [kind for kind in CATALOG.values() if kind.type not in examples]
+    parts = [INTRODUCTION, _table(sent)]
+    parts += [_section(kind, examples[kind.type]) for kind in sent]
+    if reserved:
+        parts += [_RESERVED, _table(reserved)]
+    return "\n".join(parts)
+
+
+def example_envelopes() -> Mapping[str, bytes]:
+    """Give one envelope of each type that the engine makes, by running its pure functions."""
+    contact = replace(_CONTACT, name="Ada Lovelace", updated_at=_NOON)
+    drafts = [*_played(), (announce_contact(contact), _NOON)]
+    found: dict[str, bytes] = {}
+    for number, (draft, at) in enumerate(drafts, 1):
+        event_id = f"evt_01KZ00000000000000000000{number:02}"
+        found.setdefault(draft.type, encode_envelope(draft, event_id, _PROJECT, at))
+    return found
+
+
+def _played() -> Iterator[tuple[Draft, int]]:
+    """The commands carried out one after the other: each event with its time."""
+    state: Conversation | None = None
+    for number, command in enumerate(_COMMANDS):
+        at = _NOON + number * _SECOND
+        for _, fact, after in list(fold(state, decide(state, command, at), at)):
+            if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
+                author = Author("contact", _CONTACT.id, _CONTACT.name)
+                fact = MessagePosted(replace(fact.message, author=author))
+            for draft in announce(fact, after, _CONTACT, _PROJECT, ()):
+                yield draft, at
+            state = None if isinstance(fact, Deleted) else after
+
+
+def _table(kinds: list[Kind]) -> str:
+    rows = [
+        (
+            f"`{kind.type}`",
+            kind.when,
+            _yes(kind.numbered),
+            "only when listed" if kind.opt_in else "by default",
+        )
+        for kind in kinds
+    ]
+    return markdown_table(("Type", "When", "Numbered", "Delivered"), rows)
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"
+
+
+def _section(kind: Kind, envelope: bytes) -> str:
+    document: Any = orjson.loads(envelope)
+    shown = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    return f"## `{kind.type}`\n\n{kind.when}\n\n```json\n{shown}\n```\n"

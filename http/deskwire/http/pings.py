@@ -1,0 +1,83 @@
+"""Pings on the wire, and what their pongs prove; no I/O (RFC 6455 5.5.2, 5.5.3; decisions 5).
+
+A pong proves that the peer lives. A pong to one of our pings proves more: the peer's library answers in
+order, so everything written before that ping has arrived. Nothing else that clients send is proof.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from deskwire.engine.stream.subscription import Subscription
+
+CONFIRM_S: Final = 1.0
+"""The shortest time between two pings that ask for a confirmation."""
+_UNANSWERED: Final = 2
+"""Heartbeats without a pong after which the peer is taken for gone."""
+_MARKS: Final = 128
+"""Pings whose pongs are remembered; a pong stands for all before it, so losing the oldest loses nothing."""
+_DIGITS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A ping on the wire, and what had been written before it."""
+
+    number: int
+    written: tuple[tuple[Subscription, int], ...]
+
+
+class Pings:
+    """One connection's pings. Times are in seconds on Trio's clock.
+
+    Args:
+        every_s: time between two heartbeats.
+    """
+
+    def __init__(self, every_s: float, now: float) -> None:
+        self._every_s = every_s
+        self._beat = now + every_s
+        self._wanted = False
+        self._number = 0
+        self._last = -inf
+        self._unanswered = 0
+        self._marks: deque[_Mark] = deque(maxlen=_MARKS)
+
+    def due_at(self) -> float:
+        """When the next ping is to be sent."""
+        return min(self._beat, self._last + CONFIRM_S) if self._wanted else self._beat
+
+    def want(self) -> bool:
+        """Ask for a confirmation of what was written; True if that is news."""
+        news, self._wanted = not self._wanted, True
+        return news
+
+    def beat(self, now: float) -> bool:
+        """Count a heartbeat if one is due; False if the peer has left too many without an answer."""
+        if now >= self._beat:
+            if self._unanswered >= _UNANSWERED:
+                return False
+            self._unanswered += 1
+            self._beat = now + self._every_s
+        return True
+
+    def next(self, held: Iterable[Subscription], now: float) -> bytes:
+        """The payload of a ping that is written now, behind all that these subscriptions have written."""
+        self._wanted = False
+        self._number += 1
+        self._last = now
+        self._marks.append(_Mark(self._number, tuple((each, each.written) for each in held)))
+        return str(self._number).encode()
+
+    def pong(self, payload: bytes) -> list[tuple[Subscription, int]]:
+        """What a pong confirms: positions of subscriptions. It stands for all pings before its own."""
+        self._unanswered = 0
+        confirmed: list[tuple[Subscription, int]] = []
+        if payload.isdigit() and len(payload) < _DIGITS:
+            while self._marks and self._marks[0].number <= int(payload):
+                confirmed += self._marks.popleft().written
+        return confirmed

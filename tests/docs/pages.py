@@ -1,0 +1,44 @@
+"""The documents, and what stands in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+_FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: the words behind its fence, and its text."""
+
+    words: tuple[str, ...]
+    text: str
+
+
+def documents() -> list[Path]:
+    """Every Markdown file for readers: the README, the changelog, and all of `docs/`."""
+    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def guides() -> list[Path]:
+    """What is written by hand and describes the product."""
+    return [ROOT / "README.md", ROOT / "docs/concepts.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in their order."""
+    return [Block(tuple(words.split()), text) for words, text in _FENCE.findall(page.read_text())]
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return _FENCE.sub("", page.read_text())
+
+
+def name(page: Path) -> str:
+    """How a page is called in a test's id."""
+    return str(page.relative_to(ROOT))

@@ -1,0 +1,93 @@
+"""The commands in the documents, pasted into a shell beside a real service."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.wire.conftest import Service, running
+
+from .pages import ROOT, blocks, guides, name
+
+PREAMBLE = "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
+PAGES = [page for page in guides() if any(block.words == ("sh", "run") for block in blocks(page))]
+needs_tools = pytest.mark.skipif(
+    not all(map(shutil.which, ("bash", "curl", "python3"))),
+    reason="bash, curl or python3 is not installed: the commands can't be run",
+)
+
+
+def commands(page: Path) -> str:
+    """All commands of a page that are marked to run; a refused request fails, and its port is free."""
+    shown = "\n".join(block.text for block in blocks(page) if block.words == ("sh", "run"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    return PREAMBLE + shown.replace("curl -s ", "curl -sS --fail-with-body ").replace("9000", str(port))
+
+
+def checkout(folder: Path, service: Service) -> Path:
+    """A folder that looks like a checkout in which the service was started."""
+    folder.mkdir()
+    (folder / "data").symlink_to(service.directory)
+    (folder / "docs").symlink_to(ROOT / "docs")
+    return folder
+
+
+async def pasted(page: Path, folder: Path) -> str:
+    """What the commands print, run in that folder."""
+    environ = {**os.environ, "NO_PROXY": "*", "no_proxy": "*"}
+    with trio.fail_after(60):
+        done = await trio.run_process(
+            ["bash", "-c", commands(page)],
+            cwd=folder,
+            env=environ,
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    return done.stdout.decode()
+
+
+@needs_tools
+@pytest.mark.parametrize("page", PAGES, ids=name)
+async def test_the_commands_of_the_page_work_as_they_are(page: Path, tmp_path: Path) -> None:
+    async with running(tmp_path / "service") as service:
+        output = await pasted(page, checkout(tmp_path / "checkout", service))
+    if page.name == "README.md":
+        assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
+        assert re.search(r"^verified message\.created 2 evt_\w+$", output, re.MULTILINE)
+
+
+def test_the_readme_has_commands_to_run() -> None:
+    assert ROOT / "README.md" in PAGES
+
+
+def fields(page: str, head: str) -> set[str]:
+    """The names in the first column of the table with this head."""
+    table = (ROOT / "docs/guide" / page).read_text().partition(f"| {head} |")[2].partition("\n\n")[0]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return {field for cell in first for field in re.findall(r"`(\w+)`", cell)}
+
+
+async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        conversation = await service.create(message={"text": "Hello"})
+        messages = await service.http.get(f"/s2s/conversations/{conversation['id']}/messages")
+        contact = await service.http.get("/s2s/contacts/u1")
+        endpoint = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9000/"})
+        answered: list[tuple[str, str, dict[str, Any]]] = [
+            ("api.md", "Conversation field", conversation),
+            ("api.md", "Message field", messages.json()["items"][0]),
+            ("api.md", "Contact field", contact.json()),
+            ("webhooks.md", "Endpoint field", endpoint.json()),
+        ]
+        for page, head, document in answered:
+            assert fields(page, head) == document.keys(), head

@@ -1,0 +1,149 @@
+"""What the documents name exists, and what exists is documented."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from deskwire.cli import cli
+from deskwire.config import SETTINGS, VARIABLES
+from deskwire.engine.events import CATALOG
+from deskwire.http.app import ROUTES
+from deskwire.reference.errors import CODES
+from deskwire.reference.events import example_envelopes
+
+from .pages import ROOT, blocks, documents, guides, name, prose
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/[\w/{}<>.-]*)")
+PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
+EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
+VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
+ADR = re.compile(r"(\d{4})-[a-z0-9-]+\.md")
+FOREIGN = re.compile(r"\b(?:pip|npm) install\b")
+LINES_MAX = 190
+"""A guide that is longer is two guides."""
+
+
+def shape(path: str) -> tuple[str, ...]:
+    """A path's parts, parameters made equal."""
+    parts = path.strip("/").split("/")
+    return tuple("*" if part[:1] in ("{", "$", "<") else part for part in parts)
+
+
+CALLS = {(route.method, shape(route.path)) for route in ROUTES}
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as they are commonly made."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", documents(), ids=name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for target in LINK.findall(prose(page)):
+        if "://" in target:
+            continue
+        path, _, anchor = unquote(target).partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
+
+
+@pytest.mark.parametrize("page", guides(), ids=name)
+def test_every_call_that_is_named_is_a_route(page: Path) -> None:
+    text = page.read_text()
+    for method, path in CALL.findall(text):
+        assert (method, shape(path.rstrip("."))) in CALLS, f"{method} {path}"
+    known = {path for _, path in CALLS}
+    for path in PATH.findall(text):
+        wanted = shape(path.rstrip("."))
+        assert any(wanted == each[: len(wanted)] for each in known), path
+
+
+@pytest.mark.parametrize("page", guides(), ids=name)
+def test_every_event_type_that_is_named_is_one(page: Path) -> None:
+    assert set(EVENT.findall(page.read_text())) <= set(CATALOG)
+
+
+def test_the_guides_name_no_event_that_is_not_sent_but_those_that_one_must_ask_for() -> None:
+    for page in guides():
+        unsent = set(EVENT.findall(page.read_text())) - set(example_envelopes())
+        assert all(CATALOG[kind].opt_in for kind in unsent), name(page)
+
+
+@pytest.mark.parametrize("page", documents(), ids=name)
+def test_every_setting_that_is_named_is_one(page: Path) -> None:
+    named = {each for each in VARIABLE.findall(page.read_text()) if not each.endswith("_")}
+    assert named <= VARIABLES
+
+
+def test_every_option_that_the_guides_name_exists() -> None:
+    options = {each.option for each in SETTINGS.values()}
+    for page in guides():
+        ours = [line for line in page.read_text().splitlines() if not FOREIGN.search(line)]
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(ours))) <= options
+
+
+def test_every_command_that_the_guides_name_exists() -> None:
+    for page in guides():
+        for command in re.findall(r"(?:^|`)deskwire ([a-z]+)", page.read_text(), re.MULTILINE):
+            assert command in cli.commands
+
+
+def test_every_make_target_that_the_guides_name_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in guides():
+        assert set(re.findall(r"(?:^|`)make ([a-z]+)", page.read_text(), re.MULTILINE)) <= targets
+
+
+def test_every_error_code_with_its_status_in_the_guides_is_one() -> None:
+    known = {(str(each.status), each.code) for each in CODES}
+    for page in guides():
+        for status, code in re.findall(r"\b([45]\d\d) `([a-z_]+)`", page.read_text()):
+            assert (status, code) in known, (name(page), status, code)
+
+
+def test_every_route_and_every_setting_is_in_the_reference() -> None:
+    api = (ROOT / "docs/reference/api.md").read_text()
+    settings = (ROOT / "docs/reference/settings.md").read_text()
+    assert all(f"`{variable}`" in settings for variable in VARIABLES)
+    found = re.findall(r"^### `([A-Z]+) (\S+)`$", api, re.MULTILINE)
+    assert {(method, shape(path)) for method, path in found} == CALLS
+
+
+def test_every_example_shown_is_the_file_it_is_named_after() -> None:
+    shown = set()
+    for page in guides():
+        for block in blocks(page):
+            if len(block.words) > 1 and block.words[1].startswith("docs/"):
+                assert block.text == (ROOT / block.words[1]).read_text(), block.words[1]
+                shown.add(ROOT / block.words[1])
+    assert shown == {path for path in (ROOT / "docs/examples").iterdir() if path.is_file()}
+
+
+def test_the_numbers_of_the_decisions_have_no_gap_and_the_index_has_their_titles() -> None:
+    records = sorted(path for path in (ROOT / "docs/adr").glob("*.md") if path.name != "README.md")
+    assert all(ADR.fullmatch(path.name) for path in records)
+    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
+    titles = [path.read_text().splitlines()[0].removeprefix(f"# {int(path.name[:4])}. ") for path in records]
+    index = (ROOT / "docs/adr/README.md").read_text()
+    lines = [f"- [{path.name[:4]}]({path.name}) {title}" for path, title in zip(records, titles, strict=True)]
+    assert re.findall(r"^- .*$", index, re.MULTILINE) == lines
+
+
+def test_every_decision_that_the_sources_name_is_recorded() -> None:
+    recorded = {int(path.name[:4]) for path in (ROOT / "docs/adr").glob("0*.md")}
+    for layer in ("engine", "http", "storage"):
+        for path in (ROOT / layer).rglob("*.py"):
+            named = {int(number) for number in re.findall(r"\bADRs? (\d+)", path.read_text())}
+            assert named <= recorded, path
+
+
+@pytest.mark.parametrize("page", guides(), ids=name)
+def test_a_guide_is_short_enough_to_be_read(page: Path) -> None:
+    assert len(page.read_text().splitlines()) <= (120 if page.name == "README.md" else LINES_MAX)

@@ -1,0 +1,161 @@
+"""The reference that the program writes: up to date, complete, and held against the sources."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from deskwire.cli import cli
+from deskwire.engine import errors as engine_errors
+from deskwire.engine.errors import DomainError
+from deskwire.engine.events import CATALOG
+from deskwire.http.app import ROUTES
+from deskwire.http.problems import STATUS
+from deskwire.reference.api import public_path
+from deskwire.reference.command import PAGES
+from deskwire.reference.errors import CODES, INTERNAL, PROBLEMS
+from deskwire.reference.events import example_envelopes
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs/reference"
+SOURCES = [
+    path
+    for layer in ("engine", "http", "storage")
+    for path in sorted((ROOT / layer).rglob("*.py"))
+    if "reference" not in path.parts
+]
+SNAKE = re.compile(r"[a-z]+(_[a-z]+)*")
+ID = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+def nodes() -> Iterator[ast.AST]:
+    """Every node of the syntax trees of all sources."""
+    for path in SOURCES:
+        yield from ast.walk(ast.parse(path.read_text()))
+
+
+def text(node: ast.AST | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def name_of(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
+
+
+def codes_in_sources() -> Iterator[tuple[str, str]]:
+    """Class and code of each refusal: `SomeError(…, code="…")`, and the class's own `code = "…"`."""
+    for node in nodes():
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg == "code" and (code := text(keyword.value)):
+                    yield name_of(node), code
+        if isinstance(node, ast.ClassDef):
+            for line in node.body:
+                match line:
+                    case (
+                        ast.AnnAssign(target=ast.Name("code"), value=value)
+                        | ast.Assign(targets=[ast.Name("code")], value=value)
+                    ) if code := text(value):
+                        yield node.name, code
+
+
+def problem_codes_in_sources() -> Iterator[str]:
+    """Codes of single problems: `Problem(…, "…")`, `_wrong(…, "…")`, what a webhook's URL lacks."""
+    for node in nodes():
+        if isinstance(node, ast.Call) and name_of(node) in ("Problem", "_wrong") and len(node.args) > 1:
+            yield from filter(None, [text(node.args[1])])
+        if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
+            yield from (code for each in node.value.elts if (code := text(each)) and code.startswith("url_"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_is_what_the_program_writes(page: str) -> None:
+    answer = CliRunner().invoke(cli, ["reference", page])
+    assert answer.exit_code == 0, answer.output
+    assert answer.stdout == (REFERENCE / f"{page}.md").read_text(), "out of date: run `make docs`"
+
+
+def test_every_route_has_a_section_with_its_summary() -> None:
+    page = (REFERENCE / "api.md").read_text()
+    for route in ROUTES:
+        assert f"\n### `{route.method} {public_path(route)}`\n\n{route.summary}" in page
+
+
+def test_every_field_and_parameter_is_listed_by_its_name_on_the_wire() -> None:
+    page = (REFERENCE / "api.md").read_text()
+    for route in ROUTES:
+        section = page.partition(f"### `{route.method} {public_path(route)}`\n")[2].partition("\n### ")[0]
+        for model in (route.query, route.body):
+            for name, field in model.model_fields.items() if model is not None else ():
+                assert f"\n| `{field.alias or name}` |" in section
+
+
+def test_every_event_type_that_the_sources_draft_has_an_example_and_no_other() -> None:
+    drafted = {
+        kind
+        for node in nodes()
+        if isinstance(node, ast.Call) and name_of(node) == "Draft" and (kind := text(node.args[0]))
+    }
+    assert drafted == set(example_envelopes())
+    assert drafted <= set(CATALOG)
+
+
+def test_every_type_of_the_registry_is_on_the_page() -> None:
+    page = (REFERENCE / "events.md").read_text()
+    assert all(f"\n| `{kind}` | " in page for kind in CATALOG)
+
+
+def test_the_examples_are_envelopes_with_well_formed_ids() -> None:
+    for kind, envelope in example_envelopes().items():
+        document = orjson.loads(envelope)
+        assert document["type"] == kind
+        assert (document["sequence"] is not None) == CATALOG[kind].numbered
+        ids = re.findall(r'"((?:cnv|con|evt|msg|prj|usr)_[^"]*)"', envelope.decode())
+        assert all(ID.fullmatch(each) for each in ids)
+
+
+def test_every_code_in_the_sources_is_documented_with_its_status() -> None:
+    found = set(codes_in_sources())
+    assert len(found) > 30
+    documented = {(each.status, each.code) for each in CODES}
+    for owner, code in found:
+        kind = getattr(engine_errors, owner, None)
+        if code in INTERNAL:
+            continue
+        if isinstance(kind, type) and issubclass(kind, DomainError):
+            assert (STATUS[kind], code) in documented, f"{owner} {code} is not in deskwire.reference.errors"
+        else:
+            assert code in {each.code for each in CODES}, (
+                f"{owner} {code} is not in deskwire.reference.errors"
+            )
+
+
+def test_no_code_is_documented_that_the_sources_do_not_have() -> None:
+    everywhere = "\n".join(path.read_text() for path in SOURCES)
+    for code in {each.code for each in CODES} | INTERNAL.keys() | PROBLEMS.keys():
+        assert f'"{code}"' in everywhere, code
+
+
+def test_every_code_of_a_single_problem_is_documented() -> None:
+    from deskwire.http import validation
+
+    found = {*problem_codes_in_sources(), *validation._CODES.values()}
+    assert len(found) > 20
+    assert found <= PROBLEMS.keys()
+
+
+def test_codes_are_snake_case_listed_once_and_statuses_real() -> None:
+    assert all(SNAKE.fullmatch(each.code) and HTTPStatus(each.status) for each in CODES)
+    assert len({(each.status, each.code) for each in CODES}) == len(CODES)
+    assert not INTERNAL.keys() & {each.code for each in CODES}

@@ -1,0 +1,73 @@
+"""The published signature vectors, through our signer, both example verifiers, and a published one."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stripe
+
+from deskwire.engine.delivery.signature import sign
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = DOCS / "examples"
+VECTORS: list[dict[str, Any]] = json.loads((DOCS / "signature-vectors.json").read_text())
+IDS = [vector["name"] for vector in VECTORS]
+IN_NODE = """
+import { readFileSync } from "node:fs";
+const { verify } = await import(process.argv[2]);
+const vectors = JSON.parse(readFileSync(process.argv[1]));
+const verdicts = vectors.map((v) => verify(v.secret, v.header, Buffer.from(v.body), v.now));
+console.log(JSON.stringify(verdicts));
+"""
+
+
+def _signatures(header: str) -> list[str]:
+    return [part.removeprefix("v1=") for part in header.split(",") if part.startswith("v1=")]
+
+
+def test_there_is_a_vector_for_each_mistake_that_receivers_make() -> None:
+    wanted = {"good", "rotated secret", "altered body", "stale t", "base64-decoded secret"}
+    assert wanted <= set(IDS)
+    assert len(set(IDS)) == len(IDS)
+    assert any(len(_signatures(vector["header"])) > 1 for vector in VECTORS)
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=IDS)
+def test_our_signer_makes_the_good_signatures_and_none_of_the_bad_ones(vector: dict[str, Any]) -> None:
+    made = sign(vector["secret"], vector["t"], vector["body"].encode())
+    fresh = abs(vector["now"] - vector["t"]) <= 300 and f"t={vector['t']}" in vector["header"]
+    assert (made in _signatures(vector["header"]) and fresh) == vector["valid"]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=IDS)
+def test_the_python_example_gives_the_published_verdict(vector: dict[str, Any]) -> None:
+    verify = runpy.run_path(str(EXAMPLES / "verify.py"))["verify"]
+    body = vector["body"].encode()
+    assert verify(vector["secret"], vector["header"], body, vector["now"]) is vector["valid"]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=IDS)
+def test_the_published_verifier_gives_the_same_verdict(
+    vector: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: float(vector["now"]))
+    arguments = vector["body"], vector["header"], vector["secret"], 300
+    if vector["valid"]:
+        assert stripe.WebhookSignature.verify_header(*arguments)
+    else:
+        with pytest.raises(stripe.SignatureVerificationError):
+            stripe.WebhookSignature.verify_header(*arguments)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed: verify.mjs can't be run")
+def test_the_javascript_example_gives_the_published_verdicts() -> None:
+    vectors, example = DOCS / "signature-vectors.json", EXAMPLES / "verify.mjs"
+    command = ["node", "--input-type=module", "--eval", IN_NODE, str(vectors), str(example)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(answer.stdout) == [vector["valid"] for vector in VECTORS]

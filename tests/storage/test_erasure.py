@@ -1,0 +1,232 @@
+"""After a deletion no byte of what was deleted is left in the database file or its WAL (decisions 4)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import (
+    Assign,
+    Assignee,
+    ContactRef,
+    Conversation,
+    Delete,
+    Patch,
+    ReplaceNetworkLogs,
+)
+from deskwire.engine.erasure import Erasures
+from deskwire.engine.ports import Attempt
+from deskwire.engine.turn import put_contact
+from deskwire.storage.database import FILE_NAME, connect_reader
+from tests.builders import NOON, PROJECT, Running, create, endpoint, post, running
+
+PLACES = (
+    "TITLE", "OLDTITLE", "ATTRIBUTE", "OLDATTRIBUTE", "KEY", "MESSAGE", "LONGMESSAGE", "NOTE", "LOGS", "OLDLOGS",
+    "ASSIGNEE", "ANSWER",
+)  # fmt: skip
+CONTACT_PLACES = ("NAME", "OLDNAME", "EMAIL", "PHONE", "AVATAR", "USERID")
+
+
+def mark(place: str) -> str:
+    """A text that stands nowhere else."""
+    return f"<<{place}-marker>>"
+
+
+def left_in(directory: Path, places: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Which markers are still in which file of the data directory."""
+    files = [file for file in directory.iterdir() if file.name.startswith(FILE_NAME)]
+    assert files
+    return [
+        (file.name, place) for file in files for place in places if mark(place).encode() in file.read_bytes()
+    ]
+
+
+async def scrubbed(engine: Running) -> None:
+    """Return once the writer has gone through the file, as it does between commits after an erasure."""
+    with trio.fail_after(10):
+        while engine.store.peek(_scrub_due):  # noqa: ASYNC110  # the work is the writer's own; a file rings no bell
+            await trio.sleep(0.01)
+
+
+def _scrub_due(reader: Any) -> bool:
+    return bool(reader.conn.execute("SELECT scrub_due FROM event_window").fetchone()[0])
+
+
+async def plant(engine: Running) -> Conversation:
+    """A conversation with a marker in every place that text can be in."""
+    await engine.store.write(lambda tx: tx.insert_endpoint(endpoint()))
+    identity = {"name": mark("OLDNAME")}
+    command = create(mark("USERID"), identity, title=mark("OLDTITLE"), attributes={"k": mark("OLDATTRIBUTE")})
+    await engine.directory.create(PROJECT, command)
+    identity = {place.lower(): mark(place) for place in ("NAME", "EMAIL", "PHONE", "AVATAR")}
+    await engine.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef(mark("USERID"), identity), NOON))
+    for asked in (
+        Patch({"title": mark("TITLE"), "attributes": {"k": mark("ATTRIBUTE"), mark("KEY"): 1}}),
+        post(text=mark("MESSAGE")),
+        post(text=mark("LONGMESSAGE") * 500),
+        post("agent", mark("NOTE"), internal=True),
+        ReplaceNetworkLogs(mark("OLDLOGS").encode() * 2_000),
+        ReplaceNetworkLogs(mark("LOGS").encode()),
+        Assign(Assignee("user", "usr_1", mark("ASSIGNEE"))),
+    ):
+        receipt = await engine.directory.ask(PROJECT, command.conversation_id, asked)
+    assert receipt.state is not None
+    await answer_all(engine)
+    return receipt.state
+
+
+async def answer_all(engine: Running) -> None:
+    """An attempt for each pending delivery, whose answer repeats what it was sent."""
+    (target,) = engine.store.peek(lambda reader: reader.endpoints(PROJECT.rowid))
+    for delivery in engine.store.peek(lambda reader: reader.pending_deliveries(target.rowid, 0, 100)):
+        attempt = Attempt(1, NOON, 5, 200, None, mark("ANSWER").encode())
+        stored = await engine.store.write(
+            lambda tx, d=delivery, a=attempt: tx.record_attempt(d, a, "delivered", NOON, None)  # type: ignore[misc]
+        )
+        assert stored
+
+
+def contact_of(engine: Running) -> Contact | None:
+    return engine.store.peek(lambda reader: reader.contact(PROJECT.rowid, mark("USERID")))
+
+
+@asynccontextmanager
+async def erasures(engine: Running) -> AsyncIterator[Erasures]:
+    async with trio.open_nursery() as nursery:
+        yield Erasures(nursery, engine.store, engine.directory)
+
+
+async def test_the_markers_are_found_while_they_are_there(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        await plant(engine)
+        found = {place for _, place in left_in(tmp_path, PLACES + CONTACT_PLACES)}
+        assert found == {*PLACES, *CONTACT_PLACES}
+
+
+async def test_nothing_of_a_deleted_conversation_is_left(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        reader = connect_reader(tmp_path / FILE_NAME)
+        reader.execute("SELECT count(*) FROM messages").fetchall()
+        state = await plant(engine)
+        await engine.directory.ask(PROJECT, state.id, Delete("manual"))
+        await scrubbed(engine)
+        # The answers to contact.updated belong to the contact, who is still there.
+        places = tuple(place for place in PLACES if place != "ANSWER")
+        assert left_in(tmp_path, places) == []
+        assert reader.execute("SELECT count(*) FROM messages").fetchall() == [(0,)]
+        reader.close()
+
+
+async def test_a_reader_in_the_way_delays_the_scrubbing_and_does_not_prevent_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        state = await plant(engine)
+        reader = connect_reader(tmp_path / FILE_NAME)
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM messages").fetchall() == [(3,)]
+        await engine.directory.ask(PROJECT, state.id, Delete("manual"))
+        assert left_in(tmp_path, ("MESSAGE",)) != []  # the reader's snapshot still needs it
+        await engine.directory.create(PROJECT, create())  # and commits go on
+        reader.execute("COMMIT")
+        await scrubbed(engine)
+        assert left_in(tmp_path, ("MESSAGE", "NOTE", "TITLE", "LOGS")) == []
+        reader.close()
+
+
+async def test_a_deletion_leaves_the_deletions_event_and_its_delivery_alone(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        state = await plant(engine)
+        await engine.directory.ask(PROJECT, state.id, post())  # not delivered yet
+        await engine.directory.ask(PROJECT, state.id, Delete("manual"))
+        events = engine.store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 100, frozenset()))
+        assert [event.type for event in events] == ["contact.updated", "conversation.deleted"]
+        (target,) = engine.store.peek(lambda reader: reader.endpoints())
+        (delivery,) = engine.store.peek(lambda reader: reader.pending_deliveries(target.rowid, 0, 100))
+        assert delivery.event == events[-1]
+        chunk = await engine.log.read(PROJECT.rowid, 0, 100)
+        assert list(chunk.events) == list(events)
+
+
+async def test_the_delivery_log_goes_too_when_its_events_were_pruned_before(tmp_path: Path) -> None:
+    """Events stay for 7 days and the delivery log for 30: a deletion in between must find it all."""
+    async with running(tmp_path) as engine:
+        state = await plant(engine)
+        await engine.directory.create(PROJECT, create())
+        assert await engine.store.write(lambda tx: tx.prune_events(NOON + 10**9, 1_000)) > 5
+        await engine.directory.ask(PROJECT, state.id, Delete("manual"))
+        rows = engine.store.peek(lambda reader: reader.conn.execute("SELECT lane FROM deliveries").fetchall())  # type: ignore[attr-defined]
+        assert (state.rowid,) not in rows
+
+
+async def test_nothing_of_an_erased_contact_is_left(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        await plant(engine)
+        async with erasures(engine) as erasing:
+            await erasing.erase(PROJECT, mark("USERID"))
+        await scrubbed(engine)
+        kept = ("USERID",)  # conversation.deleted names it, so that mirrors can prune
+        places = tuple(place for place in PLACES + CONTACT_PLACES if place not in kept)
+        assert left_in(tmp_path, places) == []
+        assert contact_of(engine) is None
+
+
+async def test_nothing_of_an_erased_contact_without_conversations_is_left(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        await engine.store.write(lambda tx: tx.insert_endpoint(endpoint()))
+        identity = {place.lower(): mark(place) for place in ("NAME", "EMAIL", "PHONE", "AVATAR")}
+        await engine.store.write(
+            lambda tx: put_contact(tx, PROJECT, ContactRef(mark("USERID"), identity), NOON)
+        )
+        await answer_all(engine)
+        async with erasures(engine) as erasing:
+            await erasing.erase(PROJECT, mark("USERID"))
+        await scrubbed(engine)
+        assert left_in(tmp_path, PLACES + CONTACT_PLACES) == []
+
+
+async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_still_grow(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as engine:
+        for user in ("one", "two"):
+            await engine.store.write(
+                lambda tx, u=user: put_contact(tx, PROJECT, ContactRef(u, {"name": u}), NOON)  # type: ignore[misc]
+            )
+        async with erasures(engine) as erasing:
+            await erasing.erase(PROJECT, "two")
+        chunk = await engine.log.read(PROJECT.rowid, 0, 100)
+        assert [event.position for event in chunk.events] == [1]
+    async with running(tmp_path) as engine:  # the newest event was the erased one: its position is spent
+        assert engine.store.peek(lambda reader: reader.last_event_position()) == 2
+        await engine.directory.create(PROJECT, create())
+        chunk = await engine.log.read(PROJECT.rowid, 2, 100)
+        assert [event.position for event in chunk.events] == [3]
+
+
+async def test_no_page_keeps_a_ghost_of_a_row_that_was_moved_before_it_was_deleted(tmp_path: Path) -> None:
+    """SQLite moves rows when pages split or merge, and `secure_delete` does not reach what it leaves behind."""
+    chance = random.Random(0)
+    count = 120
+    doomed = chance.sample(range(count), 80)
+    async with running(tmp_path) as engine:
+        ids: list[str] = []
+        for n in range(count):
+            message = post(text=mark(f"G{n}") * chance.randint(1, 9))
+            command = create(f"user-{n}", title=mark(f"G{n}"), message=message)
+            await engine.directory.create(PROJECT, command)
+            ids.append(command.conversation_id)
+        for n in chance.choices(range(count), k=300):
+            attributes = {"grows": mark(f"G{n}") * chance.randint(1, 60)}
+            await engine.directory.ask(PROJECT, ids[n], Patch({"attributes": attributes}))
+        for n in doomed:
+            await engine.directory.ask(PROJECT, ids[n], Delete("manual"))
+        await scrubbed(engine)
+        with closing(connect_reader(tmp_path / FILE_NAME)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert len(left_in(tmp_path, tuple(f"G{n}" for n in range(count) if n not in doomed))) == 40
+    assert left_in(tmp_path, tuple(f"G{n}" for n in doomed)) == []

@@ -1,0 +1,141 @@
+"""The unused parts of pages: found by the file format, zeroed, and nothing else touched."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deskwire.storage.scrub import SLICE, Scrubber, scrubbed
+
+PAGE = 4096
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    for pragma in ("journal_mode = WAL", "secure_delete = ON", f"page_size = {PAGE}"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def scrub(connection: sqlite3.Connection, path: Path) -> int:
+    """A whole pass; how many steps it took."""
+    file = os.open(path, os.O_RDWR)
+    try:
+        scrubber = Scrubber(connection, file)
+        scrubber.restart()
+        steps = 0
+        while scrubber.due:
+            assert scrubber.step() == 0
+            steps += 1
+        return steps
+    finally:
+        connection.close()  # before the file: POSIX locks
+        os.close(file)
+
+
+@given(st.sampled_from([2, 5, 10, 13]), st.integers(0, 2**32))
+def test_no_page_however_broken_raises_or_changes_its_size(kind: int, seed: int) -> None:
+    page = bytes([kind]) + random.Random(seed).randbytes(PAGE - 1)
+    assert len(scrubbed(page, 0, PAGE)) == PAGE
+
+
+@given(st.sampled_from([2, 5, 10, 13]), st.binary(min_size=7, max_size=11), st.binary(max_size=64))
+def test_a_broken_header_never_raises(kind: int, header: bytes, rest: bytes) -> None:
+    page = (bytes([kind]) + header + rest).ljust(PAGE, b"x")
+    once = scrubbed(page, 0, PAGE)
+    assert scrubbed(once, 0, PAGE) == once
+
+
+def test_a_page_of_no_tree_is_left_alone() -> None:
+    for kind in (0, 1, 3, 83, 255):
+        page = bytes([kind]) + os.urandom(PAGE - 1)
+        assert scrubbed(page, 0, PAGE) == page
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_tables_and_indexes_hold_the_same_after_any_history_and_no_ghost_is_left(seed: int) -> None:
+    """Against SQLite itself: what it reads is equal, its own check is content, deleted text is nowhere."""
+    import tempfile
+
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "db"
+        connection = opened(path)
+        connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")
+        connection.execute("INSERT INTO event_window VALUES (1, 0)")
+        connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT, other TEXT UNIQUE)")
+        alive: dict[int, str] = {}
+        ever: set[str] = set()
+        for number in range(chance.randint(50, 400)):
+            marker = f"<{seed:x}-{number}>"
+            action = chance.random()
+            if action < 0.5 or not alive:
+                connection.execute(
+                    "INSERT INTO rows VALUES (?, ?, ?)",
+                    (number, marker * chance.randint(1, 300), marker[::-1]),
+                )
+                alive[number] = marker
+            elif action < 0.8:
+                chosen = chance.choice(list(alive))
+                connection.execute(
+                    "UPDATE rows SET text = ?, other = ? WHERE id = ?", (marker, marker[::-1], chosen)
+                )
+                alive[chosen] = marker
+            else:
+                connection.execute("DELETE FROM rows WHERE id = ?", (alive.popitem()[0],))
+            ever.add(marker)
+        before = connection.execute("SELECT * FROM rows ORDER BY id").fetchall()
+        scrub(connection, path)
+        with closing(sqlite3.connect(path)) as again:
+            assert again.execute("SELECT * FROM rows ORDER BY id").fetchall() == before
+            assert again.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        content = path.read_bytes()
+        for marker in ever - set(alive.values()):
+            assert marker.encode() not in content
+            assert marker[::-1].encode() not in content
+
+
+def test_a_large_file_takes_several_steps(tmp_path: Path) -> None:
+    connection = opened(tmp_path / "db")
+    connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")
+    connection.execute("INSERT INTO event_window VALUES (1, 1)")
+    connection.execute("CREATE TABLE rows (text TEXT)")
+    connection.executemany("INSERT INTO rows VALUES (?)", [("x" * 3_000,)] * (2 * SLICE))
+    assert scrub(connection, tmp_path / "db") == 3
+
+
+def test_a_pass_that_was_cut_short_is_due_again(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with closing(opened(path)) as connection:
+        connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")
+        connection.execute("INSERT INTO event_window VALUES (1, 1)")
+        file = os.open(path, os.O_RDWR)
+        assert Scrubber(connection, file).due
+    os.close(file)
+
+
+@pytest.mark.parametrize("size", [512, 65_536])
+def test_other_page_sizes_are_understood(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"PRAGMA page_size = {size}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")
+    connection.execute("INSERT INTO event_window VALUES (1, 1)")
+    connection.execute("CREATE TABLE rows (text TEXT)")
+    connection.executemany("INSERT INTO rows VALUES (?)", [(f"text {number}",) for number in range(500)])
+    connection.execute("DELETE FROM rows WHERE rowid % 2")  # without secure_delete: all of it would stay
+    scrub(connection, path)
+    content = path.read_bytes()
+    assert b"text 100" not in content.replace(b"text 101", b"")
+    with closing(sqlite3.connect(path)) as again:
+        assert again.execute("SELECT count(*) FROM rows").fetchone() == (250,)
+        assert again.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -1,0 +1,326 @@
+"""Any commands through the real store, log and actors, against a model that is plain lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deskwire.engine.announce import announce_contact, conversation_view
+from deskwire.engine.contact import Contact, identify
+from deskwire.engine.conversation import (
+    Assign,
+    Assignee,
+    Close,
+    Command,
+    ContactRef,
+    Create,
+    Delete,
+    MarkRead,
+    Patch,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
+)
+from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound
+from deskwire.engine.events import Draft, matches
+from deskwire.engine.turn import put_contact
+from tests.builders import OTHER_PROJECT, PROJECT, HandClock, Play, Running, create, endpoint, post, running
+
+SUBSCRIPTIONS = (
+    frozenset[str](),
+    frozenset({"message.created", "conversation.deleted"}),
+    frozenset({"contact.updated"}),
+)
+"""The `events` of the endpoints; an empty list means everything."""
+
+USERS = st.sampled_from(["ada", "bob"])
+IDENTITIES = st.fixed_dictionaries(
+    {},
+    optional={"name": st.sampled_from([None, "A", "B"]), "email": st.sampled_from([None, "a@example.org"])},
+)
+MESSAGES = st.builds(
+    post,
+    st.sampled_from(["contact", "agent", "bot", "system"]),
+    st.sampled_from(["Hi", "\x00", "👋"]),
+    internal=st.booleans(),
+)
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "title": st.sampled_from([None, "A"]),
+        "archived": st.booleans(),
+        "status": st.sampled_from(["OPEN", "PENDING"]),
+        "attributes": st.dictionaries(st.sampled_from("ab"), st.sampled_from([None, 1, True, "x"])),
+        "visible": st.booleans(),
+    },
+)
+CREATIONS = st.builds(
+    create,
+    USERS,
+    IDENTITIES,
+    visible=st.booleans(),
+    title=st.none() | st.just("T"),
+    message=st.none() | MESSAGES,
+)
+COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    MESSAGES,
+    MESSAGES,
+    st.builds(Close, st.sampled_from(["agent", "bot"])),
+    st.builds(Reopen),
+    st.builds(Assign, st.sampled_from([None, Assignee("user", "u", "U"), Assignee("team", "t", "T")])),
+    st.builds(MarkRead),
+    st.builds(Rate, st.integers(0, 10)),
+    st.builds(Patch, FIELDS),
+    st.builds(Patch, FIELDS),
+    st.builds(ReplaceNetworkLogs, st.binary(max_size=5)),
+    st.builds(Delete, st.sampled_from(["manual", "retention"])),
+)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A command to one of the conversations there are."""
+
+    which: int
+    command: Command
+
+
+@dataclass(frozen=True)
+class PutContact:
+    """A change of a contact by itself."""
+
+    user_id: str
+    identity: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Close everything and open it again."""
+
+
+STEPS = st.lists(
+    st.one_of(
+        CREATIONS,
+        *[st.builds(Ask, st.integers(0, 9), COMMANDS)] * 6,
+        st.builds(PutContact, USERS, IDENTITIES),
+        st.builds(Restart),
+    ),
+    min_size=5,
+    max_size=40,
+)
+
+
+@dataclass
+class Sent:
+    """An event of the model: its conversation (by index) if it goes with it, what it says, and which
+    number each endpoint was sent before.
+    """
+
+    subject: int | None
+    draft: Draft
+    previous: dict[frozenset[str], int | None]
+
+
+@dataclass
+class Model:
+    """What the store should hold."""
+
+    clock: HandClock
+    plays: list[Play] = field(default_factory=list)
+    users: list[str] = field(default_factory=list)
+    contacts: dict[str, Contact] = field(default_factory=dict)
+    log: list[Sent] = field(default_factory=list)
+    snapshots: dict[int, bytes] = field(default_factory=dict)
+    ids: list[str] = field(default_factory=list)
+    routed: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
+
+    def create(self, command: Create, stored: Contact) -> None:
+        """`stored` tells the id of a contact that is new; everything else is the model's own."""
+        self.put(PutContact(command.contact.user_id, dict(command.contact.identity)), stored, announced=False)
+        self.plays.append(Play(now=self.clock.now - 1_000))
+        self.users.append(command.contact.user_id)
+        self.ids.append(command.conversation_id)
+        self.ask(len(self.plays) - 1, command)
+
+    def ask(self, which: int, command: Command) -> None:
+        play = self.plays[which]
+        play.contact = self.contacts[self.users[which]]
+        play.now = self.clock.now - 1_000
+        drafts = play(command)
+        if isinstance(command, ReplaceNetworkLogs):
+            self.snapshots[which] = command.snapshot
+        if isinstance(command, Delete):
+            self.log = [sent for sent in self.log if sent.subject != which]
+        for draft in drafts:
+            self.send(None if isinstance(command, Delete) else which, draft)
+
+    def send(self, subject: int | None, draft: Draft) -> None:
+        previous: dict[frozenset[str], int | None] = {}
+        for events in SUBSCRIPTIONS:
+            if draft.sequence is None:
+                previous[events] = None
+            elif matches(events, draft.type):
+                lane = (draft.data["conversation"]["id"], events)
+                previous[events] = self.routed.get(lane, 0)
+                self.routed[lane] = draft.sequence
+        self.log.append(Sent(subject, draft, previous))
+
+    def put(self, asked: PutContact, stored: Contact, *, announced: bool) -> None:
+        known = self.contacts.get(asked.user_id)
+        blank = replace(stored, name=None, email=None, phone=None, avatar=None)
+        contact = identify(known or blank, asked.identity, self.clock.now)
+        self.contacts[asked.user_id] = contact
+        if (announced and known is None) or (known is not None and contact is not known):
+            self.send(None, announce_contact(contact))
+
+    def deliveries(self, target: Endpoint) -> list[tuple[str, int | None, int | None]]:
+        """Type, number and previous number of all that `target` is owed."""
+        return [
+            (sent.draft.type, sent.draft.sequence, sent.previous[target.events])
+            for sent in self.log
+            if matches(target.events, sent.draft.type)
+        ]
+
+
+def plain(value: Any) -> Any:
+    """As it is on the wire."""
+    return orjson.loads(orjson.dumps(value))
+
+
+async def check(engine: Running, model: Model, targets: list[Endpoint], silent: list[Endpoint]) -> None:
+    events = engine.store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 10_000, frozenset()))
+    bodies = [orjson.loads(event.body) for event in events]
+    assert [(b["type"], b["sequence"], b["data"]) for b in bodies] == [
+        (sent.draft.type, sent.draft.sequence, plain(sent.draft.data)) for sent in model.log
+    ]
+    assert [(b["id"], b["type"], b["sequence"]) for b in bodies] == [
+        (e.id, e.type, e.sequence) for e in events
+    ]
+    assert [event.position for event in events] == sorted({event.position for event in events})
+    assert [event.id for event in events] == sorted({event.id for event in events})
+    chunk = await engine.log.read(PROJECT.rowid, 0, 10_000)
+    assert list(chunk.events) == list(events)
+    for which in range(len(model.plays)):
+        check_conversation(engine, model, which)
+    for user_id, contact in model.contacts.items():
+        stored = engine.store.peek(lambda reader, u=user_id: reader.contact(PROJECT.rowid, u))  # type: ignore[misc]
+        assert stored == contact
+    for target in targets:
+        pending = engine.store.peek(lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10_000))  # type: ignore[misc]
+        published = {each.id: each for commit in engine.commits for each in commit.deliveries}
+        assert all(published.get(each.id, each) == each for each in pending)
+        found = [(each.event.type, each.event.sequence, each.previous) for each in pending]
+        assert found == model.deliveries(target)
+    for target in silent:
+        assert engine.store.peek(lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10)) == []  # type: ignore[misc]
+
+
+def check_conversation(engine: Running, model: Model, which: int) -> None:
+    play, conversation_id = model.plays[which], model.ids[which]
+    found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
+    assert engine.store.peek(lambda reader: reader.conversation(OTHER_PROJECT.rowid, conversation_id)) is None
+    if play.state is None:
+        assert found is None
+        return
+    assert found is not None
+    state, contact = found
+    assert replace(state, rowid=0, revision=0) == play.state
+    assert contact == model.contacts[model.users[which]]
+    messages = engine.store.peek(lambda reader: reader.messages(state.rowid, internal=True))
+    assert list(messages) == play.messages
+    visible = engine.store.peek(lambda reader: reader.messages(state.rowid, internal=False))
+    assert [message.index for message in visible] == list(range(state.messages))
+    numbers = [
+        orjson.loads(body)["sequence"]
+        for body in engine.store.peek(lambda reader: reader.conversation_events(state.rowid, 0, 10_000))
+    ]
+    assert numbers == list(range(1, state.sequence + 1))
+    assert engine.store.peek(lambda reader: reader.network_logs(state.rowid)) == model.snapshots.get(which)
+
+
+async def take(engine: Running, model: Model, step: Any) -> None:
+    if isinstance(step, Create):
+        receipt = await engine.directory.create(PROJECT, step)
+        stored = contact_now(engine, step.contact.user_id)
+        model.create(step, stored)
+        check_answer(receipt, model, len(model.plays) - 1)
+    elif isinstance(step, PutContact):
+        ref = ContactRef(step.user_id, step.identity)
+        at = model.clock()
+        stored = await engine.store.write(lambda tx: put_contact(tx, PROJECT, ref, at))
+        model.put(step, stored, announced=True)
+    elif model.plays:
+        await ask(engine, model, step.which % len(model.plays), step.command)
+
+
+async def ask(engine: Running, model: Model, which: int, command: Command) -> None:
+    gone = model.plays[which].state is None
+    refused: type[DomainError] | None = None
+    try:
+        receipt = await engine.directory.ask(PROJECT, model.ids[which], command)
+    except DomainError as error:
+        refused = type(error)
+    expected: type[DomainError] | None = NotFound if gone else None
+    try:
+        if not gone:
+            model.ask(which, command)
+    except (Conflict, Invalid) as error:
+        expected = type(error)
+    assert refused is expected
+    if expected is None:
+        check_answer(receipt, model, which)
+
+
+def check_answer(receipt: Any, model: Model, which: int) -> None:
+    """The answer shows the conversation as it then is."""
+    state = model.plays[which].state
+    if state is not None:
+        view = conversation_view(state, model.contacts[model.users[which]], PROJECT.id)
+        assert plain(receipt.conversation) == plain(view)
+        assert receipt.state is not None
+
+
+def contact_now(engine: Running, user_id: str) -> Contact:
+    found = engine.store.peek(lambda reader: reader.contact(PROJECT.rowid, user_id))
+    assert found is not None
+    return found
+
+
+async def add(engine: Running, target: Endpoint) -> Endpoint:
+    return await engine.store.write(lambda tx: tx.insert_endpoint(target))
+
+
+async def live(steps: list[Any], directory: Path) -> None:
+    model = Model(HandClock())
+    targets: list[Endpoint] = []
+    silent: list[Endpoint] = []
+    left = list(steps)
+    while True:
+        async with running(directory, live=2, ring_events=7, clock=model.clock) as engine:
+            if not targets:
+                targets = [await add(engine, endpoint(events=events)) for events in SUBSCRIPTIONS]
+                silent = [
+                    await add(engine, each) for each in (endpoint(OTHER_PROJECT), endpoint(enabled=False))
+                ]
+            await check(engine, model, targets, silent)  # what a restart finds
+            while left and not isinstance(left[0], Restart):
+                await take(engine, model, left.pop(0))
+            await check(engine, model, targets, silent)
+        if not left:
+            return
+        left.pop(0)
+
+
+@given(STEPS)
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_the_store_holds_what_the_commands_say_over_evictions_and_restarts(steps: list[Any]) -> None:
+    with TemporaryDirectory() as directory:
+        trio.run(live, steps, Path(directory))
