@@ -120,7 +120,7 @@ async def test_a_wrong_key_is_reported_with_the_services_reason(server: Server) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_a_signal_ends_the_demo_in_order_and_removes_its_endpoint(
+async def test_a_signal_ends_a_demo_in_order_which_a_second_one_did_not_disturb(
     server: Server, number: signal.Signals
 ) -> None:
     target = ("--url", server.url, "--key", server.demo()["serverKey"])
@@ -136,6 +136,9 @@ async def test_a_signal_ends_the_demo_in_order_and_removes_its_endpoint(
         while b"chats replayed" not in said:
             said += await process.stderr.receive_some()
         assert len(await endpoints(server)) == 1
+        second = await demo(*target)
+        assert second.status == 1
+        assert "consumes this project's stream and would be cut off" in second.said
         process.send_signal(number)
         async for more in process.stderr:
             said += more

@@ -34,6 +34,11 @@ PAUSE_S: Final = 0.2
 """Between two connections; short, as the consumer is one and what it looks at is time."""
 
 
+def project_channel(project_id: str) -> str:
+    """The channel that carries every event of a project."""
+    return f"private-project-{project_id}"
+
+
 class Consumer:
     """The project's one consumer, under an id of its own."""
 
@@ -43,7 +48,7 @@ class Consumer:
         self.gaps = 0
         """Subscriptions that the service said it could not fill completely."""
         self._api = api
-        self._channel = f"private-project-{project_id}"
+        self._channel = project_channel(project_id)
         self._journal = journal
         self._consumer_id = f"deskwire-demo-{secrets.token_hex(8)}"
         ws = api.base_url.replace("http", "ws", 1)

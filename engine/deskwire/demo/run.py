@@ -12,7 +12,7 @@ import trio
 
 from deskwire.demo.api import Api
 from deskwire.demo.chats import Chat
-from deskwire.demo.consumer import Consumer
+from deskwire.demo.consumer import Consumer, project_channel
 from deskwire.demo.errors import DemoError
 from deskwire.demo.feed import Feed, just_before
 from deskwire.demo.figures import Report, Run, report
@@ -109,7 +109,22 @@ async def _target(api: Api, own: OwnService | None) -> Target:
     reply = await api.call("GET", "/s2s/project", repeatable=True)
     if reply.outcome != "acknowledged":
         raise DemoError(f"The service at {api.base_url} can't be used: {reply.detail}")
-    return Target(api, reply.body["id"], reply.body["streamKey"], own)
+    target = Target(api, reply.body["id"], reply.body["streamKey"], own)
+    await _refuse_to_disturb(target)
+    return target
+
+
+async def _refuse_to_disturb(target: Target) -> None:
+    """Raise DemoError if somebody consumes the stream that the demo would take over."""
+    reply = await target.api.call("GET", "/s2s/stream/consumers", repeatable=True)
+    if reply.outcome != "acknowledged":
+        raise DemoError(f"The stream's consumers can't be listed: {reply.detail}")
+    for each in reply.body["items"]:
+        if each["channel"] == project_channel(target.project_id) and each["connected"]:
+            raise DemoError(
+                f"{each['consumerId']} consumes this project's stream and would be cut off; "
+                "give the demo a project of its own."
+            )
 
 
 @asynccontextmanager
