@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import pytest
 import trio
@@ -47,7 +48,7 @@ async def call(
     nursery: trio.Nursery, answers: Sequence[bytes], repeatable: bool = False
 ) -> tuple[module.Reply, Api, Scripted]:
     server = Scripted(answers)
-    listeners = await nursery.start(trio.serve_tcp, server.serve, 0)
+    listeners = await nursery.start(partial(trio.serve_tcp, server.serve, 0, host="127.0.0.1"))
     api = Api(f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}", "sk_1", connections=1)
     try:
         reply = await api.call("POST", "/s2s/conversations", {"a": 1}, repeatable=repeatable)

@@ -25,10 +25,14 @@ def test_a_page_of_another_layout_is_refused() -> None:
         raw_items(b'{"nextCursor":null,"items":[]}')
 
 
-def test_reading_begins_before_the_first_event_of_a_conversation_and_behind_all_earlier_ones() -> None:
+def test_reading_begins_before_the_first_event_of_all_conversations_and_behind_all_earlier_ones() -> None:
     now, mint = 1_790_000_000_000, Mint()
     earlier = mint.new("evt", now - 1)
-    conversation = new_id("cnv", now)
-    start = just_before(conversation)
+    start = just_before([new_id("cnv", now + 7), new_id("cnv", now), new_id("evt", now + 3)])
+    assert start is not None
     assert is_id(start, "evt")
     assert earlier < start < mint.new("evt", now)
+
+
+def test_without_any_conversation_there_is_nothing_to_begin_with() -> None:
+    assert just_before([]) is None

@@ -84,6 +84,9 @@ def test_every_setting_that_is_named_is_one(page: Path) -> None:
 
 def test_every_option_that_the_guides_name_exists() -> None:
     options = {each.option for each in SETTINGS.values()}
+    options |= {
+        option for command in cli.commands.values() for each in command.params for option in each.opts
+    }
     for page in guides():
         ours = [line for line in page.read_text().splitlines() if not FOREIGN.search(line)]
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(ours))) <= options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +45,25 @@ class Reply:
     raw: bytes = b""
 
 
+class _Content(httpx.AsyncByteStream):
+    """A body in one piece.
+
+    httpx's own is an async generator, left to the garbage collector when the connection breaks while it is
+    being sent, which Trio warns of.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._pieces = iter((content,) if content else ())
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        for piece in self._pieces:
+            return piece
+        raise StopAsyncIteration
+
+
 class Api:
     """Calls with one server key.
 
@@ -78,14 +98,18 @@ class Api:
         Args:
             repeatable: sending it twice does no harm, so that lost answers are asked for again.
         """
-        content = None if body is None else orjson.dumps(body)
-        headers = {} if content is None else {"Content-Type": "application/json"}
+        content = b"" if body is None else orjson.dumps(body)
+        headers = {"Content-Length": str(len(content))}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         give_up = trio.current_time() + AWAY_S
         tries = 0
         while True:
             sent_at = trio.current_time()
             try:
-                answer = await self._client.request(method, path, content=content, headers=headers)
+                request = self._client.build_request(method, path, headers=headers)
+                request.stream = _Content(content)
+                answer = await self._client.send(request)
             except httpx.TransportError as error:
                 again = repeatable or isinstance(error, _NOT_SENT)
                 if not again or sent_at >= give_up:

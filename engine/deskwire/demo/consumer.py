@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 import trio
-from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, open_websocket_url
+from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection
 
 from deskwire.demo.api import AWAY_S, Api
 from deskwire.demo.errors import DemoError
@@ -28,13 +28,15 @@ from deskwire.demo.frames import (
 )
 from deskwire.demo.history import Arrival
 from deskwire.demo.journal import Journal
+from deskwire.demo.websocket import websocket
 
-CONNECT_S: Final = 5.0
 PAUSE_S: Final = 0.2
 """Between two connections; short, as the consumer is one and what it looks at is time."""
-_FRAME_MAX: Final = 1024 * 1024
-_READ: Final = 64 * 1024
-_QUEUE: Final = 64  # messages read ahead of the journal
+
+
+def project_channel(project_id: str) -> str:
+    """The channel that carries every event of a project."""
+    return f"private-project-{project_id}"
 
 
 class Consumer:
@@ -46,7 +48,7 @@ class Consumer:
         self.gaps = 0
         """Subscriptions that the service said it could not fill completely."""
         self._api = api
-        self._channel = f"private-project-{project_id}"
+        self._channel = project_channel(project_id)
         self._journal = journal
         self._consumer_id = f"deskwire-demo-{secrets.token_hex(8)}"
         ws = api.base_url.replace("http", "ws", 1)
@@ -67,17 +69,10 @@ class Consumer:
         while True:
             before, reason = self.connections, ""
             try:
-                async with open_websocket_url(
-                    self._url,
-                    message_queue_size=_QUEUE,
-                    max_message_size=_FRAME_MAX,
-                    connect_timeout=CONNECT_S,
-                    disconnect_timeout=CONNECT_S,
-                    receive_buffer_size=_READ,
-                ) as socket:
+                async with websocket(self._url) as socket:
                     await self._consume(socket, task_status)
-            except (ConnectionClosed, HandshakeError, OSError) as error:
-                reason = str(error) or type(error).__name__
+            except* (ConnectionClosed, HandshakeError, OSError, trio.TooSlowError) as group:
+                reason = "; ".join(repr(each) for each in group.exceptions)
             if self.connections > before:
                 give_up = trio.current_time() + AWAY_S
             elif trio.current_time() > give_up:

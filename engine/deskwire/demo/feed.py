@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Final
 
 import trio
@@ -63,10 +64,10 @@ def raw_items(page: bytes) -> list[bytes]:
     return items
 
 
-def just_before(identifier: str) -> str:
-    """An event id smaller than that of every event which came with or after the object `identifier`.
+def just_before(identifiers: Iterable[str]) -> str | None:
+    """An event id smaller than those of all events which came with or after any of these objects.
 
-    Identifiers are a prefix and a ULID, whose first ten digits are the time (decisions 1).
+    Identifiers are a prefix and a ULID, whose first ten digits are the time (decisions 1). None if there are none.
     """
-    time = identifier.partition("_")[2][:_TIME_DIGITS]
-    return f"evt_{time}{'0' * _RANDOM_DIGITS}"
+    times = [identifier.partition("_")[2][:_TIME_DIGITS] for identifier in identifiers]
+    return f"evt_{min(times)}{'0' * _RANDOM_DIGITS}" if times else None

@@ -15,7 +15,8 @@ class Journal:
 
     def __init__(self) -> None:
         self.arrivals: list[Arrival] = []
-        self._seen: set[str] = set()
+        self.ids: set[str] = set()
+        """The ids of the events that have arrived."""
         self._missing: set[str] = set()
         self._news = trio.Event()
 
@@ -23,13 +24,14 @@ class Journal:
         """Add an arrival, whatever it is."""
         self.arrivals.append(arrival)
         event_id = _event_id(arrival.body)
-        self._seen.add(event_id)
-        self._missing.discard(event_id)
+        if event_id is not None:
+            self.ids.add(event_id)
+            self._missing.discard(event_id)
         self._news.set()
 
     async def wait_for(self, event_ids: Iterable[str], patience_s: float) -> int:
         """Wait until all these events have arrived, or nothing has for `patience_s`; how many are missing."""
-        self._missing = set(event_ids) - self._seen
+        self._missing = set(event_ids) - self.ids
         while self._missing:
             self._news = trio.Event()
             with trio.move_on_after(patience_s) as patience:
@@ -39,15 +41,10 @@ class Journal:
         return len(self._missing)
 
 
-def event_ids(arrivals: Iterable[Arrival]) -> list[str]:
-    """The ids of events, empty for what is no event."""
-    return [_event_id(arrival.body) for arrival in arrivals]
-
-
-def _event_id(body: bytes) -> str:
+def _event_id(body: bytes) -> str | None:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return ""
+        return None
     found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    return found if isinstance(found, str) else None

@@ -70,16 +70,19 @@ def _cells(channel: ChannelFigures) -> Iterator[str]:
 def verdict(report: Report) -> str:
     """One line, and behind a bad one the first problems."""
     if report.passed:
-        lost = report.commands["unacknowledged"]
-        besides = f", {lost} without an answer" if lost else ""
-        back = (
-            f", the stream was taken up again {report.run.reconnects} times" if report.run.reconnects else ""
-        )
         channels = " and ".join(report.channels)
-        return f"PASSED: every acknowledged command is on {channels}, once numbered, the same bytes{besides}{back}."
+        besides = [f"{count} {what}" for count, what in _besides(report) if count]
+        more = f" ({', '.join(besides)})" if besides else ""
+        return f"PASSED: every acknowledged command is on {channels}, once numbered, the same bytes{more}."
     count = len(report.problems)
     lines = [f"FAILED: {count} {'thing is' if count == 1 else 'things are'} missing or wrong."]
     lines += [f"  {each}" for each in report.problems[:PROBLEMS_SHOWN]]
     if count > PROBLEMS_SHOWN:
         lines.append(f"  ... and {count - PROBLEMS_SHOWN} more")
     return "\n".join(lines)
+
+
+def _besides(report: Report) -> Iterator[tuple[int, str]]:
+    yield report.commands["unacknowledged"], "without an answer, which may have happened or not"
+    again = "reconnection" if report.run.reconnects == 1 else "reconnections"
+    yield report.run.reconnects, f"{again} of the stream"

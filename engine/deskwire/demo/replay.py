@@ -25,7 +25,6 @@ class Replay:
 
     def __init__(self, api: Api, ours: str, advance: Callable[[], None] = lambda: None) -> None:
         self.commands: list[Command] = []
-        self.first_conversation: str | None = None
         self._api = api
         self._ours = ours
         self._advance = advance
@@ -36,6 +35,10 @@ class Replay:
         async with trio.open_nursery() as nursery:
             for _ in range(concurrency):
                 nursery.start_soon(self._work, numbered)
+
+    def conversations(self) -> list[str]:
+        """The ids of all conversations whose creation was acknowledged."""
+        return list(dict.fromkeys(each.conversation for each in self.commands if each.conversation))
 
     async def _work(self, numbered: Iterator[tuple[int, Chat]]) -> None:
         for number, chat in numbered:
@@ -59,8 +62,6 @@ class Replay:
     async def _create(self, step: Step) -> str | None:
         reply = await self._api.call(step.method, _ROOT, step.body)
         conversation = str(reply.body["id"]) if reply.outcome == "acknowledged" else None
-        if self.first_conversation is None:
-            self.first_conversation = conversation
         self._note(step, conversation, reply, closed=False)
         return conversation
 

@@ -12,12 +12,12 @@ import trio
 
 from deskwire.demo.api import Api
 from deskwire.demo.chats import Chat
-from deskwire.demo.consumer import Consumer
+from deskwire.demo.consumer import Consumer, project_channel
 from deskwire.demo.errors import DemoError
 from deskwire.demo.feed import Feed, just_before
 from deskwire.demo.figures import Report, Run, report
 from deskwire.demo.history import FEED, STREAM, WEBHOOK, History
-from deskwire.demo.journal import Journal, event_ids
+from deskwire.demo.journal import Journal
 from deskwire.demo.launch import OwnService, own_service
 from deskwire.demo.receiver import Receiver
 from deskwire.demo.replay import Replay
@@ -109,7 +109,22 @@ async def _target(api: Api, own: OwnService | None) -> Target:
     reply = await api.call("GET", "/s2s/project", repeatable=True)
     if reply.outcome != "acknowledged":
         raise DemoError(f"The service at {api.base_url} can't be used: {reply.detail}")
-    return Target(api, reply.body["id"], reply.body["streamKey"], own)
+    target = Target(api, reply.body["id"], reply.body["streamKey"], own)
+    await _refuse_to_disturb(target)
+    return target
+
+
+async def _refuse_to_disturb(target: Target) -> None:
+    """Raise DemoError if somebody consumes the stream that the demo would take over."""
+    reply = await target.api.call("GET", "/s2s/stream/consumers", repeatable=True)
+    if reply.outcome != "acknowledged":
+        raise DemoError(f"The stream's consumers can't be listed: {reply.detail}")
+    for each in reply.body["items"]:
+        if each["channel"] == project_channel(target.project_id) and each["connected"]:
+            raise DemoError(
+                f"{each['consumerId']} consumes this project's stream and would be cut off; "
+                "give the demo a project of its own."
+            )
 
 
 @asynccontextmanager
@@ -162,21 +177,23 @@ async def _replay(
 
 async def _collect(api: Api, replay: Replay, journals: dict[str, Journal], patience_s: float) -> None:
     """Read the feed, and wait until every event in it has arrived on the other channels, too."""
-    if replay.first_conversation is None:
+    # A creation whose answer was lost may be the earliest; then its events know better.
+    live = [event_id for name in (STREAM, WEBHOOK) if name in journals for event_id in journals[name].ids]
+    start = just_before([*replay.conversations(), *live])
+    if start is None:
         return
-    feed = Feed(api, journals[FEED], just_before(replay.first_conversation))
+    feed = Feed(api, journals[FEED], start)
     await feed.read()
-    stored = set(event_ids(journals[FEED].arrivals))
     for name in (STREAM, WEBHOOK):
         if name in journals:
-            await journals[name].wait_for(stored, patience_s)
+            await journals[name].wait_for(journals[FEED].ids, patience_s)
     # A command whose answer was lost may have been carried out since.
     await feed.read()
 
 
 async def _finals(api: Api, replay: Replay) -> dict[str, object]:
     """Some conversations as they are now, evenly spread over the replay."""
-    created = list(dict.fromkeys(each.conversation for each in replay.commands if each.conversation))
+    created = replay.conversations()
     step = max(1, len(created) // SAMPLE)
     finals: dict[str, object] = {}
     for conversation in created[::step]:

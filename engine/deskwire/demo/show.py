@@ -11,6 +11,7 @@ import orjson
 import trio
 from rich.console import Console
 
+from deskwire import logs
 from deskwire.demo.errors import DemoError
 from deskwire.demo.figures import Report
 from deskwire.demo.output import WIDTH_IN_A_PIPE, progress, tables, verdict
@@ -24,6 +25,7 @@ async def show_demo(plan: Plan, as_json: bool) -> int:
 
     SIGINT and SIGTERM end it early, in order: the endpoint and the demo's own service are gone then, too.
     """
+    logs.configure("auto", "warning", sys.stderr)  # stdout is for the figures
     console = Console(stderr=True, soft_wrap=True)
     stopped_by: list[int] = []
     report: Report | None = None
@@ -66,4 +68,5 @@ def _print(report: Report, as_json: bool) -> None:
     out = Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
     for table in tables(report):
         out.print(table)
-    out.print(verdict(report), style="green" if report.passed else "red", markup=False, highlight=False)
+    colour = "green" if report.passed else "red"
+    out.print(verdict(report), style=colour, markup=False, highlight=False, soft_wrap=True)

@@ -39,14 +39,14 @@ class RefusedUpgrade(TrioASGIWebsocketConnection):
             "code": code,
             "requestId": request_id,
         }
+        body = orjson.dumps(document)
         headers = [
             (b"content-type", b"application/problem+json"),
+            (b"content-length", b"%d" % len(body)),
             (b"connection", b"close"),
             (b"x-request-id", request_id.encode()),
         ]
         if status == 503:
             headers.append((b"retry-after", b"1"))
         await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
-        await send(
-            {"type": "websocket.http.response.body", "body": orjson.dumps(document), "more_body": False}
-        )
+        await send({"type": "websocket.http.response.body", "body": body, "more_body": False})
