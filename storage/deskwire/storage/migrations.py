@@ -39,15 +39,15 @@ CREATE TABLE server_keys (
     last_used_at INTEGER, revoked_at INTEGER
 ) STRICT;
 
+-- AUTOINCREMENT: the key of what was erased is never given to another one, as deliveries under way and the log know it.
 CREATE TABLE contacts (
-    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects,
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects,
     user_id TEXT NOT NULL, name TEXT, email TEXT, phone TEXT, avatar TEXT, erasing INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX contacts_by_user ON contacts (project, user_id) WHERE erasing = 0;
 CREATE INDEX contacts_erasing ON contacts (rowid) WHERE erasing = 1;
 
--- AUTOINCREMENT: a deleted conversation's key is never given to another one, as its deletion is still in the log.
 CREATE TABLE conversations (
     rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, contact INTEGER NOT NULL
     REFERENCES contacts, revision INTEGER NOT NULL, sequence INTEGER NOT NULL, status TEXT NOT NULL, title TEXT,

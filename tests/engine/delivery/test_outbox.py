@@ -138,6 +138,7 @@ class Deliveries(RuleBasedStateMachine):
         self.table: dict[int, Delivery] = {}
         self.untold: list[Delivery] = []
         self.first: dict[int | None, list[int]] = {}
+        self.lanes: list[int | None] = [None, 1, 2, 3]
         self.restart()
 
     @rule()
@@ -147,11 +148,11 @@ class Deliveries(RuleBasedStateMachine):
         self.page: tuple[Reading, list[Delivery]] | None = None
         self.first = {}
 
-    @rule(lane=st.sampled_from([None, 1, 2, 3]), count=st.integers(1, 4))
-    def commit(self, lane: int | None, count: int) -> None:
+    @rule(which=st.integers(0, 3), count=st.integers(1, 4))
+    def commit(self, which: int, count: int) -> None:
         for _ in range(count):
             position = len(self.table) + 1
-            made = delivery(position, lane=lane, due_at=self.now)
+            made = delivery(position, lane=self.lanes[which], due_at=self.now)
             self.table[position] = made
             self.untold.append(made)
 
@@ -216,8 +217,11 @@ class Deliveries(RuleBasedStateMachine):
             self.table[done.position] = again
             self.outbox.retry(again)
 
-    @rule(lane=st.sampled_from([1, 2, 3]))
-    def erase(self, lane: int) -> None:
+    @rule(which=st.integers(1, 3))
+    def erase(self, which: int) -> None:
+        """Erase a conversation; its key is not given to another one (AUTOINCREMENT)."""
+        lane, self.lanes[which] = self.lanes[which], max(lane or 0 for lane in self.lanes) + 1
+        assert lane is not None
         for position, row in self.table.items():
             if row.lane == lane and self.open(row):
                 self.table[position] = replace(row, attempts=99)
