@@ -9,16 +9,10 @@ from typing import Final
 import trio
 
 from deskwire.engine.clock import wall_clock
-from deskwire.engine.conversation import (
-    Author,
-    Command,
-    ContactRef,
-    Conversation,
-    Create,
-    PostMessage,
-    decide,
-)
+from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
+from deskwire.engine.conversation import Author, Conversation
 from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.decide import decide
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction

@@ -11,25 +11,14 @@ from typing import Any, Final, TypeVar
 import trio
 
 from deskwire.engine.announce import announce
+from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import (
-    Author,
-    AuthorType,
-    Command,
-    ContactRef,
-    Conversation,
-    Create,
-    Deleted,
-    Fact,
-    Message,
-    MessagePosted,
-    PostMessage,
-    decide,
-    fold,
-)
+from deskwire.engine.conversation import Author, AuthorType, Conversation, Message
+from deskwire.engine.decide import decide, fold
 from deskwire.engine.directory import Directory
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft
+from deskwire.engine.facts import Deleted, Fact, MessagePosted
 from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project

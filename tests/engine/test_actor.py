@@ -12,7 +12,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.actor import ActorFailed
-from deskwire.engine.conversation import Close, Command, Conversation, Delete, MarkRead, Patch, Rate
+from deskwire.engine.commands import Close, Command, Delete, MarkRead, Patch, Rate
+from deskwire.engine.conversation import Conversation
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Conflict, DomainError, NotFound, StaleState, Unavailable
 from deskwire.engine.turn import Receipt

@@ -8,22 +8,19 @@ import orjson
 import pytest
 
 from deskwire.engine.announce import conversation_view
-from deskwire.engine.conversation import (
-    ATTRIBUTES_MAX,
+from deskwire.engine.commands import (
     Assign,
-    Assignee,
-    AuthorType,
     Close,
-    Closer,
     Command,
     Delete,
     MarkRead,
     Patch,
     Rate,
-    Reason,
     Reopen,
     ReplaceNetworkLogs,
 )
+from deskwire.engine.conversation import Assignee, AuthorType, Closer, Reason
+from deskwire.engine.decide import ATTRIBUTES_MAX
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import CATALOG, Draft
 from tests.builders import CONTACT, PROJECT, Play, create, played, post

@@ -10,26 +10,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from deskwire.engine.announce import conversation_view
-from deskwire.engine.conversation import (
+from deskwire.engine.commands import (
     Assign,
-    Assignee,
     Close,
     Command,
-    Conversation,
-    Created,
     Delete,
-    Fact,
     MarkRead,
     Patch,
     PostMessage,
     Rate,
     Reopen,
     ReplaceNetworkLogs,
-    events_of,
-    evolve,
 )
+from deskwire.engine.conversation import Assignee, Conversation
+from deskwire.engine.decide import events_of, evolve
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import Draft
+from deskwire.engine.facts import Created, Fact
 from tests.builders import CONTACT, PROJECT, Play, create, post
 
 NOTE = "a note that nobody outside may see"

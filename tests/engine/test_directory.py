@@ -12,7 +12,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.actor import Actor, Ask
-from deskwire.engine.conversation import Assign, Assignee
+from deskwire.engine.commands import Assign
+from deskwire.engine.conversation import Assignee
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing

@@ -12,7 +12,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.conversation import Author, Close, Command, Delete, MarkRead, Patch, PostMessage
+from deskwire.engine.commands import Close, Command, Delete, MarkRead, Patch, PostMessage
+from deskwire.engine.conversation import Author
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.events import PassingEvent

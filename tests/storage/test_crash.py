@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 import trio
 
-from deskwire.engine.conversation import MarkRead
+from deskwire.engine.commands import MarkRead
 from tests.builders import PROJECT, Running, post, running
 
 ROUNDS = 12
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 import trio
 sys.path.insert(0, sys.argv[2])
-from deskwire.engine.conversation import Close
+from deskwire.engine.commands import Close
 from tests.builders import PROJECT, create, post, running
 
 async def lane(engine):

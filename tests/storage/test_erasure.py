@@ -10,16 +10,9 @@ from typing import Any
 
 import trio
 
+from deskwire.engine.commands import Assign, ContactRef, Delete, Patch, ReplaceNetworkLogs
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import (
-    Assign,
-    Assignee,
-    ContactRef,
-    Conversation,
-    Delete,
-    Patch,
-    ReplaceNetworkLogs,
-)
+from deskwire.engine.conversation import Assignee, Conversation
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.ports import Attempt
 from deskwire.engine.turn import put_contact

@@ -13,10 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.announce import announce_contact, conversation_view
-from deskwire.engine.contact import Contact, identify
-from deskwire.engine.conversation import (
+from deskwire.engine.commands import (
     Assign,
-    Assignee,
     Close,
     Command,
     ContactRef,
@@ -28,6 +26,8 @@ from deskwire.engine.conversation import (
     Reopen,
     ReplaceNetworkLogs,
 )
+from deskwire.engine.contact import Contact, identify
+from deskwire.engine.conversation import Assignee
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound
 from deskwire.engine.events import Draft, matches

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from deskwire.engine.conversation import Patch, ReplaceNetworkLogs
+from deskwire.engine.commands import Patch, ReplaceNetworkLogs
 from tests.builders import PROJECT, create, post, running
 
 TEXTS = {

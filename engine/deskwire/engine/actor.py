@@ -16,9 +16,12 @@ import trio
 
 from deskwire.engine.announce import conversation_view
 from deskwire.engine.clock import Clock
+from deskwire.engine.commands import Command, Create
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Command, Conversation, Create, Fact, decide
+from deskwire.engine.conversation import Conversation
+from deskwire.engine.decide import decide
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
+from deskwire.engine.facts import Fact
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store, Transaction

@@ -8,22 +8,21 @@ from typing import Any, assert_never
 
 from deskwire.engine.clock import iso, iso_or_none
 from deskwire.engine.contact import Contact, contact_view
-from deskwire.engine.conversation import (
-    PUBLIC_NAMES,
+from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.decide import PUBLIC_NAMES
+from deskwire.engine.events import Draft
+from deskwire.engine.facts import (
     Assigned,
     Closed,
-    Conversation,
     Created,
     Deleted,
     Fact,
-    Message,
     MessagePosted,
     NetworkLogsReplaced,
     Reopened,
     Revealed,
     Updated,
 )
-from deskwire.engine.events import Draft
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:

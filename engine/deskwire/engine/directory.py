@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.actor import Actor, Ask, Asked, no_such_conversation, shutting_down
 from deskwire.engine.clock import Clock
-from deskwire.engine.conversation import Create
+from deskwire.engine.commands import Create
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.people import Project

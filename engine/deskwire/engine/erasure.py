@@ -13,8 +13,8 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Delete
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.people import Project

@@ -9,8 +9,9 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Conversation, Fact
+from deskwire.engine.conversation import Conversation
 from deskwire.engine.events import Draft, PassingEvent, encode_envelope
+from deskwire.engine.facts import Fact
 from deskwire.engine.ids import Mint
 from deskwire.engine.people import Project
 from deskwire.engine.typists import (

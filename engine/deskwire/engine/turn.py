@@ -17,21 +17,12 @@ from deskwire.engine.announce import (
     dashboard_message_view,
     message_view,
 )
+from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact, identify
-from deskwire.engine.conversation import (
-    Author,
-    ContactRef,
-    Conversation,
-    Created,
-    Deleted,
-    Fact,
-    Message,
-    MessagePosted,
-    NetworkLogsReplaced,
-    Revealed,
-    fold,
-)
+from deskwire.engine.conversation import Author, Conversation, Message
+from deskwire.engine.decide import fold
 from deskwire.engine.events import Draft, contact_lane, matches
+from deskwire.engine.facts import Created, Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction

@@ -16,8 +16,8 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, Final
 
-from deskwire.engine.conversation import Closed, Deleted, Fact, MessagePosted
 from deskwire.engine.events import Draft
+from deskwire.engine.facts import Closed, Deleted, Fact, MessagePosted
 
 STOPS_AFTER_S: Final = 6.0  # decisions 4
 """After an agent's last sign of typing."""

@@ -9,26 +9,22 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.announce import announce, announce_contact
-from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import (
+from deskwire.engine.commands import (
     Assign,
-    Assignee,
-    Author,
     Close,
     Command,
     ContactRef,
-    Conversation,
     Create,
     Delete,
-    Deleted,
-    MessagePosted,
     Patch,
     PostMessage,
     Reopen,
-    decide,
-    fold,
 )
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Assignee, Author, Conversation
+from deskwire.engine.decide import decide, fold
 from deskwire.engine.events import API_VERSION, CATALOG, Draft, Kind, encode_envelope
+from deskwire.engine.facts import Deleted, MessagePosted
 from deskwire.engine.typists import NOBODY, Agent, SetTyping, set_typing
 from deskwire.reference.tables import markdown_table
 

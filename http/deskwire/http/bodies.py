@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.conversation import ATTRIBUTES_MAX
+from deskwire.engine.decide import ATTRIBUTES_MAX
 from deskwire.http.validation import Body, Paged, Query
 
 ATTRIBUTES_BYTES = 16 * 1024

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import IDENTITY, Contact, contact_view
-from deskwire.engine.conversation import ContactRef
 from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.ports import ConversationFilter
 from deskwire.engine.turn import put_contact

@@ -7,8 +7,9 @@ from typing import Any, Final, TypeVar
 
 from deskwire.engine.actor import Asked, no_such_conversation
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
+from deskwire.engine.commands import Assign, Command, Patch
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assign, Assignee, Command, Conversation, Message, Patch
+from deskwire.engine.conversation import Assignee, Conversation, Message
 from deskwire.engine.errors import Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import Project

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from deskwire.engine.conversation import Author, Close, Delete, MarkRead, PostMessage, Reopen
+from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reopen
+from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.ports import ConversationFilter, Reader

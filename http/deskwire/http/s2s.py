@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from deskwire.engine.clock import iso
-from deskwire.engine.conversation import (
-    Author,
+from deskwire.engine.commands import (
     Close,
     ContactRef,
     Create,
@@ -19,6 +18,7 @@ from deskwire.engine.conversation import (
     Reopen,
     ReplaceNetworkLogs,
 )
+from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import new_id
 from deskwire.http import conversations as shared

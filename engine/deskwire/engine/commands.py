@@ -1,0 +1,100 @@
+"""What may be asked of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deskwire.engine.conversation import Assignee, Author, Closer, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class ContactRef:
+    """Whose conversation it is, with the identity fields that were given."""
+
+    user_id: str
+    identity: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Start a conversation, hidden ones included; `message` is its first."""
+
+    conversation_id: str
+    project: int
+    contact: ContactRef
+    title: str | None = None
+    attributes: Mapping[str, Any] | None = None
+    visible: bool = True
+    message: PostMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostMessage:
+    """Add a message, or an internal note."""
+
+    message_id: str
+    author: Author
+    text: str
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End the conversation for the customer."""
+
+    by: Closer
+
+
+@dataclass(frozen=True, slots=True)
+class Reopen:
+    """Take a closed conversation up again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Give the conversation to a user or team, or to nobody."""
+
+    assignee: Assignee | None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRead:
+    """The contact has seen everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Record the contact's rating, 0 to 10 (contract 8)."""
+
+    rating: int
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Change fields; only those named in `given` count.
+
+    `attributes` are merged key by key, None removes a key. `visible` can only become true.
+    """
+
+    given: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceNetworkLogs:
+    """Store a network log snapshot, as sent, in place of the previous one (contract 4.3)."""
+
+    snapshot: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove the conversation and everything that belongs to it, for good."""
+
+    reason: Reason
+
+
+Command = (
+    Create | PostMessage | Close | Reopen | Assign | MarkRead | Rate | Patch | ReplaceNetworkLogs | Delete
+)

@@ -1,0 +1,239 @@
+"""The conversation as a state machine: commands in, facts out, nothing else touched.
+
+`decide` says what follows from a command, `evolve` applies one fact, `announce` says which events
+consumers see for it. Rules (contract 3, decisions 4):
+
+- A hidden conversation emits nothing; `Revealed` starts its sequence at 1.
+- OPEN and PENDING are open; a message of the contact makes PENDING and CLOSED ones OPEN.
+- A command that changes nothing yields no fact.
+- An internal note is a fact without an event and without a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, assert_never
+
+import orjson
+
+from deskwire.engine.commands import (
+    Assign,
+    Close,
+    Command,
+    Create,
+    Delete,
+    MarkRead,
+    Patch,
+    PostMessage,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
+)
+from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.errors import Conflict, Invalid, Problem
+from deskwire.engine.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+)
+
+ATTRIBUTES_MAX: Final = 100
+"""Keys in `attributes`; a bound on what every event of the conversation has to carry."""
+
+_SORTED: Final = orjson.OPT_SORT_KEYS
+
+PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
+    "title": "title",
+    "status": "status",
+    "attributes": "attributes",
+    "archived": "archived",
+    "unread": "unread",
+    "rating": "rating",
+    "rated_at": None,  # carried by `rating`
+}
+"""Which name in `data.changed` stands for a changed field."""
+
+
+def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact, ...]:
+    """Say what follows from `command` at time `at` (ms); touch nothing.
+
+    Raises:
+        Conflict: the present state does not allow it.
+        Invalid: the command does not fit this conversation.
+    """
+    if isinstance(command, Create):
+        return _create(command, at)
+    assert state is not None, "only Create may start a conversation"
+    match command:
+        case PostMessage():
+            return _post(state, command, at)
+        case Close(by):
+            return () if state.status == "CLOSED" else (Closed(by, at),)
+        case Reopen():
+            return (Reopened(),) if state.status == "CLOSED" else ()
+        case Assign(assignee):
+            return () if state.assignee == assignee else (Assigned(assignee),)
+        case MarkRead():
+            return (Updated({"unread": False}),) if state.unread else ()
+        case Rate(rating):
+            return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
+        case Patch(given):
+            return _patch(state, given)
+        case ReplaceNetworkLogs(snapshot):
+            return (NetworkLogsReplaced(snapshot),)
+        case Delete(reason):
+            return (Deleted(reason),)
+        case _:
+            assert_never(command)
+
+
+def _create(command: Create, at: int) -> tuple[Fact, ...]:
+    created = Created(
+        Conversation(
+            id=command.conversation_id,
+            project=command.project,
+            created_at=at,
+            updated_at=at,
+            title=command.title,
+            attributes=_without_nulls(command.attributes or {}),
+            visible=command.visible,
+        )
+    )
+    if command.message is None:
+        return (created,)
+    state = evolve(None, created)
+    return (created, *_post(state, command.message, at))
+
+
+def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...]:
+    index = None if command.internal else state.messages
+    posted = MessagePosted(
+        Message(command.message_id, command.author, command.text, at, command.internal, index)
+    )
+    if command.internal or command.author.type != "contact":
+        return (posted,)
+    before: list[Fact] = []
+    if state.status == "CLOSED":
+        before.append(Reopened())
+    elif state.status == "PENDING":
+        before.append(Updated({"status": "OPEN"}))
+    return (*before, posted)
+
+
+def _patch(state: Conversation, given: Mapping[str, Any]) -> tuple[Fact, ...]:
+    wanted = {name: value for name, value in given.items() if name != "visible"}
+    if "attributes" in given:
+        wanted["attributes"] = _merged(state.attributes, given["attributes"])
+    if state.status == "CLOSED" and "status" in wanted:
+        raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
+    if given.get("visible") is False and state.visible:
+        message = "A conversation that the customer has seen can't be hidden again."
+        raise Invalid(Problem("/visible", "not_reversible", message))
+    changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
+    updated = (Updated(changes),) if changes else ()
+    revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
+    # The change first, so that the event of creation shows the conversation as it is revealed.
+    return (*updated, *revealed)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether both are the same JSON; to Python 1 and true are equal, to a consumer they are not."""
+    return orjson.dumps(one, option=_SORTED) == orjson.dumps(other, option=_SORTED)
+
+
+def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    merged = _without_nulls({**attributes, **patch})
+    if len(merged) > ATTRIBUTES_MAX:
+        message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(merged)}."
+        raise Invalid(Problem("/attributes", "too_many", message))
+    return merged
+
+
+def _without_nulls(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in attributes.items() if value is not None}
+
+
+def evolve(state: Conversation | None, fact: Fact) -> Conversation:
+    """The state after `fact`, its sequence number included; total, as the past can't be refused."""
+    if isinstance(fact, Created):
+        return replace(fact.conversation, sequence=1 if fact.conversation.visible else 0)
+    assert state is not None, "only Created starts a conversation"
+    after = _applied(state, fact)
+    return replace(after, sequence=state.sequence + events_of(state, fact))
+
+
+def events_of(state: Conversation, fact: Fact) -> int:
+    """How many events `fact` causes in `state`."""
+    match fact:
+        case Revealed():
+            return 1 + state.messages
+        case NetworkLogsReplaced():
+            return 0
+        case MessagePosted(message) if message.internal:
+            return 0
+        case _:
+            return 1 if state.visible else 0
+
+
+def _applied(state: Conversation, fact: Fact) -> Conversation:
+    match fact:
+        case Revealed():
+            return replace(state, visible=True)
+        case MessagePosted(message):
+            return _with_message(state, message)
+        case Closed(by, at):
+            return replace(state, status="CLOSED", closed_by=by, closed_at=at)
+        case Reopened():
+            return replace(state, status="OPEN", closed_by=None, closed_at=None)
+        case Assigned(assignee):
+            return replace(state, assignee=assignee, human=state.human or assignee is not None)
+        case Updated(changes):
+            return replace(state, **changes)
+        case NetworkLogsReplaced() | Deleted() | Created():
+            return state
+        case _:
+            assert_never(fact)
+
+
+def _with_message(state: Conversation, message: Message) -> Conversation:
+    human = state.human or message.author.type == "agent"
+    if message.internal:
+        return replace(state, human=human)
+    return replace(
+        state,
+        human=human,
+        unread=message.author.type != "contact",
+        messages=state.messages + 1,
+        last_message_at=message.created_at,
+    )
+
+
+def touches(fact: Fact) -> bool:
+    """Whether `fact` changes what a customer can see, and with it `updatedAt`."""
+    match fact:
+        case NetworkLogsReplaced():
+            return False
+        case MessagePosted(message):
+            return not message.internal
+        case _:
+            return True
+
+
+def fold(
+    state: Conversation | None, facts: tuple[Fact, ...], at: int
+) -> Iterator[tuple[Conversation | None, Fact, Conversation]]:
+    """Each fact with the state before and after it, `updated_at` moved on."""
+    for fact in facts:
+        after = evolve(state, fact)
+        if touches(fact):
+            after = replace(after, updated_at=at)
+        yield state, fact, after
+        state = after

@@ -1,0 +1,82 @@
+"""What has happened in a conversation. Each fact is stored by its effect on the tables, not by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deskwire.engine.conversation import Assignee, Closer, Conversation, Message, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """There is a new conversation."""
+
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """A hidden conversation became visible to the customer."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePosted:
+    """A message or a note was added."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The conversation was closed."""
+
+    by: Closer
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """The conversation was reopened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The assignee changed."""
+
+    assignee: Assignee | None
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """Fields changed: names of `Conversation` with their new values."""
+
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkLogsReplaced:
+    """The network log snapshot was replaced."""
+
+    snapshot: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The conversation is gone."""
+
+    reason: Reason
+
+
+Fact = (
+    Created
+    | Revealed
+    | MessagePosted
+    | Closed
+    | Reopened
+    | Assigned
+    | Updated
+    | NetworkLogsReplaced
+    | Deleted
+)
