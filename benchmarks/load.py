@@ -184,12 +184,16 @@ class _Run:
         self._under_way -= 1
         if head.split(None, 2)[1] != b"200":
             self._outcome.failures.append(f"{head.decode()}\n{body.decode()}"[:2_000])
-        elif self._from <= now < self._until:
+        elif self._measured(connection.due, now):
             self._outcome.latencies.append((now - connection.due) * 1000)
         if b"connection: close" in head.lower():
             connection.reopen()
         if self._job.keep:
             self._outcome.bodies.append(body.decode())
+
+    def _measured(self, due: float, now: float) -> bool:
+        """At a fixed rate whatever was due in the measured time counts; else what was answered in it."""
+        return due >= self._from if self._job.rate else self._from <= now < self._until
 
 
 def run(job: Job) -> Outcome:

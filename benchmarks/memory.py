@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -34,12 +35,12 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         with deskwire(directory / f"created-{live}", **_STAY) as server:
             rows += _created(server, live)
     for live in scale.live:
-        ids = fill_directory(directory / f"stored-{live}", live, live)
-        with deskwire(directory / f"stored-{live}", **_STAY) as server:
-            rows.append(_live(server, ids))
-            if live == scale.live[0]:
-                rows.append(_connections(server, scale.idle_connections))
-                rows.append(_websockets(server, ids[: scale.idle_websockets]))
+        stored = directory / f"stored-{live}"
+        ids = fill_directory(stored, live, live)
+        rows.append(_held(stored, ids, partial(_live, ids=ids)))
+    # A process for each, as the next one would be given the memory that the one before has let go of.
+    rows.append(_held(stored, ids, partial(_connections, count=scale.idle_connections)))
+    rows.append(_held(stored, ids, partial(_websockets, ids=ids[: scale.idle_websockets])))
     note = (
         f"Allowed with 2,000 conversations alive: {_ALLOWED_MB:g} MB in all. 1 MB is 10^6 bytes. Creating a conversation "
         "also fills caches and the log's window in memory; the share of an actor is taken without those."
@@ -57,9 +58,15 @@ def _created(server: Server, count: int) -> Sequence[_Row]:
     ]
 
 
+def _held(directory: Path, ids: list[str], hold: Callable[[Server], _Row]) -> _Row:
+    """What `hold` finds in a process that has answered requests before."""
+    with deskwire(directory, **_STAY) as server:
+        _mark_read(server, ids[:1], _WARM)
+        return hold(server)
+
+
 def _live(server: Server, ids: list[str]) -> _Row:
     """Load stored conversations by a command that changes nothing, so that only their actors are added."""
-    _mark_read(server, ids[:1], _WARM)
     before = processes.resident_mb(server.process)
     _mark_read(server, ids, len(ids))
     return _share(f"a live conversation, of {len(ids):,}", server, before, len(ids))
