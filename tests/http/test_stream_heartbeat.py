@@ -159,6 +159,21 @@ async def test_the_peers_close_frame_confirms_what_was_written_before_ours(
     assert await confirmed(stage) == event.id
 
 
+async def test_a_close_frame_that_crosses_ours_confirms_nothing(
+    autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, peer: RawPeer
+) -> None:
+    """Decisions 5, at least once: a peer that has begun to close by itself may not look at what is on its way."""
+    await subscribe(peer, stage)
+    (event,) = await stage.emit(1)
+    await trio.testing.wait_all_tasks_blocked()  # it is written,
+    stream.close_all()
+    await trio.testing.wait_all_tasks_blocked()  # and so is our close frame
+    await peer.send(CloseConnection(1000))
+    assert await peer.until(CloseConnection) is not None
+    assert await peer.event() is None
+    assert await confirmed(stage) != event.id
+
+
 async def test_a_peer_that_never_reads_is_dropped_by_the_first_write_that_waits(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream
 ) -> None:

@@ -69,6 +69,7 @@ class Session:
         self._nursery: trio.Nursery | None = None
         self._ending = False
         self._deaf = False
+        self._said: int | None = None
         self._text: list[str] = []
         self._text_size = 0
         self._stir = trio.Event()
@@ -182,6 +183,7 @@ class Session:
             data += text_frame(pusher.error(goodbye.message, goodbye.code))
         if self._wire.state in (ConnectionState.OPEN, ConnectionState.REMOTE_CLOSING):
             data += self._wire.send(CloseConnection(goodbye.code, goodbye.message))
+            self._said = goodbye.code
         try:
             await self._stream.send_all(data)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -268,9 +270,10 @@ class Session:
         self.end(goodbye)
 
     async def _closed(self, event: CloseConnection) -> bool:
-        if self._wire.state is ConnectionState.CLOSED:  # the answer to our close frame
-            for held in self.subscriptions.values():
-                self._hub.confirm(held, held.written)
+        if self._wire.state is ConnectionState.CLOSED:
+            if event.code == self._said:  # an answer (RFC 6455 5.5.1); another code may have crossed ours
+                for held in self.subscriptions.values():
+                    self._hub.confirm(held, held.written)
             return True
         if self._wire.state is ConnectionState.REMOTE_CLOSING:
             await self._write(self._wire.send(event.response()))

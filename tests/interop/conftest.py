@@ -1,0 +1,74 @@
+"""Published Pusher clients, unmodified, against a real service.
+
+pusher-js and laravel-echo come from the npm registry (`package-lock.json` beside this file says which), Pysher is one
+of the development dependencies. Each runs in a process of its own, which takes commands and tells what it sees as
+lines of JSON. Without Node, or where the packages can't be had, the tests are skipped with the reason.
+
+`INTEROP_LONG=1` makes the quiet times 60 s, and restarts the server on its port without a proxy in front.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from .client import HERE, Launch, launching
+from .stage import Stage, staged
+
+
+@pytest.fixture(scope="session")
+def node() -> None:
+    """Node is there, with the locked packages installed."""
+    npm = shutil.which("npm")
+    if shutil.which("node") is None or npm is None:
+        pytest.skip("Node or npm is not installed: pusher-js and laravel-echo can't be run")
+    if _installed():
+        return
+    command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+    try:
+        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm did not finish in 2 minutes: pusher-js and laravel-echo can't be run")
+    if done.returncode != 0:
+        reasons = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
+        pytest.skip(f"npm can't install pusher-js and laravel-echo: {reasons[:1] or done.stderr[-300:]}")
+
+
+def _installed() -> bool:
+    """Whether what npm has noted down of its last installation is what the lock asks for."""
+
+    def packages(path: Path) -> dict[str, str]:
+        found: dict[str, dict[str, str]] = json.loads(path.read_text())["packages"]
+        return {name: each["integrity"] for name, each in found.items() if name}
+
+    try:
+        return packages(HERE / "node_modules/.package-lock.json") == packages(HERE / "package-lock.json")
+    except (OSError, KeyError, ValueError):
+        return False
+
+
+@pytest.fixture(scope="session")
+def pysher() -> None:
+    """Pysher is there."""
+    if importlib.util.find_spec("pysher") is None:
+        pytest.skip("Pysher is not installed; it is one of the locked development dependencies")
+
+
+@pytest.fixture
+async def launch() -> AsyncIterator[Launch]:
+    """Starts clients."""
+    async with launching() as launch:
+        yield launch
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, launch: Launch) -> AsyncIterator[Stage]:
+    """A service on an empty directory, a proxy before it, and clients at hand."""
+    async with staged(tmp_path, launch) as stage:
+        yield stage

@@ -1,0 +1,116 @@
+"""pusher-js as published: authorizing, receiving, refusals, takeover."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pytest
+
+from .stage import LONG, QUIET_S, Stage
+
+AWAY_S: Final = 60.0 if LONG else 2.0
+"""pusher-js waits 1 s before it connects again."""
+
+pytestmark = pytest.mark.usefixtures("node")
+
+
+@pytest.mark.parametrize("authorization", ["form", "json", "query"])
+async def test_events_come_in_order_with_the_bytes_of_the_feed(stage: Stage, authorization: str) -> None:
+    """Contract 4.4 and 6; decisions 5: JSON, the clients' own form, and fields in the query string."""
+    client = await stage.pusher_js("one", authorization)
+    assert await client.subscribed() == {"resumedAfter": None, "gap": False}
+    conversation = await stage.service.create(message={"text": "Grüße 👋\n\u2028"}, attributes={"n": 1.5})
+    await stage.service.do(conversation, "close")
+    await stage.service.say(conversation, "Wait")
+    feed = await stage.feed()
+    await client.have(feed)
+    assert client.events == feed
+    assert [each["type"] for each in client.told("event")] == [json.loads(each)["type"] for each in feed]
+    assert await stage.holders() == [("one", True)]
+
+
+async def test_the_largest_event_that_the_api_allows_arrives_whole(stage: Stage) -> None:
+    """Decisions 8: 20,000 characters of text, here of 6 bytes each in JSON, with 16 KiB of attributes."""
+    client = await stage.pusher_js("one")
+    attributes = {"filler": "x" * (16 * 1024 - len('{"filler":""}'))}
+    conversation = await stage.service.create(attributes=attributes)
+    await stage.service.say(conversation, "\x01" * 20_000)
+    feed = await stage.feed()
+    assert len(feed[-1]) > 130_000
+    await client.have(feed)
+    assert client.events == feed
+
+
+async def test_a_superseded_client_is_told_and_stays_away(stage: Stage) -> None:
+    """Decisions 5, takeover; Pusher protocol, close codes 4000 to 4099."""
+    first = await stage.pusher_js("one")
+    second = await stage.pusher_js("two")
+    await first.error(4009)
+    await first.state("disconnected")
+    await first.quiet(QUIET_S)
+    assert stage.proxy.connections == 2
+    assert await stage.holders() == [("two", True)]
+    sent = await stage.talk(3)
+    await second.have(sent)
+    assert (first.events, second.events) == ([], sent)
+    assert "disconnected" not in second.states
+
+
+async def test_a_superseded_client_that_never_heard_of_it_returns_once_and_idles(stage: Stage) -> None:
+    """Decisions 5: a superseded id that returns is answered with 409 and left open."""
+    first = await stage.pusher_js("one")
+    (lost,) = stage.proxy.links
+    lost.freeze()
+    second = await stage.pusher_js("two")
+    undisturbed = len(second.seen)
+    lost.cut()
+    assert await first.refused() == (409, "ConsumerSuperseded")
+    await first.quiet(QUIET_S)
+    assert stage.proxy.connections == 3
+    assert len(second.seen) == undisturbed
+    sent = await stage.talk(3)
+    await second.have(sent)
+    assert first.events == []
+
+    await second.do("unsubscribe", channel=stage.channel)
+    await first.error(4100)
+    await first.subscribed(2)
+    assert await stage.holders() == [("one", True)]
+
+
+async def test_an_unknown_key_ends_the_client_for_good(stage: Stage) -> None:
+    """Pusher protocol, 4001."""
+    client = await stage.pusher_js_that("one", key="unknown")
+    await client.error(4001)
+    await client.state("disconnected")
+    await client.quiet(AWAY_S)
+    assert stage.proxy.connections == 1
+
+
+async def test_an_unsupported_protocol_ends_the_client_for_good(stage: Stage) -> None:
+    """Pusher protocol, 4007; pusher-js says 7 and can't be told otherwise, so the proxy does."""
+    stage.proxy.rewrite = b"protocol=7", b"protocol=4"
+    client = await stage.pusher_js_that("one")
+    await client.error(4007)
+    await client.state("disconnected")
+    await client.quiet(AWAY_S)
+    assert stage.proxy.connections == 1
+
+
+async def test_a_refused_channel_leaves_the_client_connected(stage: Stage) -> None:
+    """Decisions 5: an unknown channel is refused with 403 where it is authorized."""
+    client = await stage.pusher_js_that("one", channel="private-secrets")
+    assert await client.refused() == (403, "AuthError")
+    assert client.states[-1] == "connected"
+    await client.do("subscribe", channel=stage.channel)
+    await client.subscribed()
+    assert stage.proxy.connections == 1
+
+
+async def test_a_forged_authorization_is_refused_on_the_connection(stage: Stage) -> None:
+    """Pusher protocol, `pusher:subscription_error` from the server."""
+    client = await stage.pusher_js_that("one", "forged")
+    assert await client.refused() == (401, "AuthError")
+    assert client.states[-1] == "connected"
+    assert await stage.holders() == []

@@ -1,0 +1,155 @@
+"""Published clients whose connection, or server, goes away: they return by themselves and miss nothing."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+
+from tests.process.test_serve import START_S, Server
+from tests.wire.conftest import Service, running
+
+from .client import Client, Launch
+from .proxy import proxying
+from .stage import LONG, Stage, event_id, port_of
+
+
+@pytest.fixture(params=["pusher_js", "pysher"])
+def name(request: pytest.FixtureRequest) -> str:
+    """Each client that can be run here."""
+    name: str = request.param
+    request.getfixturevalue({"pusher_js": "node", "pysher": "pysher"}[name])
+    return name
+
+
+async def start(stage: Stage, name: str) -> Client:
+    """One of the clients, subscribed."""
+    return await (stage.pusher_js("one") if name == "pusher_js" else stage.pysher("one"))
+
+
+def check(client: Client, sent: Sequence[str], resumed_after: str) -> None:
+    """Everything is there in order; after the return it goes on behind what the server knew to be received."""
+    before = client.events_before_its_return
+    confirmed = [event_id(each) for each in sent].index(resumed_after) + 1
+    assert confirmed <= before, "more was confirmed than received"
+    assert client.events == [*sent[:before], *sent[confirmed:]]
+
+
+async def test_after_a_cut_what_was_sent_meanwhile_comes_once_and_in_order(stage: Stage, name: str) -> None:
+    """Decisions 5: nothing is missed over a reconnect; what is confirmed is not repeated."""
+    client = await start(stage, name)
+    sent = await stage.talk(5)
+    await client.have(sent)
+    last = await stage.confirmed()
+    stage.proxy.cut()
+    sent += await stage.talk(5)
+    assert await client.subscribed(2) == {"resumedAfter": last, "gap": False}
+    sent += await stage.talk(5)
+    await client.have(sent)
+    assert client.events == sent
+    assert stage.proxy.connections == 2
+
+
+@pytest.mark.usefixtures("node")
+async def test_a_cut_in_the_middle_of_a_slow_connection_repeats_only_what_was_in_flight(stage: Stage) -> None:
+    """Decisions 5: duplicates only for what was in flight."""
+    client = await stage.pusher_js("one")
+    stage.proxy.trickle = 512
+    sent = await stage.talk(60, "x" * 1_500)
+    await client.until(lambda: len(client.events) >= 30)
+    stage.proxy.cut()
+    stage.proxy.trickle = 0
+    start = (await client.subscribed(2))["resumedAfter"]
+    await client.have(sent)
+    assert await stage.confirmed() == event_id(sent[-1])
+    assert 30 <= client.events_before_its_return < len(sent)
+    check(client, sent, start)
+
+
+@pytest.mark.usefixtures("node")
+async def test_a_client_on_a_frozen_connection_finds_out_and_returns(stage: Stage) -> None:
+    """Decisions 5; Pusher protocol, heartbeat: `pusher:ping` without an answer makes the client reconnect."""
+    client = await stage.pusher_js("one", activityTimeout=1_000, pongTimeout=1_000)
+    sent = await stage.talk(5)
+    await client.have(sent)
+    await stage.confirmed()
+    stage.proxy.links[0].freeze()
+    sent += await stage.talk(5)
+    await client.subscribed(2)
+    sent += await stage.talk(5)
+    await client.have(sent)
+    assert client.events == sent
+    assert stage.proxy.connections == 2
+
+
+@asynccontextmanager
+async def process(directory: Path, port: int = 0) -> AsyncIterator[tuple[Server, Service]]:
+    """The server in a process of its own, which is killed in the end."""
+    server = Server(directory, "--port", str(port))
+    try:
+        with trio.fail_after(START_S):
+            await trio.to_thread.run_sync(server.wait_ready, abandon_on_cancel=True)
+        url, key = server.demo["baseUrl"], {"Authorization": f"Bearer {server.demo['serverKey']}"}
+        async with httpx.AsyncClient(base_url=f"{url}/v3", headers=key, timeout=20) as http:
+            yield server, Service(url, server.demo, http, http, directory)
+    finally:
+        server.process.kill()
+        server.process.communicate()
+
+
+ROUTES = [
+    "proxy",
+    pytest.param("direct", marks=pytest.mark.skipif(not LONG, reason="takes 15 s; INTEROP_LONG=1 runs it")),
+]
+"""A proxy keeps the port open. Past it a client finds it closed for a while, which costs pusher-js 15 s."""
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_no_event_is_missed_when_the_server_is_killed(
+    tmp_path: Path, launch: Launch, name: str, route: str
+) -> None:
+    """Decisions 5: or either after the server's crash."""
+    async with proxying(0) as proxy:
+        async with process(tmp_path) as (server, service):
+            stage = Stage(service, proxy, launch, route == "direct")
+            proxy.upstream = port_of(service)
+            client = await start(stage, name)
+            await client.have(await stage.talk(5))
+            await stage.confirmed()
+            await stage.talk(20)
+            server.process.send_signal(signal.SIGKILL)
+        async with process(tmp_path, proxy.upstream) as (_, stage.service):
+            await all_is_there(stage, client)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_a_stop_in_good_order_sends_clients_away_and_they_come_back(
+    tmp_path: Path, launch: Launch, name: str, route: str
+) -> None:
+    """Decisions 5, shutdown: 4200, after which clients connect again by themselves."""
+    async with proxying(0) as proxy:
+        async with running(tmp_path) as service:
+            stage = Stage(service, proxy, launch, route == "direct")
+            proxy.upstream = port_of(service)
+            client = await start(stage, name)
+            await client.have(await stage.talk(5))
+        await client.error(4200)
+        async with running(tmp_path, port=proxy.upstream) as stage.service:
+            await all_is_there(stage, client)
+            if name == "pusher_js":  # it answers the close frame, which confirms what came before
+                assert client.events == await stage.feed()
+
+
+async def all_is_there(stage: Stage, client: Client) -> None:
+    """After a restart: the client has returned, and has what was posted before, meanwhile and after."""
+    await stage.talk(5)
+    resumed_after = (await client.subscribed(2))["resumedAfter"]
+    await stage.talk(5)
+    feed = await stage.feed()
+    await client.have(feed)
+    check(client, feed, resumed_after)
