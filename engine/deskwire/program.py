@@ -7,6 +7,7 @@ exit status.
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import sys
@@ -88,6 +89,7 @@ async def run(config: Config) -> int:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with trio.open_nursery() as nursery:
                 serving: Serving = await nursery.start(serve, config)
+                calm_collector()
                 print(_greeting(serving, config), flush=True)
                 await anext(signals)
                 log.info("program.stopping")
@@ -97,6 +99,16 @@ async def run(config: Config) -> int:
             print(f"Deskwire can't start: {reason}", file=sys.stderr)
         status = 1
     return status
+
+
+def calm_collector() -> None:
+    """Keep what the start has made out of garbage collection, and collect less often.
+
+    Measured (docs/performance.md): a quarter to two fifths more requests, and a p99 of a third to a fifth.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED) -> None:
