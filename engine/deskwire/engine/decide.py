@@ -57,6 +57,7 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "archived": "archived",
     "unread": "unread",
     "rating": "rating",
+    "ticket_id": "ticketId",
     "rated_at": None,  # carried by `rating`
 }
 """Which name in `data.changed` stands for a changed field."""
