@@ -137,6 +137,7 @@ async def test_the_secret_is_shown_once_and_masked_ever_after(service: Service) 
         service, "http://127.0.0.1:19999/", events=["conversation.created"], description="mine"
     )
     assert endpoint["secret"].startswith("whsec_")
+    assert (endpoint["status"], endpoint["circuit"], endpoint["lastDelivery"]) == ("enabled", "closed", None)
     masked = f"whsec_…{endpoint['secret'][-4:]}"
     listed = (await service.http.get("/s2s/webhooks")).json()
     assert listed["items"] == [{**endpoint, "secret": masked}]

@@ -13,7 +13,10 @@ ENDPOINTS_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a project's events are posted to. `secret` is sealed (see `sealing`)."""
+    """Where a project's events are posted to. The secret is sealed (see `sealing`).
+
+    `circuit` is closed as long as deliveries are made; nothing opens it yet.
+    """
 
     rowid: int
     id: str
@@ -28,6 +31,7 @@ class Endpoint:
     description: str | None = None
     last_delivery_at: int | None = None
     last_delivery_status: str | None = None
+    circuit: Literal["closed", "open", "half_open"] = "closed"
 
 
 def endpoint_view(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
@@ -43,4 +47,5 @@ def endpoint_view(endpoint: Endpoint, secret: str | None = None) -> dict[str, An
         "updatedAt": iso(endpoint.updated_at),
         "lastDelivery": endpoint.last_delivery_at
         and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
+        "circuit": endpoint.circuit,
     }
