@@ -108,7 +108,7 @@ async def test_a_service_that_comes_back_gets_what_it_never_received(nursery: tr
     api, server = Api(f"http://127.0.0.1:{port}", "sk_1", connections=1), Scripted([OK])
 
     async def come_back() -> None:
-        await trio.sleep(0.1)
+        await trio.sleep(0.1)  # so that the first try finds the port closed
         await trio.serve_tcp(server.serve, port, host="127.0.0.1")
 
     nursery.start_soon(come_back)

@@ -91,13 +91,6 @@ def test_a_body_that_is_neither_json_nor_a_form_is_a_bad_request(body: bytes) ->
         parse_authorization(body, {})
 
 
-def test_an_unknown_query_parameter_is_a_bad_request_that_names_it() -> None:
-    """Decisions 1: unknown query parameters are rejected with 400."""
-    with pytest.raises(BadRequest) as refused:
-        parse_authorization(as_json(), {"consumerID": "c1"})
-    assert [problem.pointer for problem in refused.value.problems] == ["?consumerID"]
-
-
 @given(st.binary(), st.dictionaries(st.sampled_from(["socket_id", "consumerId", "resume"]), st.text()))
 def test_any_bytes_at_all_are_read_or_refused(body: bytes, query: dict[str, str]) -> None:
     try:

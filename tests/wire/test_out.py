@@ -252,6 +252,15 @@ async def test_an_authorization_may_come_in_every_form_that_clients_send(
     assert answer.json()["auth"].startswith(f"{service.demo['streamKey']}:")
 
 
+async def test_an_unknown_query_parameter_of_an_authorization_is_a_bad_request_that_names_it(
+    service: Service,
+) -> None:
+    body = {"socket_id": "1.2", "channel_name": "x", "consumerId": "c"}
+    answer = await service.http.post("/s2s/stream/auth?wat=1&consumerId=c", json=body)
+    assert answer.status_code == 400
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["?wat"]
+
+
 async def test_another_projects_channel_is_refused(service: Service) -> None:
     body = {"socket_id": "1.2", "channel_name": "private-project-prj_x", "consumerId": "c"}
     answer = await service.http.post("/s2s/stream/auth", json=body)

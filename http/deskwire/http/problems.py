@@ -27,8 +27,8 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
 
 
 def problem_of(error: DomainError, request_id: str) -> Response:
-    """The response to a refusal."""
-    status = STATUS[type(error)]
+    """The response to a refusal; a subclass has the status of its base unless it has one of its own."""
+    status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     headers = {}
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"

@@ -46,13 +46,9 @@ def parse_authorization(body: bytes, query: Mapping[str, str]) -> AuthorizationR
     """The request in `body`, with fields it lacks taken from the query string.
 
     Raises:
-        BadRequest: the body is neither a JSON object nor a form, or the query has unknown parameters.
+        BadRequest: the body is neither a JSON object nor a form.
         Invalid: with every problem found; an unknown field is one, in a form, too.
     """
-    unknown = [name for name in query if name not in _FIELDS]
-    if unknown:
-        problems = tuple(Problem(f"?{name}", "unknown_parameter", "Unknown parameter.") for name in unknown)
-        raise BadRequest("The query has unknown parameters.", problems=problems)
     sent = _body_fields(body)
     return _Check(sent, {name: value for name, value in query.items() if name not in sent}).request()
 

@@ -51,7 +51,7 @@ def dripping(first: bytes, drop: bytes, every_s: float = 0.5) -> Behaviour:
     async def drip(stream: trio.abc.Stream, _request: Request) -> None:
         await stream.send_all(first)
         while True:
-            await trio.sleep(every_s)
+            await trio.sleep(every_s)  # virtual time: the mock clock jumps
             await stream.send_all(drop)
 
     return drip
@@ -60,7 +60,7 @@ def dripping(first: bytes, drop: bytes, every_s: float = 0.5) -> Behaviour:
 async def test_an_attempt_is_signed_with_its_own_time(receivers: Receivers, mock_clock: MockClock) -> None:
     """Contract 6.3.1, 6.3.2; decisions 6."""
     receiver = await receivers()
-    await trio.sleep(100)
+    await trio.sleep(100)  # virtual time: the mock clock jumps
     attempt = await attempt_at(receiver)
     header = receiver.requests[0].headers["Service-Signature"]
     assert header.startswith(f"t={attempt.at // 1000},v1=")
@@ -126,11 +126,11 @@ async def test_a_slow_name_a_slow_connection_and_a_slow_answer_share_one_budget(
     """Decisions 6."""
 
     async def slow_name(_host: str, _port: int) -> Sequence[IPAddress]:
-        await trio.sleep(3)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
         return await resolving()("", 0)
 
     async def slow_answer(stream: trio.abc.Stream, request: Request) -> None:
-        await trio.sleep(3)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
         await answering("200 OK")(stream, request)
 
     began = trio.current_time()
@@ -159,7 +159,7 @@ async def test_an_endless_body_is_read_to_its_bound_and_the_connection_closed(
     attempt = await client.post(delivery(), ["whsec_test"])
     assert (attempt.status, attempt.error, attempt.answer) == (200, None, b"x" * KEPT_MAX)
     assert trio.current_time() - began <= READ_MAX / 0x400 * 0.01 + 0.1
-    await trio.sleep(1)
+    await trio.sleep(1)  # virtual time: the mock clock jumps
     assert receiver.open == 0
 
 
@@ -174,7 +174,7 @@ async def test_a_success_counts_though_its_body_drips_until_the_end(
     assert (attempt.status, attempt.error) == (200, None)
     assert attempt.answer == b"z" * len(attempt.answer)
     assert trio.current_time() - began == pytest.approx(5, abs=0.1)
-    await trio.sleep(1)
+    await trio.sleep(1)  # virtual time: the mock clock jumps
     assert receiver.open == 0
 
 

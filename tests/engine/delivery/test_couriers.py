@@ -30,7 +30,7 @@ async def test_a_delivery_carries_the_headers_and_the_stored_bytes(
         await installation.endpoint(receiver)
         await installation.send(4)
         await receiver.wait(1)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(4, "delivered", 1)]
         assert await installation.log() == [(1, 204, None)]
     request = receiver.requests[0]
@@ -65,7 +65,7 @@ async def test_a_failing_delivery_is_tried_four_times_and_then_dropped(
         await installation.endpoint(receiver)
         await installation.send(1)
         await receiver.wait(4)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "dropped", 4)]
         assert await installation.log() == [(number, 500, "status 500") for number in (1, 2, 3, 4)]
         assert await installation.reasons() == ["4 attempts failed; the last: status 500"]
@@ -92,7 +92,7 @@ async def test_first_attempts_of_a_conversation_keep_their_order_when_they_fail(
         await installation.endpoint(receiver)
         await installation.send(*range(1, 21))
         await receiver.wait(30)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert {row[1] for row in await installation.rows()} == {"delivered"}
     first = [r for r in receiver.requests if r.headers["Service-Attempt"] == "1"]
     assert [int(request.body) for request in first] == list(range(1, 21))
@@ -114,11 +114,11 @@ async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_
         for lane in range(20):
             await installation.send(1, 2, lane=lane + 1)
         await receiver.wait(16)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert receiver.now == 16
         go.set()
         await receiver.wait(40)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
     assert receiver.most == 16
     assert receiver.connections == 16
 
@@ -153,10 +153,10 @@ async def test_a_restart_takes_up_what_is_pending_and_sends_nothing_twice(
         receiver.behaviour = answering("200 OK")
         await installation.send(2, lane=2)
         await receiver.wait(2)
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
     async with opened(tmp_path) as installation:
         await receiver.wait(3)
-        await trio.sleep(30)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "delivered", 2), (2, "delivered", 1)]
     assert receiver.sequences == [1, 2, 1]
     assert receiver.requests[2].headers["Service-Attempt"] == "2"
@@ -171,11 +171,11 @@ async def test_what_waited_longer_than_its_window_is_dropped_with_its_reason(
         await installation.endpoint(receiver)
         await installation.send(1, 2)
         await receiver.wait(2)
-    await trio.sleep(3601)
+    await trio.sleep(3601)  # virtual time: the mock clock jumps
     async with opened(tmp_path) as installation:
         await installation.send(3)
         await receiver.wait(3)
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         rows = await installation.rows()
         assert [row[:2] for row in rows] == [(1, "dropped"), (2, "dropped"), (3, "pending")]
         assert (await installation.reasons())[0] == "it was still pending 3600 s after its event"
@@ -187,7 +187,7 @@ async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
     """Contract 6.4.4: a stop sends nothing twice if it can be avoided."""
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         await answering("200 OK")(stream, request)
 
     receiver = await receivers(slow)
@@ -197,7 +197,7 @@ async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
         await receiver.wait(1)
     async with opened(tmp_path) as installation:
         await receiver.wait(2)
-        await trio.sleep(5)
+        await trio.sleep(5)  # virtual time: the mock clock jumps
         assert [row[1] for row in await installation.rows()] == ["delivered", "delivered"]
     assert receiver.sequences == [1, 2]
 
@@ -211,7 +211,7 @@ async def test_a_stop_with_nothing_under_way_takes_no_time(
         await installation.endpoint(receiver)
         await installation.send(1)
         await receiver.wait(1)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         began = trio.current_time()
     assert trio.current_time() - began < 1
 
@@ -234,7 +234,7 @@ async def test_a_silent_receiver_holds_a_stop_up_for_the_grace_only(
     receiver.behaviour = answering("200 OK")
     async with opened(tmp_path) as installation:
         await receiver.wait(2)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "delivered", 1)]
 
 
@@ -250,7 +250,7 @@ async def test_a_removed_endpoint_gets_nothing_more_in_mid_retry(
         await installation.store.write(lambda tx: tx.delete_endpoint(endpoint))
         installation.couriers.remove(endpoint.rowid)
         await installation.send(4)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert await installation.rows() == []
     assert receiver.sequences == [1, 2, 3]
 
@@ -267,7 +267,7 @@ async def test_an_erased_conversation_is_not_sent_any_more(
         await receiver.wait(3)
         receiver.behaviour = answering("200 OK")
         await installation.erase(5)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(3, "delivered", 2)]
     assert sorted(receiver.sequences) == [1, 2, 3, 3]
 
@@ -287,7 +287,7 @@ async def test_more_than_memory_holds_is_delivered_all_the_same(
         for number in range(1, 61):
             await installation.send(number, lane=1 + number % 5)
         await receiver.wait(75)
-        await trio.sleep(30)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
         rows = await installation.rows()
     assert [row[1] for row in rows] == ["delivered"] * 60
     first = [r for r in receiver.requests if r.headers["Service-Attempt"] == "1"]
@@ -344,7 +344,7 @@ async def test_an_attempt_that_the_disk_refuses_is_recorded_later_and_not_made_a
         installation.between.writes += [Unavailable("full")] * 3
         await installation.send(1, 2)
         await receiver.wait(2)
-        await trio.sleep(30)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
         assert [row[1:] for row in await installation.rows()] == [("delivered", 1), ("delivered", 1)]
     assert receiver.sequences == [1, 2]
 
@@ -386,7 +386,7 @@ async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
         endpoint = await installation.endpoint(receiver)
         installation.couriers.add(replace(endpoint, sealed_secret=Sealing("another").seal("whsec_x")))
         await installation.send(1)
-        await trio.sleep(20)
+        await trio.sleep(20)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "pending", 0)]
     async with opened(tmp_path):
         await receiver.wait(1)
@@ -401,12 +401,12 @@ async def test_a_changed_endpoint_goes_on_at_its_new_address(
         endpoint = await installation.endpoint(old)
         await installation.send(1)
         await old.wait(1)
-        await trio.sleep(0.5)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         installation.couriers.add(replace(endpoint, url=new.url))
         await new.wait(1)
         installation.couriers.add(replace(endpoint, url=new.url, status="disabled"))
         await installation.send(2)
-        await trio.sleep(30)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
     assert (old.sequences, new.sequences) == ([1], [1])
     assert new.requests[0].headers["Service-Attempt"] == "2"
 
@@ -420,9 +420,9 @@ async def test_idle_connections_are_closed_after_a_while(
         await installation.endpoint(receiver)
         await installation.send(1, 2)
         await receiver.wait(2)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert (receiver.connections, receiver.open) == (1, 1)
-        await trio.sleep(5)
+        await trio.sleep(5)  # virtual time: the mock clock jumps
         assert receiver.open == 0
         await installation.send(3)
         await receiver.wait(3)
