@@ -66,7 +66,8 @@ class CursorFile:
         except OSError:
             os.close(self._lock)
             raise CursorError(
-                f"Another `deskwire listen` uses the cursor {self.path}; give --cursor with a file of its own."
+                f"Another `deskwire listen` uses the cursor {self.path}; "
+                "give --cursor with a file of its own."
             ) from None
         return self
 
@@ -87,7 +88,7 @@ class CursorFile:
             ) from error
 
     def save(self, kept: Kept) -> None:
-        """Put the new content in the place of the old; a crash leaves one of them, whole. Raises CursorError."""
+        """Put new content in the place of the old; a crash leaves one of them, whole. Raises CursorError."""
         scratch = self._beside("new")
         try:
             handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE)

@@ -55,14 +55,15 @@ class Feed:
         except Refused as refusal:
             if refusal.status == HTTPStatus.GONE and self.after is not None:
                 self._note(
-                    f"Events behind {self.after} are no longer stored, some may be missing; going on from the oldest."
+                    f"Events behind {self.after} are no longer stored, some may be missing; "
+                    "going on from the oldest."
                 )
                 self.after = None
                 return Page((), more=True)
             if refusal.code == _NOT_YET:
                 raise FeedError(
-                    f"The service has not got as far as {self.after}: it may have been restored from a backup, or the "
-                    "id is another service's. Begin anew with --from now or --from beginning."
+                    f"The service has not got as far as {self.after}: it may be restored from a backup, "
+                    "or the id is another service's. Begin anew with --from now or --from beginning."
                 ) from refusal
             raise
         if page.events:

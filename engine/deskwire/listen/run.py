@@ -76,7 +76,7 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
                 nursery.start_soon(_cancel_at_signal, signals, nursery.cancel_scope)
                 nursery.start_soon(screen.run)
                 patient = Patient(service, not plan.once, screen.note)
-                project = orjson.loads(await patient.get("/s2s/project"))["id"]
+                project = await _project_id(patient)
                 with CursorFile(plan.cursor or default_path(plan.state, service.url, project)) as file:
                     listening = Listening(plan, screen, Feed(patient, screen.note), file)
                     await listening.run(project)
@@ -93,6 +93,13 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
             screen.note(listening.summary())
     given_up = plan.once and listening is not None and listening.failed > 0
     return 1 if failures or given_up else 0
+
+
+async def _project_id(service: Patient) -> str:
+    try:
+        return str(orjson.loads(await service.get("/s2s/project"))["id"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise FeedError("The answer names no project: is this a Deskwire service?") from error
 
 
 async def _cancel_at_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
@@ -154,7 +161,7 @@ class Listening:
         return f"{self.delivered} delivered, {self.failed} failed. Next time it goes on after {after}."
 
     async def _begin(self, project: str) -> None:
-        """Find out where to go on, and keep that: now is now also after a crash that comes before any event."""
+        """Find out where to go on, and keep that: `now` stays what it was after a crash before any event."""
         plan, kept = self._plan, await trio.to_thread.run_sync(self._file.load)
         self._secret = plan.secret or (kept.secret if kept else new_secret())
         if plan.start is None and kept is not None:
@@ -170,9 +177,8 @@ class Listening:
         note = self._screen.note
         note(f"Forwarding {project} of {plan.access.url} to {plan.forward}")
         note(f"Signing secret: {self._secret}")
-        note(
-            f"Beginning after {self._feed.after or 'nothing, with the oldest event'}; cursor: {self._file.path}"
-        )
+        where = f"after {self._feed.after}" if self._feed.after else "with the oldest event"
+        note(f"Beginning {where}; cursor: {self._file.path}")
 
     async def _read(self) -> None:
         """Fill the window; returns only with `once`, when there is nothing more."""

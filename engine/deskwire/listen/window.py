@@ -38,7 +38,7 @@ class Sequences:
         return dict(self._last)
 
     def before(self, event: Event) -> int | None:
-        """What `Service-Previous-Sequence` says: 0 for none before, None if it is not known, or has no meaning."""
+        """What `Service-Previous-Sequence` says: 0 for none before, None for nothing to say."""
         if event.conversation is None or event.sequence is None:
             return None
         unknown = None if self.forgot and event.sequence > 1 else 0
