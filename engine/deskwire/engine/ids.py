@@ -60,8 +60,3 @@ def ulid_value(identifier: str) -> int:
 def id_time_ms(identifier: str) -> int:
     """When `identifier` was made, in milliseconds since the epoch."""
     return ulid_value(identifier) >> _RANDOM_BITS
-
-
-def first_id(prefix: Prefix, ms: int) -> str:
-    """An identifier not larger than any that is made at `ms` or later, and larger than all before."""
-    return f"{prefix}_{ULID.from_int(ms << _RANDOM_BITS)}"

@@ -124,15 +124,10 @@ def _start(start: str | None) -> str | None:
 
 def _types(listed: str | None) -> frozenset[str]:
     """The types, all of which the feed has. Raises UsageError that names every other one."""
-    from deskwire.engine.events import CATALOG
+    from deskwire.engine.events import STORED
 
     names = [name.strip() for name in listed.split(",")] if listed else []
-    flaws = [f"There is no event type {name!r}." for name in names if name not in CATALOG]
-    flaws += [
-        f"{name} is never stored and can't be forwarded."
-        for name in names
-        if name in CATALOG and CATALOG[name].opt_in
-    ]
+    flaws = [f"There is no stored event type {name!r}." for name in names if name not in STORED]
     if flaws:
         raise click.UsageError("--events: " + " ".join(flaws))
     return frozenset(names)

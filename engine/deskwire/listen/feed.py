@@ -9,7 +9,7 @@ from typing import Final
 
 import orjson
 
-from deskwire.engine.ids import first_id, id_time_ms
+from deskwire.engine.ids import id_before, id_time_ms
 from deskwire.listen.envelope import Event, read_event
 from deskwire.listen.patience import Patient
 from deskwire.remote.page import raw_items
@@ -81,7 +81,7 @@ class Feed:
         """
         search = Search(now)
         while (at := search.next()) is not None:
-            looked = first_id("evt", at)
+            looked = id_before("evt", at)
             try:
                 page = await self._page(looked, 0)
             except Refused as refusal:

@@ -15,17 +15,17 @@ from typing import Final, Literal
 import trio
 
 from deskwire.engine.clock import wall_clock
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.failure import not_connected
 from deskwire.engine.delivery.schedule import Ended, Retry, Schedule
 from deskwire.engine.ids import new_id
-from deskwire.engine.ports import Attempt
 from deskwire.listen.envelope import Event
 from deskwire.listen.window import Held
 
 LANES: Final = 8
 """Conversations that are forwarded at the same time."""
-RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, window_s=float("inf"))  # decisions 6
+RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, window_s=3_600.0)  # decisions 6
 _KNOCK_S: Final = 0.5
 """Between two looks whether the receiver is back."""
 
@@ -86,18 +86,20 @@ class Forwarder:
 
     async def forward(self, held: Held) -> bool:
         """Deliver an event, however long the receiver is down; false if it was given up."""
-        delivery = Delivery(new_id("dlv", wall_clock()), held.event, 0, held.previous)
+        made_at = wall_clock()
+        delivery = Delivery(new_id("dlv", made_at), held.event, 0, held.previous)
         while True:
             self._show(Step(delivery, "sending"))
             attempt = await self._reach(delivery)
-            verdict = self._schedule.after_attempt(attempt.number, attempt.error, 0, random.random())
+            verdict = self._schedule.after_attempt(attempt, made_at, random.random())
             match verdict:
                 case Ended(status):
                     self._show(Step(delivery, "delivered" if status == "delivered" else "failed", attempt))
                     return status == "delivered"
-                case Retry(pause_ms):
-                    self._show(Step(delivery, "retrying", attempt, pause_ms / 1000))
-                    await trio.sleep(pause_ms / 1000)
+                case Retry(due_at):
+                    pause_s = max(0, due_at - wall_clock()) / 1000
+                    self._show(Step(delivery, "retrying", attempt, pause_s))
+                    await trio.sleep(pause_s)
             delivery = replace(delivery, attempts=attempt.number)
 
     async def _reach(self, delivery: Delivery) -> Attempt:

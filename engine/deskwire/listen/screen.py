@@ -165,7 +165,8 @@ def _status(step: Step) -> str:
     if step.state == "retrying":
         return f"{attempt.error}, again in {step.again_in_s:.0f} s"
     if step.state == "failed":
-        return f"failed after {attempt.number} attempts: {attempt.error}"
+        times = "1 attempt" if attempt.number == 1 else f"{attempt.number} attempts"
+        return f"failed after {times}: {attempt.error}"
     return str(attempt.status)
 
 
