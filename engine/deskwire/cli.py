@@ -14,6 +14,7 @@ from deskwire import logs, reference
 from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
 from deskwire.listen.command import listen
+from deskwire.operate.command import deliveries, redeliver_command
 from deskwire.reference.command import reference_command
 from deskwire.setting import Setting
 
@@ -81,4 +82,6 @@ def _print_table(config: Config) -> None:
 # Commands from other modules are registered here, one line each: cli.add_command(...)
 cli.add_command(demo)
 cli.add_command(listen)
+cli.add_command(deliveries)
+cli.add_command(redeliver_command)
 cli.add_command(reference_command)

@@ -103,9 +103,10 @@ class Service:
         """As `get`, but the JSON."""
         return _json(await self.get(path, params))
 
-    async def post(self, path: str, body: Any = None) -> Any:
-        """The JSON of the answer to a POST below `/v3`. Raises Away and Refused."""
-        return _json(await self._call("POST", path, {}, b"" if body is None else orjson.dumps(body), 0))
+    async def post(self, path: str, body: Any = None, wait_s: float = 0) -> Any:
+        """The JSON of the answer to a POST below `/v3`; `wait_s` as for `get`. Raises Away and Refused."""
+        content = b"" if body is None else orjson.dumps(body)
+        return _json(await self._call("POST", path, {}, content, wait_s))
 
     async def _call(
         self, method: str, path: str, params: Mapping[str, str], content: bytes, wait_s: float
