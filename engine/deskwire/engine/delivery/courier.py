@@ -49,6 +49,7 @@ class Courier:
         self._attempts: trio.Nursery | None = None
         self._working = 0
         self._stopping = False
+        self._unwanted = False
         self._grace_s = means.stop_grace_s
 
     def offer(self, delivery: Delivery) -> None:
@@ -158,14 +159,14 @@ class Courier:
                 self._bell.set()
 
     def _may_start(self) -> bool:
-        free = self._working < self._means.concurrency
+        free = self._working < self._means.concurrency and not self._unwanted
         return free and self._breaker.gate(self._means.clock()) != "hold"
 
     def _next(self) -> Delivery | None:
         """What to send now; what is too late, or not to be sent as the circuit is open, ends here."""
         now = self._means.clock()
         gate = self._breaker.gate(now)
-        if gate == "hold":
+        if gate == "hold" or self._unwanted:
             return None
         while not self._stopping and (delivery := self._outbox.take_next(now)) is not None:
             ended = self._means.schedule.too_late(delivery.created_at, now)
@@ -203,6 +204,7 @@ class Courier:
         attempt = await self._post(delivery)
         ended_at = attempt.at + attempt.latency_ms
         verdict = self._means.schedule.after_attempt(attempt, delivery.created_at, self._means.rng.random())
+        self._unwanted = self._unwanted or (isinstance(verdict, Ended) and verdict.disables)
         self._breaker.attempt_ended(attempt.error, exhausted=isinstance(verdict, Ended), now=ended_at)
         counters = self._means.counters
         counters.attempts += 1
