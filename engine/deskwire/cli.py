@@ -77,6 +77,7 @@ def show_config(form: str | None, **options: object) -> None:
 def _print_table(config: Config) -> None:
     console = rich.console.Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
     console.print(reference.table(config))
+    console.print(reference.client_table())
 
 
 # Commands from other modules are registered here, one line each: cli.add_command(...)

@@ -110,7 +110,8 @@ class LiveTable:
     def table(self) -> Table:
         """The table as it is now."""
         caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
-        made = Table("Type", "Conversation", caption=caption, caption_justify="left")
+        made = Table("Type", caption=caption, caption_justify="left")
+        made.add_column("Conversation", overflow="fold")
         made.add_column("Sequence", justify="right")
         made.add_column("Status")
         made.add_column("Latency", justify="right")

@@ -178,7 +178,7 @@ def _print_table(found: list[dict[str, Any]]) -> None:
     from deskwire.operate.show import table
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
-    console.print(table(found))
+    console.print(table(found, console.width))
 
 
 def _id(name: str, text: str, prefix: Literal["whk", "dlv"]) -> str:

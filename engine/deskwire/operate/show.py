@@ -11,27 +11,56 @@ from rich.text import Text
 from deskwire.remote.shown import visible, visible_lines
 
 Delivery = Mapping[str, Any]
+ROOMY: Final = 210
+"""Characters that a line takes with three ids, a time, and a short answer."""
+_HEADS: Final = (
+    "Made",
+    "Delivery",
+    "Endpoint",
+    "Type",
+    "Conversation",
+    "Sequence",
+    "Status",
+    "Attempts",
+    "Last answer",
+)
+_NARROW_HEADS: Final = ("Delivery", "Event", "Outcome")
+_WHOLE: Final = {*_HEADS[:-1]}  # never broken, so that ids can be copied
 _STYLES: Final = {"delivered": "green", "dropped": "red", "skipped": "yellow"}
 
 
-def table(deliveries: Sequence[Delivery]) -> Table:
-    """A row for each; the endpoint is named if there is more than one."""
-    several = len({each["endpointId"] for each in deliveries}) > 1
-    made = Table()
-    for head in ("Made", "Delivery", *(["Endpoint"] if several else [])):
-        made.add_column(head, no_wrap=True)
-    made.add_column("Type")
-    made.add_column("Conversation", overflow="fold")
-    made.add_column("Sequence", justify="right")
-    made.add_column("Status")
-    made.add_column("Attempts", justify="right")
-    made.add_column("Last answer")
+def table(deliveries: Sequence[Delivery], width: int) -> Table:
+    """The deliveries on `width` characters: in one line each if there is room, else a few lines each."""
+    made = Table(show_lines=width < ROOMY)
+    for head in _HEADS if width >= ROOMY else _NARROW_HEADS:
+        made.add_column(head, overflow="fold", no_wrap=head in _WHOLE)
     for each in deliveries:
-        cells = [each["createdAt"], each["id"], *([each["endpointId"]] if several else [])]
-        cells += [each["eventType"], each["conversationId"] or "-", _number(each["sequence"]), each["status"]]
-        cells += [str(len(each["attempts"])), _last_answer(each)]
-        made.add_row(*(Text(visible(cell)) for cell in cells), style=_STYLES.get(each["status"]))
+        cells = [visible(cell) for cell in _cells(each)]
+        if width < ROOMY:
+            at, identifier, endpoint, kind, conversation, sequence, status, attempts, last = cells
+            cells = [
+                f"{identifier}\n{endpoint}\n{at}",
+                f"{kind} {sequence}\n{conversation}",
+                f"{status}, {attempts} tried\n{last}",
+            ]
+        made.add_row(*map(Text, cells), style=_STYLES.get(each["status"]))
     return made
+
+
+def _cells(delivery: Delivery) -> tuple[str, ...]:
+    """What the heads say."""
+    attempts, sequence = delivery["attempts"], delivery["sequence"]
+    return (
+        delivery["createdAt"],
+        delivery["id"],
+        delivery["endpointId"],
+        delivery["eventType"],
+        delivery["conversationId"] or "-",
+        "-" if sequence is None else str(sequence),
+        delivery["status"],
+        str(len(attempts)),
+        _outcome(attempts[-1]) if attempts else delivery["reason"] or "-",
+    )
 
 
 def lines(delivery: Delivery) -> Iterator[str]:
@@ -71,14 +100,5 @@ def counted(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
         yield f"{lost} can't be sent again, as the events are no longer stored."
 
 
-def _last_answer(delivery: Delivery) -> str:
-    attempts = delivery["attempts"]
-    return _outcome(attempts[-1]) if attempts else delivery["reason"] or "-"
-
-
 def _outcome(attempt: Mapping[str, Any]) -> str:
     return str(attempt["error"] or attempt["status"])
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)
