@@ -69,6 +69,9 @@ async def test_the_commands_of_the_page_work_as_they_are(page: Path, tmp_path: P
     if page.name == "README.md":
         assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
         assert re.search(r"^verified message\.created 2 evt_\w+$", output, re.MULTILINE)
+    if page.name == "listen.md":
+        assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
+        assert re.search(r"^message\.created +cnv_\w+ +2  204  \d+ ms$", output, re.MULTILINE)
 
 
 def test_the_readme_has_commands_to_run() -> None:
