@@ -251,7 +251,7 @@ async def test_a_cursor_older_than_what_is_stored_is_said_and_the_oldest_comes_n
             await service.create(user=user)
         await _pruned(service, old["id"])
         _, shown = await once(service, receiver.url, tmp_path / "state", start=old["id"])
-    assert shown.notes[3] == (
+    assert shown.notes[0] == (
         f"Events behind {old['id']} are no longer stored, some may be missing; going on from the oldest."
     )
     assert shown.results[-1:] == [("conversation.created", 1, "delivered")]
@@ -272,10 +272,13 @@ async def test_a_cursor_that_the_service_has_not_reached_is_refused_with_what_to
     await service.create()
     (event,) = await service.events()
     beyond = event["id"][:-10] + "ZZZZZZZZZZ"
+    await once(service, "http://localhost:1/", tmp_path / "state")
     status, shown = await once(service, "http://localhost:1/", tmp_path / "state", start=beyond)
     assert status == 1
-    assert f"not got as far as {beyond}" in shown.notes[-2]
-    assert "--from now" in shown.notes[-2]
+    assert f"not got as far as {beyond}" in shown.notes[0]
+    assert "--from now" in shown.notes[0]
+    _, after_that = await once(service, "http://localhost:1/", tmp_path / "state")
+    assert after_that.notes[-1].endswith(f"goes on after {event['id']}.")  # the kept place is as it was
 
 
 async def test_a_wrong_key_is_named_as_the_trouble_and_never_shown(service: Service, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`deskwire listen` as a process: every side is killed in the middle, nothing is missed, and the order holds."""
+"""`deskwire listen` as a process: every side is killed in the middle, and nothing is missed."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Project:
 
 
 def check(requests: list[Request], conversations: list[str], sequences: int) -> None:
-    """Every event came, signed; each conversation's first appearances are in order; repeats are only repeats."""
+    """Every event came, signed; conversations are in order but for repeats, which are equal."""
     came: dict[str, list[int]] = defaultdict(list)
     bodies: dict[tuple[str, int], bytes] = {}
     for request in requests:
@@ -272,19 +272,21 @@ async def test_a_reader_of_the_output_that_goes_away_ends_it_quietly(server: Ser
     project = Project(server)
     await project.start()
     async with receiving(OK) as receiver:
-        command = (
-            f"{sys.executable} -m deskwire listen --data {server.directory}/data --forward {receiver.url} "
-            "--from beginning | head -1"
+        command = [sys.executable, "-m", "deskwire", "listen", "--data", str(server.directory / "data")]
+        options = ["--forward", receiver.url, "--from", "beginning"]
+        process = await trio.lowlevel.open_process(
+            [*command, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**environment(), "XDG_STATE_HOME": str(server.directory)},
         )
-        environ = {**environment(), "XDG_STATE_HOME": str(server.directory)}
+        assert process.stdout is not None
+        assert process.stderr is not None
         with trio.fail_after(60):
-            done = await trio.run_process(
-                ["bash", "-o", "pipefail", "-c", command],
-                env=environ,
-                capture_stdout=True,
-                capture_stderr=True,
-                check=False,
-            )
-    assert done.returncode == 1
-    assert done.stdout.startswith(b"conversation.created")
-    assert b"Traceback" not in done.stderr
+            async with process.stdout:
+                assert (await process.stdout.receive_some()).startswith(b"conversation.created")
+            await project.start()
+            async with process.stderr:
+                said = b"".join([bytes(data) async for data in process.stderr])
+            assert await process.wait() == 1
+    assert b"Traceback" not in said

@@ -70,6 +70,12 @@ class Feed:
             self.after = page.events[-1].id
         return page
 
+    async def seek(self, event_id: str) -> None:
+        """Go behind this event, or to the oldest that is stored. Raises FeedError if it is none of this feed."""
+        self.after = event_id
+        if (await self.read(0)).events:
+            self.after = event_id  # nothing of that page was taken
+
     async def seek_end(self, now: int) -> None:
         """Go to the end of what is stored, wherever that is; what comes later is read.
 

@@ -84,13 +84,10 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
         except* (ServiceError, FeedError, CursorError) as group:
             failures = [*_leaves(group)]
         except* BrokenPipeError as group:
-            raise BrokenPipeError(
-                errno.EPIPE, "nobody reads the output"
-            ) from group  # click ends quietly then
+            # click ends quietly then
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the output") from group
         if failures:
             screen.note(f"Error: {failures[0]}")
-        if listening is not None:
-            screen.note(listening.summary())
     given_up = plan.once and listening is not None and listening.failed > 0
     return 1 if failures or given_up else 0
 
@@ -127,7 +124,6 @@ class Listening:
         self._file = file
         self._window = Window(None, Sequences({}, False))
         self._secret = ""
-        self._drained = False
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self, project: str) -> None:
@@ -154,9 +150,9 @@ class Listening:
             with trio.move_on_after(_SAVE_S, shield=True):
                 await client.aclose()
                 await self._save()
+            self._screen.note(self._summary())
 
-    def summary(self) -> str:
-        """What was done, and where it goes on."""
+    def _summary(self) -> str:
         after = self._window.after or "the feed's beginning"
         return f"{self.delivered} delivered, {self.failed} failed. Next time it goes on after {after}."
 
@@ -170,7 +166,7 @@ class Listening:
         elif plan.start in (None, "now"):
             await self._feed.seek_end(wall_clock())
         elif plan.start != "beginning":
-            self._feed.after = plan.start
+            await self._feed.seek(plan.start)
         if self._window.after is None:
             self._window = Window(self._feed.after, self._window.sequences)
         await self._save()
@@ -208,7 +204,7 @@ class Listening:
             self._changed.unpark_all()
 
     async def _save_changes(self) -> None:
-        saved: str | None = ""
+        saved = self._window.after
         while True:
             if self._window.after == saved:
                 await self._changed.park()

@@ -15,7 +15,7 @@ def moment(text: str, now: int) -> str:
     """The time as the API writes it.
 
     Args:
-        text: ISO 8601, UTC unless it says otherwise, or a number with `s`, `m`, `h` or `d`: so long before `now`.
+        text: ISO 8601, UTC unless it says otherwise, or a number with `s`, `m`, `h` or `d` for so long ago.
         now: milliseconds since the epoch.
 
     Raises ValueError if it is neither.
