@@ -97,6 +97,12 @@ class Config:
         "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
         secret=True,
     )
+    metrics_token: str | None = setting(
+        None,
+        optional(secret_text),
+        "What a scraper of `/metrics` must show, at least 32 characters; unset, only this machine itself may read it.",
+        secret=True,
+    )
     log_format: LogFormat = setting(
         "auto",
         choice("auto", "text", "json"),

@@ -7,6 +7,8 @@ from typing import Any, Final, Literal
 
 from deskwire.engine.clock import iso, iso_or_none
 
+CircuitState = Literal["closed", "open", "half_open"]
+
 ENDPOINTS_MAX: Final = 5
 """Endpoints per project (contract 6.2.1)."""
 
@@ -31,7 +33,7 @@ class Endpoint:
     description: str | None = None
     last_delivery_at: int | None = None
     last_delivery_status: str | None = None
-    circuit: Literal["closed", "open", "half_open"] = "closed"
+    circuit: CircuitState = "closed"
 
 
 def endpoint_view(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:

@@ -36,16 +36,20 @@ class Chunk:
 class _Tail:
     """One project's newest events, by position."""
 
-    __slots__ = ("bell", "dropped", "events")
+    __slots__ = ("bell", "dropped", "events", "newest")
 
     def __init__(self) -> None:
         self.events: list[StoredEvent] = []
         self.dropped = 0
+        self.newest = 0
         self.bell = trio.Event()
 
     def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
         start = bisect_right(self.events, position, lo=self.dropped, key=_position)
         return self.events[start : start + limit]
+
+    def count_after(self, position: int) -> int:
+        return len(self.events) - bisect_right(self.events, position, lo=self.dropped, key=_position)
 
     def drop_first(self) -> None:
         self.dropped += 1
@@ -72,13 +76,28 @@ class EventLog:
 
     def __init__(self, store: Store, start: int, *, ring_events: int, ring_bytes: int) -> None:
         self._store = store
-        self._floor = start
+        self._start = self._floor = start
         self._ring_events = ring_events
         self._ring_bytes = ring_bytes
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, _Tail] = {}
         self.position = start
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many events are in memory, and the bytes of their envelopes."""
+        return len(self._order), self._bytes
+
+    def behind(self, project: int, position: int) -> tuple[int, bool]:
+        """How many of the project's events lie behind `position`, and whether that is exact.
+
+        If it is not, memory does not reach back that far, and there may be more in the table.
+        """
+        tail = self._tails.get(project)
+        if tail is None:
+            return 0, position >= self._start
+        return tail.count_after(position), position >= min(self._floor, tail.newest)
 
     def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
@@ -87,7 +106,9 @@ class EventLog:
         for event in events:
             self._order.append(event)
             self._bytes += len(event.body)
-            self._tail(event.project).events.append(event)
+            tail = self._tail(event.project)
+            tail.events.append(event)
+            tail.newest = event.position
         if events:
             self.position = events[-1].position
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):

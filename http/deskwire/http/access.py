@@ -21,18 +21,27 @@ _TOUCH_MS: Final = 60_000
 """How old the noted time of a key's last use may be; it saves a write on every call."""
 
 
-async def admit(services: Services, access: Access, headers: Headers) -> Caller:
+async def admit(services: Services, access: Access, headers: Headers, peer: str | None) -> Caller:
     """The caller, if the route is open to it.
+
+    Args:
+        peer: address of the connection's other end.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
         BadRequest: no `project` header where one is needed (`missing_project`).
         NotFound: a project that does not exist, or of an organisation the user is no member of.
-        Forbidden: the user's role lacks the permission.
+        Forbidden: the user's role lacks the permission, or a scraper is not local.
     """
     if access.kind == "none":
         return Caller()
+    if access.kind == "metrics" and services.scraping.token is None:
+        services.scraping.check_local(peer, headers)
+        return Caller()
     credential = _bearer(headers)
+    if access.kind == "metrics":
+        services.scraping.check_token(credential)
+        return Caller()
     if access.kind == "server_key":
         key = services.store.peek(lambda reader: authenticate_key(reader, credential))
         await _note_use(services, key)

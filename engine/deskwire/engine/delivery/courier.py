@@ -18,7 +18,7 @@ from deskwire.engine.delivery.outbox import Outbox
 from deskwire.engine.delivery.recorder import Recorder, Result
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.delivery.transport import KEEPALIVE_S
-from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.endpoint import CircuitState, Endpoint
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Attempt, Delivery
 
@@ -46,6 +46,16 @@ class Courier:
         self._working = 0
         self._stopping = False
         self._grace_s = means.stop_grace_s
+
+    @property
+    def held(self) -> int:
+        """How many deliveries are in memory."""
+        return self._outbox.held
+
+    @property
+    def circuit(self) -> CircuitState:
+        """Whether deliveries are made."""
+        return self._endpoint.circuit
 
     def offer(self, delivery: Delivery) -> None:
         """Take in a delivery that was just committed."""
@@ -176,6 +186,7 @@ class Courier:
         counters = self._means.counters
         counters.attempts += 1
         counters.failed_attempts += attempt.error is not None
+        counters.attempt_s.observe(attempt.latency_ms / 1000)
         return Result(delivery, attempt, verdict, ended_at)
 
     async def _post(self, delivery: Delivery) -> Attempt:

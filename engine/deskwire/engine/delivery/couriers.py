@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 
 import httpx
 import trio
@@ -19,7 +19,7 @@ from deskwire.engine.delivery.means import Counters, Means
 from deskwire.engine.delivery.passing_couriers import PassingCouriers
 from deskwire.engine.delivery.resolver import Resolver
 from deskwire.engine.delivery.schedule import Schedule
-from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.endpoint import CircuitState, Endpoint
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.ports import Delivery, Store
 from deskwire.engine.sealing import Sealing
@@ -99,6 +99,21 @@ class Couriers:
         self._seats: dict[int, _Seat] = {}
         self._passing = PassingCouriers(self._means)
         self._nursery: trio.Nursery | None = None
+
+    @property
+    def held(self) -> int:
+        """How many pending deliveries are in memory; more may wait as rows."""
+        return sum(seat.courier.held for seat in self._seats.values())
+
+    @property
+    def typing_held(self) -> int:
+        """How many deliveries of typing events wait."""
+        return self._passing.held
+
+    def circuits(self) -> Mapping[str, int]:
+        """How many endpoints that are delivered to have their circuit in each state."""
+        states = [seat.courier.circuit for seat in self._seats.values()]
+        return {state: states.count(state) for state in get_args(CircuitState)}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Deliver to all enabled endpoints until cancelled, beginning with what is pending.
