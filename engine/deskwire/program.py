@@ -141,7 +141,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
             outgoing.start_soon(_retain, config, store, measured.pruned)
-            outgoing.start_soon(measured.pauses.run)
+            outgoing.start_soon(measured.stalls.run)
             async with trio.open_nursery() as actors:
                 passing = Passing(wall_clock, hub.pass_on, couriers.pass_on)
                 directory = _directory(config, actors, store, passing)

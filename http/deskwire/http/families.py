@@ -71,6 +71,11 @@ def _retained_at(scrape: Scrape) -> Rows:
         yield (), done_at / 1000
 
 
+def _collections(scrape: Scrape) -> Rows:
+    for generation, seconds in enumerate(scrape.services.measured.stalls.collections):
+        yield (str(generation),), seconds
+
+
 METRICS: Final = (
     Metric(
         "build_info",
@@ -276,13 +281,16 @@ METRICS: Final = (
         _retained_at,
     ),
     Metric(
+        "loop_delay_seconds",
+        "histogram",
+        "How late a task runs that was due, looked at four times a second: what keeps the process busy shows here.",
+        _one(lambda s: s.measured.stalls.turns),
+    ),
+    Metric(
         "gc_pause_seconds",
         "histogram",
         "Time that the process stood still for a garbage collection.",
-        lambda s: [
-            ((str(generation),), seconds)
-            for generation, seconds in enumerate(s.services.measured.pauses.seconds)
-        ],
+        _collections,
         ("generation",),
     ),
 )

@@ -12,10 +12,11 @@ import trio
 
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.retention import Pruned
-from deskwire.engine.tally import LATENCY_S, Commits, Histogram, Room
+from deskwire.engine.tally import Commits, Histogram, Room
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_PAUSE_S: Final = (0.0001, *LATENCY_S)
+_STALL_S: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_TURN_S: Final = 0.25
 
 
 class Requests:
@@ -57,18 +58,26 @@ class Traffic:
     no_pong: int = 0
 
 
-class Pauses:
-    """Garbage collections of the process by generation: how long everything stood still."""
+class Stalls:
+    """When the process could not go on.
+
+    `collections` are its garbage collections by generation: how long everything stood still. `turns` tells how
+    late a task runs that was due, once for each `_TURN_S`: whatever keeps Trio's one thread busy shows here.
+    """
 
     def __init__(self) -> None:
-        self.seconds: Final = tuple(Histogram(_PAUSE_S) for _ in gc.get_threshold())
+        self.collections: Final = tuple(Histogram(_STALL_S) for _ in gc.get_threshold())
+        self.turns: Final = Histogram(_STALL_S)
         self._began = 0.0
 
     async def run(self) -> None:
         """Observe until cancelled."""
         gc.callbacks.append(self._note)
         try:
-            await trio.sleep_forever()
+            while True:
+                due = trio.current_time() + _TURN_S
+                await trio.sleep_until(due)
+                self.turns.observe(trio.current_time() - due)
         finally:
             gc.callbacks.remove(self._note)
 
@@ -76,7 +85,7 @@ class Pauses:
         if phase == "start":
             self._began = time.perf_counter()
         else:
-            self.seconds[info["generation"]].observe(time.perf_counter() - self._began)
+            self.collections[info["generation"]].observe(time.perf_counter() - self._began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,6 @@ class Measured:
     connections: Callable[[], int]
     traffic: Traffic
     pruned: Pruned = field(default_factory=Pruned)
-    pauses: Pauses = field(default_factory=Pauses)
+    stalls: Stalls = field(default_factory=Stalls)
     requests: Requests = field(default_factory=Requests)
     threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(1))
