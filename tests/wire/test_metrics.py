@@ -180,6 +180,21 @@ async def test_deliveries_are_counted_by_what_came_of_them(tmp_path: Path) -> No
         assert figures("webhook_attempts_total", kind="typing", result="failed") == 0
 
 
+async def test_an_open_circuit_and_what_it_skips_are_counted(tmp_path: Path) -> None:
+    async with running(tmp_path, webhook_retry_after_s=(0.0, 0.0, 0.0)) as service, receiving() as receiver:
+        receiver.behaviour = answering("500 Internal Server Error")
+        await register(service, receiver.url)
+        conversation = await service.create()
+        for number in range(4):
+            await service.say(conversation, str(number))
+        await until(service, lambda f: f("webhook_endpoints", circuit="open") == 1)
+        await service.say(conversation, "nobody hears this")
+        figures = await until(
+            service, lambda f: f("webhook_deliveries_total", kind="stored", outcome="skipped") >= 1
+        )
+        assert figures("webhook_endpoints", circuit="closed") == 0
+
+
 async def test_what_waits_for_a_silent_receiver_is_held(service: Service) -> None:
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
         await trio.sleep_forever()

@@ -42,6 +42,7 @@ def _deliveries(scrape: Scrape) -> Rows:
     counters = scrape.services.measured.couriers.counters
     yield ("stored", "delivered"), counters.delivered
     yield ("stored", "dropped"), counters.dropped
+    yield ("stored", "skipped"), counters.skipped
     yield ("typing", "delivered"), counters.typing_delivered
     yield ("typing", "dropped"), counters.typing_dropped
 
