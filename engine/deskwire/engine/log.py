@@ -36,12 +36,12 @@ class Chunk:
 class _Tail:
     """One project's newest events, by position."""
 
-    __slots__ = ("bell", "dropped", "events", "newest")
+    __slots__ = ("bell", "dropped", "events", "floor")
 
-    def __init__(self) -> None:
+    def __init__(self, floor: int) -> None:
+        self.floor = floor  # behind it, all is here
         self.events: list[StoredEvent] = []
         self.dropped = 0
-        self.newest = 0
         self.bell = trio.Event()
 
     def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
@@ -52,6 +52,7 @@ class _Tail:
         return len(self.events) - bisect_right(self.events, position, lo=self.dropped, key=_position)
 
     def drop_first(self) -> None:
+        self.floor = self.events[self.dropped].position
         self.dropped += 1
         if self.dropped == len(self.events) or self.dropped >= _COMPACT_AT:
             del self.events[: self.dropped]
@@ -94,10 +95,8 @@ class EventLog:
 
         If it is not, memory does not reach back that far, and there may be more in the table.
         """
-        tail = self._tails.get(project)
-        if tail is None:
-            return 0, position >= self._start
-        return tail.count_after(position), position >= min(self._floor, tail.newest)
+        tail = self._tail(project)
+        return tail.count_after(position), tail.floor <= position
 
     def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
@@ -106,9 +105,7 @@ class EventLog:
         for event in events:
             self._order.append(event)
             self._bytes += len(event.body)
-            tail = self._tail(event.project)
-            tail.events.append(event)
-            tail.newest = event.position
+            self._tail(event.project).events.append(event)
         if events:
             self.position = events[-1].position
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
@@ -147,7 +144,7 @@ class EventLog:
             await tail.bell.wait()
 
     def _tail(self, project: int) -> _Tail:
-        return self._tails.setdefault(project, _Tail())
+        return self._tails.setdefault(project, _Tail(self._start))
 
     def _drop_oldest(self) -> None:
         event = self._order.popleft()
