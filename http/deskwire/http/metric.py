@@ -54,21 +54,21 @@ class Metric:
     read: Callable[[Scrape], Rows]
     labels: tuple[str, ...] = ()
 
-    def family(self, scrape: Scrape) -> Family:
-        """The family with its values."""
+    def family(self, rows: Rows) -> Family:
+        """The family with the values that were read."""
         name = PREFIX + self.name
         if self.kind == "histogram":
-            return self._histogram(name, scrape)
+            return self._histogram(name, rows)
         kind = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
         made = kind(name, self.meaning, labels=self.labels)
-        for labels, value in self.read(scrape):
+        for labels, value in rows:
             assert not isinstance(value, Histogram)
             made.add_metric(labels, value)
         return made
 
-    def _histogram(self, name: str, scrape: Scrape) -> Family:
+    def _histogram(self, name: str, rows: Rows) -> Family:
         made = HistogramMetricFamily(name, self.meaning, labels=self.labels)
-        for labels, value in self.read(scrape):
+        for labels, value in rows:
             assert isinstance(value, Histogram)
             buckets = [(_bound(bound), count) for bound, count in value.cumulative()]
             made.add_metric(labels, buckets, value.total)

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric as Family
 from deskwire.engine.tally import Room
 from deskwire.http.families import METRICS
 from deskwire.http.measured import Measured
-from deskwire.http.metric import PREFIX, Scrape
+from deskwire.http.metric import PREFIX, Metric, Rows, Scrape
 from deskwire.http.routing import SCRAPER, Answer, Call, Page, Routes
 from deskwire.http.validation import Body, Query
 
@@ -40,8 +40,8 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
     scrape = Scrape(services, lags, room)
-    families = [each.family(scrape) for each in METRICS]  # here, where the numbers change
-    text = await trio.to_thread.run_sync(_written, families, limiter=measured.threads)
+    rows = [(each, list(each.read(scrape))) for each in METRICS]  # here, where the numbers change
+    text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
 
 
@@ -52,5 +52,6 @@ def _room(measured: Measured) -> Room | None:
         return None
 
 
-def _written(families: Sequence[Family]) -> bytes:
+def _written(rows: Sequence[tuple[Metric, Rows]]) -> bytes:
+    families = [metric.family(values) for metric, values in rows]
     return generate_latest(_Gathered([*families, *PROCESS.collect()]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic.alias_generators import to_camel
@@ -129,6 +130,7 @@ class Route:
         return f"{self.handler.__module__.rpartition('.')[2]}.{self.handler.__name__}"
 
 
+@lru_cache(maxsize=1024)  # there are a few dozen rules; a scrape asks for each several times
 def public_path(rule: str) -> str:
     """A path of the URL map as readers write it: `/v3/s2s/contacts/{userId}`."""
     return _PARAMETER.sub(lambda match: f"{{{to_camel(match[1])}}}", rule)

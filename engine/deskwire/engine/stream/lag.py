@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
+import trio
+
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Reader, Store
@@ -18,6 +20,9 @@ LAG_MAX: Final = 10_000
 _READ_MAX: Final = 64
 """Lags that are counted in the table at one look: some milliseconds each if they are long. Those of the
 others count as what is in memory of them, which is less."""
+
+_TURN: Final = 1_000
+"""Consumers that are looked at before other tasks have their turn: about two milliseconds."""
 
 
 @dataclass(slots=True)
@@ -79,7 +84,9 @@ async def find_lags(store: Store, log: EventLog, held: Sequence[tuple[Channel, i
     """
     lags: dict[Kind, Lag] = {kind: Lag() for kind in get_args(Kind)}
     unsure: list[tuple[int, int, Kind]] = []
-    for channel, position in held:
+    for number, (channel, position) in enumerate(held):
+        if number % _TURN == 0:
+            await trio.lowlevel.checkpoint()
         count, exact = log.behind(channel.project, position)
         if exact:
             lags[channel.kind].add(min(count, LAG_MAX))
