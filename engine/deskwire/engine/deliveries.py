@@ -59,6 +59,8 @@ class Attempt:
 class DeliveryRecord:
     """A delivery in the log, with its attempts; it outlives the event it carried.
 
+    Of one that was made before there was a log, and whose event is gone, the event is not known.
+
     Args:
         due_at: when the next attempt may start (ms), if it is pending.
         redelivery_of: id of the delivery that this one repeats.
@@ -68,8 +70,8 @@ class DeliveryRecord:
     position: int
     id: str
     endpoint_id: str
-    event_id: str
-    event_type: str
+    event_id: str | None
+    event_type: str | None
     conversation_id: str | None
     sequence: int | None
     status: DeliveryStatus

@@ -8,7 +8,25 @@ from typing import Final, Literal
 
 from ulid import ULID
 
-Prefix = Literal["org", "prj", "usr", "key", "con", "cnv", "msg", "evt", "dlv", "whk", "team", "req", "mem"]
+Prefix = Literal[
+    "org",
+    "prj",
+    "usr",
+    "key",
+    "con",
+    "cnv",
+    "msg",
+    "evt",
+    "dlv",
+    "whk",
+    "tkt",
+    "team",
+    "srv",
+    "rsp",
+    "upl",
+    "req",
+    "mem",
+]
 
 _RANDOM_BITS: Final = 80
 _STEP_BITS: Final = 40
