@@ -100,7 +100,7 @@ class Config:
     metrics_token: str | None = setting(
         None,
         optional(secret_text),
-        "What a scraper of `/metrics` must show, at least 32 characters; unset, only this machine itself may read it.",
+        "Token for reading `/metrics`, at least 32 characters; unset means only from this machine, without one.",
         secret=True,
     )
     log_format: LogFormat = setting(
