@@ -137,8 +137,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         couriers = _couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         tell.log, tell.couriers = events, couriers
-        stream_key = derived_key(secret, "stream")
-        stream = _stream(config, store, hub, stream_key)
+        stream = _stream(config, store, hub, derived_key(secret, "stream"))
         measured = _measured(store, couriers, stream)
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
@@ -146,8 +145,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             outgoing.start_soon(_retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
             async with trio.open_nursery() as actors:
-                passing = Passing(wall_clock, hub.pass_on, couriers.pass_on)
-                directory = _directory(config, actors, store, passing)
+                directory = _directory(config, actors, store, hub, couriers)
                 services = Services(
                     store=store,
                     directory=directory,
@@ -158,7 +156,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     passwords=Passwords(config.argon2_memory_kib),
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
-                    stream_key=stream_key,
+                    stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
                     measured=measured,
@@ -235,7 +233,9 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
     return plan.demo
 
 
-def _directory(config: Config, actors: trio.Nursery, store: SqliteStore, passing: Passing) -> Directory:
+def _directory(
+    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Couriers
+) -> Directory:
     return Directory(
         actors,
         store,
@@ -243,7 +243,7 @@ def _directory(config: Config, actors: trio.Nursery, store: SqliteStore, passing
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=passing,
+        passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
     )
 
 

@@ -224,6 +224,25 @@ async def test_typing_is_counted_apart(service: Service) -> None:
         assert figures("stream_frames_total", kind="stored") == 1
 
 
+async def test_frames_to_consumers_that_are_written_to_at_once_are_all_counted(service: Service) -> None:
+    conversation = await service.create()
+    channels = [None, f"private-conversation-{conversation['id']}", "private-contact-u1"]
+    async with consuming(service) as one, consuming(service) as two, consuming(service) as three:
+        consumers = (one, two, three)
+        for consumer, channel in zip(consumers, channels, strict=True):
+            await consumer.subscribe("c1", channel=channel, typingEvents=True, resume="live")
+        await service.say(conversation, "Hello")
+        for consumer in consumers:
+            assert (await consumer.receive())["event"] == "message.created"
+        await type_in(service, conversation)
+        for consumer in consumers:
+            assert (await consumer.receive())["event"] == "agent.typing.started"
+        figures = await until(service, lambda f: f("stream_frames_total", kind="typing") == 3)
+        assert figures("stream_frames_total", kind="stored") == 3
+        for kind in ("project", "conversation", "contact"):
+            assert figures("stream_consumers", channel=kind) == 1
+
+
 async def test_a_consumer_that_stops_reading_lags_until_it_reads_again(service: Service) -> None:
     url = f"{service.url.replace('http', 'ws')}/app/{service.demo['streamKey']}?protocol=7&client=test"
     async with trio_websocket.open_websocket_url(url, message_queue_size=1) as socket:

@@ -13,6 +13,7 @@ from deskwire.engine.ids import is_id
 from deskwire.engine.people import PERMISSIONS, Project, ServerKey, User
 from deskwire.engine.ports import Reader
 from deskwire.http.routing import Access, Caller
+from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services
 
 log: Final = structlog.get_logger(__name__)
@@ -35,13 +36,10 @@ async def admit(services: Services, access: Access, headers: Headers, peer: str 
     """
     if access.kind == "none":
         return Caller()
-    if access.kind == "metrics" and services.scraping.token is None:
-        services.scraping.check_local(peer, headers)
+    if access.kind == "metrics":
+        _admit_scraper(services.scraping, headers, peer)
         return Caller()
     credential = _bearer(headers)
-    if access.kind == "metrics":
-        services.scraping.check_token(credential)
-        return Caller()
     if access.kind == "server_key":
         key = services.store.peek(lambda reader: authenticate_key(reader, credential))
         await _note_use(services, key)
@@ -54,6 +52,13 @@ async def admit(services: Services, access: Access, headers: Headers, peer: str 
     if not project_id:
         raise BadRequest("This call needs the header `project`.", code="missing_project")
     return _in_project(services, access, user, project_id)
+
+
+def _admit_scraper(scraping: Scraping, headers: Headers, peer: str | None) -> None:
+    if scraping.token is None:
+        scraping.check_local(peer, headers)
+    else:
+        scraping.check_token(_bearer(headers))
 
 
 def _bearer(headers: Headers) -> str:

@@ -179,7 +179,8 @@ class Session:
             event = await held.next_passing()
             # Past the frames that are kept: of each channel there is one reader, and replay there is none.
             frame = text_frame(pusher.event(event.type, held.channel.name, event.body))
-            self._traffic.typing += await self._write(frame, held)
+            if await self._write(frame, held):
+                self._traffic.typing += 1
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
         with trio.move_on_after(LINGER_S):
