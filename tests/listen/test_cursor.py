@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -33,14 +33,10 @@ with CursorFile(Path(sys.argv[1])) as file:
     st.booleans(),
 )
 def test_what_was_saved_is_what_is_loaded(after: str | None, sequences: dict[str, int], forgot: bool) -> None:
-    path = Path(f"/tmp/deskwire-cursor-{os.getpid()}/cursor.json")
     kept = Kept(after, "whsec_1", sequences, forgot)
-    with CursorFile(path) as file:
+    with TemporaryDirectory() as folder, CursorFile(Path(folder) / "cursor.json") as file:
         file.save(kept)
         assert file.load() == kept
-    for each in path.parent.iterdir():
-        each.unlink()
-    path.parent.rmdir()
 
 
 def test_a_first_run_finds_nothing_and_only_the_owner_can_read_what_it_leaves(tmp_path: Path) -> None:
