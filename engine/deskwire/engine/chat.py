@@ -5,9 +5,8 @@ One POST a call. Nothing is tried again, no redirect is followed, and an answer 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from typing import Any, Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import httpx
 import orjson
@@ -65,11 +64,13 @@ class OpenAiChat:
 
 async def _read(response: httpx.Response) -> bytes:
     answer = bytearray()
-    async with aclosing(cast(AsyncGenerator[bytes, None], response.aiter_raw())) as chunks:
-        async for chunk in chunks:
+    with trio.CancelScope() as reading:
+        async for chunk in response.aiter_raw():
             answer += chunk
             if len(answer) > ANSWER_MAX:
-                raise ModelError(f"Its answer is larger than {ANSWER_MAX:,} bytes.")
+                reading.cancel()  # ends the generators inside; leaving the loop would not
+    if len(answer) > ANSWER_MAX:
+        raise ModelError(f"Its answer is larger than {ANSWER_MAX:,} bytes.")
     return bytes(answer)
 
 
