@@ -227,6 +227,27 @@ class Config:
         "Seconds of missed events that a returning consumer is sent by itself.",
     )
 
+    # Uploads
+    upload_limit_bytes: int = setting(  # decisions 7
+        25 * MIB,
+        integer(1, GIB),
+        "Largest file in bytes that may be uploaded; a larger one is answered with 413.",
+    )
+    upload_quota_bytes: int = setting(
+        10 * GIB,
+        integer(0, 1024 * 1024 * GIB),
+        "Bytes that the uploads of one project may take together, unless the project has a quota of its own.",
+    )
+    upload_timeout_s: float = setting(
+        600.0, number(1, DAY_S), "Seconds that a client may take to send a file, and to fetch one."
+    )
+    upload_url_s: float = setting(  # contract 8, decisions 7
+        30 * DAY_S, number(60, 10 * YEAR_S), "Seconds that a signed URL of an upload is valid."
+    )
+    upload_unattached_s: float = setting(
+        DAY_S, number(60, 10 * YEAR_S), "Seconds that an upload is kept which no message refers to."
+    )
+
     # Language model
     model_url: str | None = setting(  # decisions 8
         None,

@@ -29,6 +29,7 @@ CREDENTIALS: Final = {
     "none": "none",
     "server_key": "server key",
     "dashboard": "access token and the header `project`",
+    "either": "server key, or access token and the header `project`",
     "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; unset, only this machine itself may call",
 }
 

@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 from werkzeug.datastructures import Headers
 
-from deskwire.engine.credentials import authenticate_key, role_in
+from deskwire.engine.credentials import KEY_PREFIX, authenticate_key, role_in
 from deskwire.engine.errors import BadRequest, Forbidden, NotFound, Unauthenticated, Unavailable
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import PERMISSIONS, Project, ServerKey, User
@@ -40,7 +40,7 @@ async def admit(services: Services, access: Access, headers: Headers, peer: str 
         _admit_scraper(services.scraping, headers, peer)
         return Caller()
     credential = _bearer(headers)
-    if access.kind == "server_key":
+    if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = services.store.peek(lambda reader: authenticate_key(reader, credential))
         await _note_use(services, key)
         return Caller(project=key.project)

@@ -29,7 +29,11 @@ def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Title = Annotated[str, Field(min_length=1, max_length=500)]
 UserId = Annotated[str, Field(min_length=1, max_length=255)]
-Text = Annotated[str, Field(min_length=1, max_length=20_000)]
+Text = Annotated[str, Field(max_length=20_000)]
+"""May be empty beside attachments; `conversations.content_of` sees to that."""
+
+UploadIds = Annotated[list[str], Field(max_length=10, default_factory=list)]
+"""Ids of uploads of the same project, each once."""
 Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=64)], Any],
     Field(max_length=ATTRIBUTES_MAX),

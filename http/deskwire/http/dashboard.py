@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reopen
 from deskwire.engine.conversation import Author
-from deskwire.engine.errors import Invalid, Problem
+from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.ports import ConversationFilter, Reader
 from deskwire.engine.typists import Agent, SetTyping
@@ -21,6 +21,7 @@ from deskwire.http.bodies import (
     SequenceList,
     Text,
     TypingBody,
+    UploadIds,
 )
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
 from deskwire.http.validation import Body, Flag, Query
@@ -45,8 +46,8 @@ class DashboardList(ConversationList):
 class AgentMessageBody(Body):
     """A message of the signed-in agent, or with `internal` a note that only agents see."""
 
-    text: Text
-    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
+    text: Text = ""
+    attachments: UploadIds
     internal: bool = False
 
 
@@ -90,16 +91,12 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     """Write to the customer, or with `internal` a note to other agents."""
     body = call.body
-    if body.attachments:
-        message = "There is no such upload in this project."
-        raise Invalid(
-            *(
-                Problem(f"/attachments/{index}", "unknown", message)
-                for index, _ in enumerate(body.attachments)
-            )
-        )
+    attachments, problems = shared.content_of(call, body.text, body.attachments, "")
+    if problems:
+        raise Invalid(*problems)
     author = Author("agent", call.user.id, call.user.name)
-    command = PostMessage(new_id("msg", call.services.clock()), author, body.text, body.internal)
+    message_id = new_id("msg", call.services.clock())
+    command = PostMessage(message_id, author, body.text, body.internal, attachments)
     receipt = await shared.ask(call, command)
     assert receipt.message is not None
     return {**receipt.message, "internal": body.internal}

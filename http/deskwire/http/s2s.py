@@ -33,6 +33,7 @@ from deskwire.http.bodies import (
     SequenceList,
     Text,
     Title,
+    UploadIds,
     UserId,
 )
 from deskwire.http.routing import NO_CONTENT, S2S, Answer, Call, Routes
@@ -59,8 +60,8 @@ class AuthorBody(Body):
 class MessageBody(Body):
     """A message."""
 
-    text: Text
-    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
+    text: Text = ""
+    attachments: UploadIds
     author: Annotated[AuthorBody, Field(default_factory=AuthorBody)]
 
 
@@ -212,16 +213,11 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
 
 
 def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
-    problems = [
-        Problem(
-            f"{pointer}/attachments/{index}", "unknown", f"There is no upload {upload!r} in this project."
-        )
-        for index, upload in enumerate(body.attachments)
-    ]
+    attachments, problems = shared.content_of(call, body.text, body.attachments, pointer)
     author, refused = _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)
-    return PostMessage(new_id("msg", call.services.clock()), author, body.text)
+    return PostMessage(new_id("msg", call.services.clock()), author, body.text, attachments=attachments)
 
 
 def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:

@@ -17,6 +17,7 @@ from deskwire.engine.errors import Problem
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.uploads.shelf import Shelf
 from deskwire.http.measured import Measured
 from deskwire.http.scraper import Scraping
 
@@ -50,6 +51,8 @@ class Limits:
     network_logs_limit_bytes: int
     body_timeout_s: float
     stream_token_s: float
+    upload_body_bytes: int
+    upload_timeout_s: float
 
 
 @dataclass(slots=True)
@@ -64,6 +67,7 @@ class Services:
     """The engine as the HTTP layer sees it.
 
     Args:
+        shelf: the uploads.
         stream_key: what stream tokens are signed with.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
@@ -77,6 +81,7 @@ class Services:
     passwords: Passwords
     webhooks: Webhooks
     hub: Hub
+    shelf: Shelf
     stream_key: bytes
     limits: Limits
     version: str

@@ -15,6 +15,7 @@ from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.uploads import UploadReads, UploadWrites
 
 
 class SqliteReader(
@@ -26,6 +27,7 @@ class SqliteReader(
     DeliveryLogReads,
     PeopleReads,
     ConsumerReads,
+    UploadReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -42,11 +44,12 @@ class SqliteTransaction(
     DeliveryWrites,
     PeopleWrites,
     ConsumerWrites,
+    UploadWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries` and
-    `erased` until it is durable.
+    `erased` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -61,6 +64,7 @@ class SqliteTransaction(
     def erase_conversation(self, state: Conversation) -> None:
         self.erase_deliveries(state.rowid)
         self.erase_events(state.rowid)
+        self.detach_uploads(state.rowid)
         self.erase_conversation_rows(state.rowid)
 
     def erase_contact(self, contact: int) -> None:
