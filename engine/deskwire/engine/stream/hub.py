@@ -19,7 +19,7 @@ from deskwire.engine.stream.channel import Channel, Subjects
 from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
-from deskwire.engine.stream.subscription import Start, Subscription
+from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
@@ -114,7 +114,9 @@ class Hub:
                 seat.position if seat.consumer_id is not None else None,
                 oldest_ms=self._clock() - self._window_ms,
             )
-            generation, since = await self._commit(seat, grant.consumer_id, start)
+            continues = grant.resume == "auto" and seat.consumer_id is not None
+            position = seat.position if continues else start.position
+            generation, since = await self._commit(seat, grant.consumer_id, position)
             holder = Subscription(
                 self._log,
                 channel,
@@ -125,6 +127,7 @@ class Hub:
                 admits=self._subjects.admits,
             )
             self._swap(seat, holder, generation, since)
+            self._place(seat, position, continues=continues)
             return holder
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
@@ -222,17 +225,29 @@ class Hub:
             if not seat.busy and not self._positions.unsaved(seat):
                 del self._seats[channel]
 
-    async def _commit(self, seat: Seat, consumer_id: str, start: Start) -> tuple[int, int]:
+    async def _commit(self, seat: Seat, consumer_id: str, position: int) -> tuple[int, int]:
         channel, at = seat.channel, self._clock()
         superseded = tuple(seat.after_taking(consumer_id, trio.current_time()))
 
         def job(tx: Transaction) -> int:
-            return tx.take_channel(channel.project, channel.name, consumer_id, start.position, superseded, at)
+            return tx.take_channel(channel.project, channel.name, consumer_id, position, superseded, at)
 
         # Shielded: a generation that is stored but not seated would lose the holder its saves.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
             return await self._store.write(job), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
+
+    def _place(self, seat: Seat, stored: int, *, continues: bool) -> None:
+        """Set what counts as confirmed from here on, of which `stored` was in the takeover's commit.
+
+        Who continues leaves it where it is, a gap included: until its consumer has confirmed something, nobody
+        knows whether it has heard of the gap, and the next one must be told again. The previous holder may have
+        confirmed more during the commit.
+        """
+        if not continues:
+            seat.position = stored
+        elif seat.position != stored:
+            self._positions.touch(seat)
 
     def _swap(self, seat: Seat, holder: Subscription, generation: int, since: int) -> None:
         self._positions.drop(seat)

@@ -90,7 +90,7 @@ class Seat:
         if previous is not None:
             previous.current = False
         self.consumer_id, self.generation, self.since = holder.consumer_id, generation, since
-        self.position, self.released = holder.start.position, False
+        self.released = False
         self._tell()
         return previous
 
