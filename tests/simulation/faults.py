@@ -70,7 +70,7 @@ async def _pause(world: World) -> None:
 
 async def _trickle(world: World) -> None:
     for link in _links(world):
-        link.trickle(world.dice.choice((30, 300, 3_000)))
+        link.trickle(world.dice.choice((100, 1_000, 5_000)))
 
 
 async def _stall(world: World) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-_PIECE_S: Final = 0.1
+_PIECE_S: Final = 0.5
 """How often a trickling pipe lets something through."""
 
 
