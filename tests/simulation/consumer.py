@@ -83,6 +83,13 @@ class Consumer:
         """Let it go on."""
         self._awake.set()
 
+    async def disconnect(self) -> None:
+        """End its connection by its own close frame, and the process with it."""
+        self.alive = False
+        peer = self._peer
+        if peer is not None and peer.wire.state is ConnectionState.OPEN:
+            await self._send(peer.wire.send(CloseConnection(1000)))
+
     async def unsubscribe(self) -> None:
         """Give its first channel up."""
         await self._say("pusher:unsubscribe", {"channel": self.channels[0]})
@@ -113,7 +120,7 @@ class Consumer:
                     case CloseConnection():
                         await self._send(peer.wire.send(event.response()))
                         return int(event.code)
-                    case TextMessage():
+                    case TextMessage() if self.alive:  # one that is closing looks at nothing any more
                         await self._hear(orjson.loads(event.data))
         except (trio.BrokenResourceError, trio.TooSlowError):
             pass

@@ -86,6 +86,18 @@ async def _unsubscribe(world: World) -> None:
         await _process(world).unsubscribe()
 
 
+async def _disconnect(world: World) -> None:
+    with trio.move_on_after(1):
+        await _process(world).disconnect()
+
+
+async def _restart_both(world: World) -> None:
+    """A client that disconnects while the server stops."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_disconnect, world)
+        nursery.start_soon(world.stop)
+
+
 async def _kill_server(world: World) -> None:
     await world.crash(silently=False)
 
@@ -110,6 +122,6 @@ async def _fill_disk(world: World) -> None:
 
 FAULTS: Final[Sequence[Callable[[World], Awaitable[None]]]] = (
     *(_launch, _launch, _launch, _twin, _restart, _restart, _kill, _vanish),
-    *(_cut, _cut, _freeze, _pause, _trickle, _trickle, _stall, _unsubscribe),
-    *(_kill_server, _kill_server, _lose_server, _stop_server, _fill_disk),
+    *(_cut, _cut, _freeze, _pause, _trickle, _trickle, _stall, _unsubscribe, _disconnect),
+    *(_kill_server, _kill_server, _lose_server, _stop_server, _restart_both, _fill_disk),
 )

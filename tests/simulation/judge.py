@@ -93,6 +93,7 @@ class Judge:
         self._published = 0
         self._killed_at = -inf
         self._holds: dict[tuple[Link, str], Hold] = {}
+        self._dismissed: list[Link] = []
         self._asked: dict[tuple[Link, str], tuple[str, int]] = {}
 
     def note(self, text: str) -> None:
@@ -174,6 +175,8 @@ class Judge:
         if chain.last_id is not None and not chain.released:
             chain.superseded.add(chain.last_id)
         chain.superseded.discard(consumer_id)
+        if chain.holder is not None and chain.holder.link is not link:
+            self._dismissed.append(chain.holder.link)
         chain.holder = self._holds[link, channel] = Hold(link, consumer_id, *self._asked[link, channel])
         chain.last_id, chain.released = consumer_id, False
         chain.seatings += 1
@@ -272,6 +275,10 @@ class Judge:
     def seatings(self) -> int:
         """How often any channel changed hands so far."""
         return sum(chain.seatings for chain in self._chains.values())
+
+    def lingering(self) -> list[int]:
+        """Connections that lost a channel to another one and were not closed."""
+        return [link.number for link in self._dismissed if not link.server.closed]
 
     def missing(self) -> list[tuple[str, int]]:
         """What is still to be received, of all channels that somebody ever held."""

@@ -114,7 +114,7 @@ class End(trio.abc.Stream):
         self.sending: Callable[[bytes], None] = lambda _: None
         self._out = outward
         self._in = inward
-        self._closed = False
+        self.closed = False
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         await self.send(bytes(data))
@@ -122,7 +122,7 @@ class End(trio.abc.Stream):
     async def send(self, data: bytes, delivered: Callable[[], None] = nothing) -> None:
         """As `send_all`; `delivered` is called when the other end has read all of it."""
         await trio.lowlevel.checkpoint()
-        if self._closed:
+        if self.closed:
             raise trio.ClosedResourceError
         self.sending(data)
         await self._out.send_all(data, delivered)
@@ -132,7 +132,7 @@ class End(trio.abc.Stream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         await trio.lowlevel.checkpoint()
-        if self._closed:
+        if self.closed:
             raise trio.ClosedResourceError
         return await self._in.receive_some(max_bytes or 65_536)
 
@@ -142,9 +142,9 @@ class End(trio.abc.Stream):
 
     def close(self) -> None:
         """End the connection; as with TCP, input that nobody has read resets it."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         if self._in.unread:
             self._out.break_off()
         self._out.end()

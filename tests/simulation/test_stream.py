@@ -98,6 +98,8 @@ async def _settle(world: World) -> None:
     await trio.sleep(SETTLED_S)
     if world.judge.seatings() != seatings:
         world.judge.wrong("channels change hands though nothing happens")
+    if lingering := world.judge.lingering():
+        world.judge.wrong(f"superseded and not closed: {lingering}")
     if missing := world.judge.missing():
         world.judge.wrong(f"never received: {missing}")
 

@@ -38,6 +38,12 @@ class ConsumerSuperseded(Conflict):
     code: ClassVar[str] = "consumer_superseded"
 
 
+class TooManyTakeovers(Conflict):
+    """Consumers take the channel from each other too often; its holder keeps it for now."""
+
+    code: ClassVar[str] = "too_many_takeovers"
+
+
 @dataclass(frozen=True, slots=True)
 class ConsumerStatus:
     """One channel as `GET /s2s/stream/consumers` shows it.
@@ -97,6 +103,7 @@ class Hub:
 
         Raises:
             ConsumerSuperseded: the consumer is fenced.
+            TooManyTakeovers: the channel is held, and has been taken from its holder too often of late.
             Unavailable: the takeover could not be stored; nothing has changed.
 
         Cancellation: not while the takeover is being committed, for at most 10 s; after that the
@@ -106,6 +113,8 @@ class Hub:
         async with seat.lock:
             if seat.fenced(grant.consumer_id, trio.current_time()):
                 raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
+            if trio.current_time() < seat.crowded_until(grant.consumer_id):
+                raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
             start = await find_start(
                 self._store,
                 self._log,
@@ -154,9 +163,9 @@ class Hub:
         seat = await self._seat(channel)
         seat.waiting += 1
         try:
-            while seat.fenced(consumer_id, trio.current_time()):
+            while trio.current_time() < (admitted_at := seat.admitted_at(consumer_id)):
                 changed = seat.changed
-                with trio.move_on_at(seat.free_at()):
+                with trio.move_on_at(admitted_at):
                     await changed.wait()
         finally:
             seat.waiting -= 1
