@@ -118,7 +118,8 @@ class Consumer:
                     case Ping():
                         self._answer(event)
                     case CloseConnection():
-                        await self._send(peer.wire.send(event.response()))
+                        if peer.wire.state is ConnectionState.REMOTE_CLOSING:
+                            await self._send(peer.wire.send(event.response()))
                         return int(event.code)
                     case TextMessage() if self.alive:  # one that is closing looks at nothing any more
                         await self._hear(orjson.loads(event.data))
