@@ -84,6 +84,7 @@ async def _writing(world: World) -> None:
 
 async def _settle(world: World) -> None:
     """Heal what can be healed, and see that everything has reached somebody who then is left alone."""
+    world.flaky = False
     for link in world.links:
         link.cut()
     for consumer in world.consumers:

@@ -129,7 +129,8 @@ class World:
         self.links: list[Link] = []
         self.server: Server | None = None
         self.ring_events = dice.choice((4, 30, 1000))
-        self.window_s = self.judge.gap_s = dice.choice((20.0, 7200.0, 7200.0))
+        self.window_s = self.judge.gap_s = dice.choice((5.0, 20.0, 7200.0))
+        self.flaky = True
         self._nursery = nursery
         self._ids = self._dialled = 0
         self._capacity = dice.choice((600, 4_000, 30_000))
@@ -190,7 +191,13 @@ class World:
         link.server.sending = lambda data: self.judge.writing(link, data)
         self.links.append(link)
         self.server.connect(link)
+        if self.flaky and self.dice.random() < 0.2:
+            self._nursery.start_soon(self._cut_soon, link)
         return link
+
+    async def _cut_soon(self, link: Link) -> None:
+        await trio.sleep(self.dice.random())
+        link.cut()
 
     # Its users
 
