@@ -191,12 +191,12 @@ class World:
         link.server.sending = lambda data: self.judge.writing(link, data)
         self.links.append(link)
         self.server.connect(link)
-        if self.flaky and self.dice.random() < 0.2:
+        if self.flaky and self.dice.random() < 0.35:
             self._nursery.start_soon(self._cut_soon, link)
         return link
 
     async def _cut_soon(self, link: Link) -> None:
-        await trio.sleep(self.dice.random())
+        await trio.sleep(self.dice.random() * 0.5)
         link.cut()
 
     # Its users
