@@ -121,11 +121,12 @@ class End(trio.abc.Stream):
 
     async def send(self, data: bytes, delivered: Callable[[], None] = nothing) -> None:
         """As `send_all`; `delivered` is called when the other end has read all of it."""
-        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint_if_cancelled()
         if self.closed:
             raise trio.ClosedResourceError
-        self.sending(data)
+        self.sending(data)  # without a pause before it, as with a socket, which is tried first
         await self._out.send_all(data, delivered)
+        await trio.lowlevel.cancel_shielded_checkpoint()
 
     async def wait_send_all_might_not_block(self) -> None:
         await trio.lowlevel.checkpoint()

@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 import trio
+from structlog.processors import format_exc_info
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
@@ -54,7 +55,7 @@ def simulate(seed: int, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Ver
             await _live(world)
             nursery.cancel_scope.cancel()
 
-    with capture_logs() as entries:
+    with capture_logs(processors=[format_exc_info]) as entries:
         trio.run(life, clock=MockClock(autojump_threshold=0))
     judge = worlds[0].judge
     judge.problems += [str(entry) for entry in entries if entry["log_level"] in ("error", "critical")]
