@@ -110,10 +110,9 @@ class Talk:
             )
             subscriptions[channel.name] = held  # from here on the session leaves it
             start = held.start
-            await self._session.send(
-                pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
-            )
-            self._session.follow(held)
+            answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
+            if await self._session.send(answer):
+                self._session.follow(held)
         else:
             await self._session.send(pusher.subscription_succeeded(channel.name, None, False))
 
