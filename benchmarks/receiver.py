@@ -40,9 +40,9 @@ class _Timers:
 
     def __init__(self) -> None:
         self._numbers = count()
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._due: list[tuple[float, int, Callable[[], object]]] = []
 
-    def after(self, pause_s: float, work: Callable[[], None]) -> None:
+    def after(self, pause_s: float, work: Callable[[], object]) -> None:
         heappush(self._due, (time.monotonic() + pause_s, next(self._numbers), work))
 
     def run(self) -> float | None:
