@@ -2,6 +2,10 @@
 
 The couriers and the store are the program's own, in a process without HTTP front: rows are read, signed, posted
 and recorded. httpx only posts: the same bodies under headers as long, from memory, with nothing stored.
+
+httpx is measured twice, as its pool decides how fast it is with many requests in flight: as one client with its own
+limits, and as a client for each request in flight, which is the fastest that was found. (One client that keeps as many
+idle connections as there are requests in flight is its worst case, so that is not what deliveries are compared with.)
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import ssl
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -48,21 +52,30 @@ _HEADERS: Final = {
     "Service-Attempt": "1",
     "Service-Previous-Sequence": "1",
 }
-_Rates = dict[str, list[tuple[float, float]]]
+_Rates = dict[str, list[tuple[float, float, float]]]
+"""By the number in flight: deliveries, one httpx client, httpx clients for each request in flight."""
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Rates of both over plain TCP and over TLS; each pair within seconds."""
+    """Rates of all over plain TCP and over TLS; what is compared is taken within seconds."""
     rows: list[tuple[Cell, ...]] = []
     for way in ("plain", "TLS"):
         folder = directory / f"draining-{way}"
         folder.mkdir()
         with _receiver(folder, tls=way == "TLS") as (port, authority):
             rows += [(way, *row) for row in _drained(scale, folder, port, authority)]
-    columns = ("connection", "in flight", "deliveries/s", "httpx posts/s", "of httpx")
+    columns = (
+        "connection",
+        "in flight",
+        "deliveries/s",
+        "one httpx client/s",
+        "of it",
+        "a client each/s",
+        "of them",
+    )
     note = (
         "Deliveries are read from disk, signed, posted, and recorded on disk with their attempts; httpx posts the same "
-        "bytes from memory. Both have the same core, the receiver has the other one."
+        "bytes from memory. All have the same core in turn, the receiver has the other one."
     )
     return [Section("drain", "Deliveries to one prompt receiver, and bare httpx", columns, rows, note)]
 
@@ -91,14 +104,16 @@ def _drained(scale: Scale, folder: Path, port: int, authority: str) -> Iterator[
     if process.returncode:
         raise RuntimeError(f"the benchmark of deliveries ended with status {process.returncode}")
     rates: _Rates = json.loads(output)
-    for flights, pairs in rates.items():
-        ours, theirs = zip(*pairs, strict=True)
-        yield int(flights), median(ours), median(theirs), median(our / their for our, their in pairs)
+    for flights, taken in rates.items():
+        ours, one, each = map(median, zip(*taken, strict=True))
+        of_one = median(rate / client for rate, client, _ in taken)
+        of_each = median(rate / clients for rate, _, clients in taken)
+        yield int(flights), ours, one, of_one, each, of_each
 
 
 @dataclass(frozen=True, slots=True)
 class _Drain:
-    """Both contestants, in the process that is measured."""
+    """The contestants, in the process that is measured."""
 
     store: SqliteStore
     filling: Filling
@@ -106,17 +121,19 @@ class _Drain:
     couriers: Any
     context: ssl.SSLContext
 
-    async def pair(self, flights: int, deliveries: int, *, ours_first: bool) -> tuple[float, float]:
-        """Requests a second of both, which have the same to post."""
+    async def round(self, flights: int, deliveries: int, *, ours_first: bool) -> tuple[float, float, float]:
+        """Requests a second of all, which have the same to post."""
         await self.filling.post(deliveries)
         pending = await self.store.read(
             lambda reader: reader.pending_deliveries(self.endpoint.rowid, 0, _ALL)
         )
         bodies = [delivery.event.body for delivery in pending]
         if ours_first:
-            return await self._ours(flights, len(bodies)), await self._httpx(flights, bodies)
-        theirs = await self._httpx(flights, bodies)
-        return await self._ours(flights, len(bodies)), theirs
+            ours = await self._ours(flights, len(bodies))
+        one, each = await self._httpx(flights, 1, bodies), await self._httpx(flights, flights, bodies)
+        if not ours_first:
+            ours = await self._ours(flights, len(bodies))
+        return ours, one, each
 
     async def _ours(self, flights: int, deliveries: int) -> float:
         couriers: Couriers = self.couriers(concurrency=flights)
@@ -132,25 +149,27 @@ class _Drain:
             raise RuntimeError("some attempts have failed")
         return deliveries / elapsed
 
-    async def _httpx(self, flights: int, bodies: Sequence[bytes]) -> float:
+    async def _httpx(self, flights: int, clients: int, bodies: Sequence[bytes]) -> float:
         left = iter(bodies)
-        limits = httpx.Limits(max_connections=flights, max_keepalive_connections=flights)
-        async with httpx.AsyncClient(verify=self.context, limits=limits) as client:
 
-            async def keep_posting() -> None:
-                for body in left:
-                    answer = await client.post(self.endpoint.url, content=body, headers=_HEADERS)
-                    answer.raise_for_status()
+        async def keep_posting(client: httpx.AsyncClient) -> None:
+            for body in left:
+                answer = await client.post(self.endpoint.url, content=body, headers=_HEADERS)
+                answer.raise_for_status()
 
+        async with AsyncExitStack() as stack:
+            made = [httpx.AsyncClient(verify=self.context, timeout=_GIVE_UP_S) for _ in range(clients)]
+            for client in made:
+                await stack.enter_async_context(client)
             began = time.perf_counter()
             async with trio.open_nursery() as nursery:
-                for _ in range(flights):
-                    nursery.start_soon(keep_posting)
+                for number in range(flights):
+                    nursery.start_soon(keep_posting, made[number % clients])
             return len(bodies) / (time.perf_counter() - began)
 
 
 async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rates:
-    """All pairs by the number in flight, round by round; every second one in the other order."""
+    """All rates by the number in flight, round by round; every second round in the other order."""
     rates: _Rates = {str(flights): [] for flights in scale.flights}
     sealing = Sealing(_SECRET)
     context = ssl.create_default_context(cafile=authority or None)
@@ -161,12 +180,12 @@ async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rat
         await filling.create(_LANES)
         make = partial(Couriers, store, wall_clock, sealing, Policy(allow_private=True), ssl_context=context)
         drain = _Drain(store, filling, endpoint, make, context)
-        await drain.pair(max(scale.flights), 0, ours_first=True)  # what creating has left; warm code, too
+        await drain.round(max(scale.flights), 0, ours_first=True)  # what creating has left; warm code, too
         calm_collector()
         for number in range(scale.rounds):
             for flights in scale.flights:
-                pair = await drain.pair(flights, scale.deliveries, ours_first=number % 2 == 0)
-                rates[str(flights)].append(pair)
+                taken = await drain.round(flights, scale.deliveries, ours_first=number % 2 == 0)
+                rates[str(flights)].append(taken)
     return rates
 
 

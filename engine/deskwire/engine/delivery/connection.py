@@ -78,7 +78,7 @@ class Connection:
         event = await self._next_event()
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
-    async def _next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED] | None:
+    async def _next_event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED] | None:
         """What has come; None if that would be too much."""
         while (event := self._wire.next_event()) is h11.NEED_DATA:
             if self._left <= 0:

@@ -72,6 +72,8 @@ class ProxyDialer:
         try:
             stream = await self._connected()
             return await _tunnel(stream, target, self._proxy.headers) if target.tls else stream
+        except ProxyFailed:
+            raise
         except WIRE_ERRORS as error:
             raise ProxyFailed(in_words(error)) from error
 
