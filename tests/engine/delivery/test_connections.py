@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from dataclasses import replace
 
 import pytest
 import trio
@@ -232,13 +233,15 @@ async def test_an_answer_that_comes_before_the_request_was_read_counts(
     async def refuse(stream: trio.SocketStream) -> None:
         await stream.receive_some(10)
         await stream.send_all(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-        await stream.send_eof()
-        async for _ in stream:
-            pass
+        await stream.aclose()  # with most of the request unread, so that sending the rest fails
 
     nursery.start_soon(trio.serve_listeners, refuse, [listener])
-    attempt = await alone(Receiver(answering("200 OK"), listener.socket.getsockname()[1]))
+    client = client_for(Receiver(answering("200 OK"), listener.socket.getsockname()[1]))
+    small = delivery()
+    large = replace(small, event=replace(small.event, body=b"x" * 16 * 2**20))
+    attempt = await client.post(large, ["whsec_test"])
     assert (attempt.status, attempt.error) == (413, "status 413")
+    await client.aclose()
 
 
 @pytest.mark.parametrize(
