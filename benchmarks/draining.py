@@ -26,7 +26,7 @@ import trio
 import trustme
 
 from benchmarks import processes
-from benchmarks.filling import Filling, hook
+from benchmarks.filling import SECRET, Filling, hook
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
 from deskwire.engine.clock import wall_clock
@@ -42,7 +42,6 @@ _ALL: Final = 1_000_000
 _HOST: Final = "127.0.0.1"
 _LOOK_S: Final = 0.002
 _GIVE_UP_S: Final = 300.0
-_SECRET: Final = "a benchmark's secret of a good length"
 _HEADERS: Final = {
     "Content-Type": "application/json",
     "User-Agent": "Deskwire/0.0.0",
@@ -83,7 +82,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 @contextmanager
 def _receiver(folder: Path, *, tls: bool) -> Iterator[tuple[int, str]]:
     """A prompt receiver's port, and the file of the authority that vouches for it, "" without TLS."""
-    arguments, authority = ["prompt"], ""
+    arguments, authority = ["measured"], ""
     if tls:
         own, issuer = folder / "receiver.pem", trustme.CA()
         issuer.issue_cert(_HOST).private_key_and_cert_chain_pem.write_to_path(str(own))
@@ -171,7 +170,7 @@ class _Drain:
 async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rates:
     """All rates by the number in flight, round by round; every second round in the other order."""
     rates: _Rates = {str(flights): [] for flights in scale.flights}
-    sealing = Sealing(_SECRET)
+    sealing = Sealing(SECRET)
     context = ssl.create_default_context(cafile=authority or None)
     url = f"{'https' if authority else 'http'}://{_HOST}:{port}/hook"
     async with open_store(directory, batch=256, readers=2, on_commit=lambda _: None) as store:

@@ -23,6 +23,8 @@ from deskwire.engine.turn import commit_turn
 from deskwire.provision import plan_demo, provision_demo
 from deskwire.storage.store import SqliteStore, open_store
 
+SECRET: Final = "a benchmark's secret of a good length"
+"""What the endpoints' own secrets are sealed with."""
 _TURNS: Final = 1_000
 """In one commit."""
 _TEXT: Final = "The parcel has not arrived yet, could you please look into it? " * 4

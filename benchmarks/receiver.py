@@ -1,11 +1,11 @@
 """Webhook receivers over plain sockets, in a process of their own, well and sick.
 
 Started with the names of behaviours, and before them optionally a certificate file that makes all of them speak
-TLS. Prints the ports in that order, and then for each line on stdin what has come to the well ones since the
-last one: how many requests, the ages in milliseconds of those that carry the time they were sent, and the
+TLS. Prints the ports in that order, and then for each line on stdin what has come to the measured ones since
+the last one: how many requests, the ages in milliseconds of those that carry the time they were sent, and the
 share of a core that receiving took.
 
-- `prompt` answers 204 at once.
+- `prompt` answers 204 at once, and so does `measured`, the only one whose requests are told of.
 - `dead` accepts, and never answers.
 - `dripping` sends its answer at a byte a second.
 - `slow` answers 204 after 4.9 s, just within a receiver's time.
@@ -86,8 +86,10 @@ class _Peer:
 
     def _answer(self, body: bytes) -> None:
         match self._kind:
-            case "prompt":
+            case "measured":
                 self._owner.note(body)
+                self.stream.send(ANSWER)
+            case "prompt":
                 self.stream.send(ANSWER)
             case "slow":
                 self._owner.timers.after(SLOW_S, lambda: self._send(ANSWER))
@@ -131,7 +133,7 @@ class Receiving:
                 key.data()
 
     def note(self, body: bytes) -> None:
-        """Count a request that a well one got."""
+        """Count a request of a measured one."""
         now = time.monotonic_ns()
         self._requests += 1
         if found := _SENT.search(body):
