@@ -56,6 +56,9 @@ from deskwire.welcome import running, welcome
 
 log: Final = structlog.get_logger(__name__)
 
+_RECORDED_S: Final = 1.0
+"""What a test of an endpoint waits beyond the receiver's time, for the attempt to be recorded."""
+
 _STREAM_SHARE: Final = 0.5
 """Part of the stop's bound that requests under way may use; the rest is the stream's goodbye."""
 
@@ -258,7 +261,10 @@ def _webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,
         add=couriers.add,
+        change=couriers.change,
         remove=couriers.remove,
+        probe=couriers.probe,
+        first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
     )
 
 

@@ -1,4 +1,4 @@
-"""Lets go of what has left its window: stored events, and finished deliveries (decisions 8).
+"""Lets go of what has left its window: stored events, finished deliveries, replaced secrets (decisions 8).
 
 In small batches with room between them, so that no commit waits long behind one.
 """
@@ -28,15 +28,20 @@ async def run_retention(
     while True:
         now = clock()
         try:
-            await _prune(store, _events(int(now - event_window_s * 1000)))
+            await _prune(store, _events(int(now - event_window_s * 1000), now))
             await _prune(store, _deliveries(int(now - delivery_log_s * 1000)))
+            await store.write(_secrets(now))
         except Unavailable as error:
             log.warning("retention.delayed", reason=error.reason)
         await trio.sleep(interval_s)
 
 
-def _events(older_than: int) -> Callable[[Transaction], int]:
-    return lambda tx: tx.prune_events(older_than, BATCH)
+def _events(older_than: int, now: int) -> Callable[[Transaction], int]:
+    return lambda tx: tx.prune_events(older_than, BATCH, now)
+
+
+def _secrets(now: int) -> Callable[[Transaction], int]:
+    return lambda tx: tx.forget_old_secrets(now)
 
 
 def _deliveries(older_than: int) -> Callable[[Transaction], int]:

@@ -16,7 +16,18 @@ from werkzeug.exceptions import HTTPException
 
 from deskwire.engine.errors import BadRequest, DomainError, TooLarge, UnsupportedMediaType
 from deskwire.engine.ids import new_id
-from deskwire.http import contacts, dashboard, events, health, project, s2s, stream, tokens, webhooks
+from deskwire.http import (
+    contacts,
+    dashboard,
+    deliveries,
+    events,
+    health,
+    project,
+    s2s,
+    stream,
+    tokens,
+    webhooks,
+)
 from deskwire.http.access import admit
 from deskwire.http.problems import problem, problem_of
 from deskwire.http.routing import NO_CONTENT, Answer, Call, RawJson, Route
@@ -28,7 +39,7 @@ log: Final = structlog.get_logger(__name__)
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
     route
-    for module in (project, s2s, contacts, events, webhooks, stream, dashboard, tokens, health)
+    for module in (project, s2s, contacts, events, webhooks, deliveries, stream, dashboard, tokens, health)
     for route in module.routes.table
 )
 _JSON: Final = "application/json"

@@ -9,6 +9,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.deliveries import Delivery
 from deskwire.engine.directory import Directory
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.erasure import Erasures
@@ -25,13 +26,18 @@ class Webhooks:
     Args:
         check_url: all that speaks against a URL, nothing if it may be posted to.
         seal: an endpoint's secret as it is stored.
-        add, remove: start and stop the deliveries of an endpoint, by its storage key.
+        add, change, remove: start, adapt and stop the deliveries of an endpoint; the last by its storage key.
+        probe: let the next delivery of an endpoint go out although its circuit is open.
+        first_result: return when an attempt at a delivery is recorded, or one would have been.
     """
 
     check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
     seal: Callable[[str], bytes]
     add: Callable[[Endpoint], None]
+    change: Callable[[Endpoint], None]
     remove: Callable[[int], None]
+    probe: Callable[[int], None]
+    first_result: Callable[[Delivery], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

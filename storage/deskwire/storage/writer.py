@@ -18,9 +18,10 @@ from typing import Any, Final, Generic, TypeVar
 import structlog
 import trio
 
+from deskwire.engine.deliveries import Delivery
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
-from deskwire.engine.ports import Delivery, Transaction
+from deskwire.engine.ports import Transaction
 from deskwire.storage.scrub import Scrubber
 from deskwire.storage.transaction import SqliteTransaction
 

@@ -9,10 +9,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.client import KEPT_MAX, READ_MAX, Client
 from deskwire.engine.delivery.connection import BODY_WIRE_MAX, HEAD_MAX
 from deskwire.engine.delivery.transport import KEEPALIVE_S
-from deskwire.engine.ports import Attempt
 from tests.engine.delivery.conftest import (
     Behaviour,
     Receiver,

@@ -13,13 +13,13 @@ import trio
 import trustme
 from trio.testing import MockClock
 
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.address import IPAddress, Policy
 from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.connection import HEAD_MAX
 from deskwire.engine.delivery.proxy import Proxy, ProxyDialer
 from deskwire.engine.delivery.resolver import ResolutionFailed, spelled_addresses
 from deskwire.engine.delivery.target import check_url
-from deskwire.engine.ports import Attempt
 from tests.engine.delivery.conftest import (
     Receivers,
     answering,

@@ -11,13 +11,14 @@ from typing import Final, Protocol
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.connection import Connection, Header, secured
 from deskwire.engine.delivery.dialer import Route
 from deskwire.engine.delivery.failure import WIRE_ERRORS, in_words
+from deskwire.engine.delivery.retry_after import asked_wait_ms
 from deskwire.engine.delivery.signature import signature_header
 from deskwire.engine.delivery.target import Target
 from deskwire.engine.delivery.transport import IdleConnections
-from deskwire.engine.ports import Attempt
 
 READ_MAX: Final = 16 * 1024
 """Bytes of an answer's body that are read at most (decisions 6)."""
@@ -125,7 +126,13 @@ class Client:
             seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(
-            delivery.attempts + 1, at, latency_ms, seen.status, _verdict(seen), seen.answer[:KEPT_MAX]
+            delivery.attempts + 1,
+            at,
+            latency_ms,
+            seen.status,
+            _verdict(seen),
+            seen.answer[:KEPT_MAX],
+            asked_wait_ms(seen.status, seen.headers, at + latency_ms),
         )
 
     async def aclose(self) -> None:
