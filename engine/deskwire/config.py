@@ -173,7 +173,7 @@ class Config:
         networks,
         "CIDR blocks, with commas between them, that webhooks may go to although they are private.",
     )
-    webhook_proxy: str | None = setting(  # ADR 10
+    webhook_proxy: str | None = setting(  # ADR 11
         None,
         optional(proxy_url),
         "URL of the HTTP proxy that webhooks go through, with user and password if it wants them; "
