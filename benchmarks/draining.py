@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from operator import truediv
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,7 +52,10 @@ _HEADERS: Final = {
     "Service-Attempt": "1",
     "Service-Previous-Sequence": "1",
 }
-_Rates = dict[str, list[tuple[float, float, float]]]
+_Taken = tuple[float, float]
+"""Requests a second, and microseconds of processor time for each, all threads together."""
+
+_Rates = dict[str, list[tuple[_Taken, _Taken, _Taken]]]
 """By the number in flight: deliveries, one httpx client, httpx clients for each request in flight."""
 
 
@@ -64,17 +68,21 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         with _receiver(folder, tls=way == "TLS") as (port, authority):
             rows += [(way, *row) for row in _drained(scale, folder, port, authority)]
     columns = (
-        "connection",
-        "in flight",
-        "deliveries/s",
-        "one httpx client/s",
-        "of it",
-        "a client each/s",
-        "of them",
+        *(
+            "connection",
+            "in flight",
+            "deliveries/s",
+            "one httpx client/s",
+            "of it",
+            "a client each/s",
+            "of them",
+        ),
+        *("µs", "µs one client", "µs a client each"),
     )
     note = (
         "Deliveries are read from disk, signed, posted, and recorded on disk with their attempts; httpx posts the same "
-        "bytes from memory. All have the same core in turn, the receiver has the other one."
+        "bytes from memory. All have the same core in turn, the receiver has the other one. µs: processor time for each request, which other "
+        "programs disturb less than rates."
     )
     return [Section("drain", "Deliveries to one prompt receiver, and bare httpx", columns, rows, note)]
 
@@ -104,10 +112,22 @@ def _drained(scale: Scale, folder: Path, port: int, authority: str) -> Iterator[
         raise RuntimeError(f"the benchmark of deliveries ended with status {process.returncode}")
     rates: _Rates = json.loads(output)
     for flights, taken in rates.items():
-        ours, one, each = map(median, zip(*taken, strict=True))
-        of_one = median(rate / client for rate, client, _ in taken)
-        of_each = median(rate / clients for rate, _, clients in taken)
-        yield int(flights), ours, one, of_one, each, of_each
+        ours, one, each = ([rate for rate, _ in side] for side in zip(*taken, strict=True))
+        of_one, of_each = (median(map(truediv, ours, theirs)) for theirs in (one, each))
+        cpu = [median(us for _, us in side) for side in zip(*taken, strict=True)]
+        yield int(flights), median(ours), median(one), of_one, median(each), of_each, *cpu
+
+
+class _Watch:
+    """Times a number of requests from now on."""
+
+    def __init__(self, requests: int) -> None:
+        self._requests = requests
+        self._began, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> _Taken:
+        elapsed, cpu = time.perf_counter() - self._began, time.process_time() - self._cpu
+        return self._requests / elapsed, cpu * 1e6 / self._requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +140,10 @@ class _Drain:
     couriers: Any
     context: ssl.SSLContext
 
-    async def round(self, flights: int, deliveries: int, *, ours_first: bool) -> tuple[float, float, float]:
-        """Requests a second of all, which have the same to post."""
+    async def round(
+        self, flights: int, deliveries: int, *, ours_first: bool
+    ) -> tuple[_Taken, _Taken, _Taken]:
+        """What all of them take, which have the same to post."""
         await self.filling.post(deliveries)
         pending = await self.store.read(
             lambda reader: reader.pending_deliveries(self.endpoint.rowid, 0, _ALL)
@@ -134,21 +156,21 @@ class _Drain:
             ours = await self._ours(flights, len(bodies))
         return ours, one, each
 
-    async def _ours(self, flights: int, deliveries: int) -> float:
+    async def _ours(self, flights: int, deliveries: int) -> _Taken:
         couriers: Couriers = self.couriers(concurrency=flights)
         async with trio.open_nursery() as nursery:
-            began = time.perf_counter()
+            watch = _Watch(deliveries)
             await nursery.start(couriers.run)
             with trio.fail_after(_GIVE_UP_S):
                 while couriers.counters.delivered < deliveries:  # noqa: ASYNC110  # the program tells nobody
                     await trio.sleep(_LOOK_S)
-            elapsed = time.perf_counter() - began
+            taken = watch.read()
             nursery.cancel_scope.cancel()
         if couriers.counters.attempts != deliveries:
             raise RuntimeError("some attempts have failed")
-        return deliveries / elapsed
+        return taken
 
-    async def _httpx(self, flights: int, clients: int, bodies: Sequence[bytes]) -> float:
+    async def _httpx(self, flights: int, clients: int, bodies: Sequence[bytes]) -> _Taken:
         left = iter(bodies)
 
         async def keep_posting(client: httpx.AsyncClient) -> None:
@@ -160,11 +182,11 @@ class _Drain:
             made = [httpx.AsyncClient(verify=self.context, timeout=_GIVE_UP_S) for _ in range(clients)]
             for client in made:
                 await stack.enter_async_context(client)
-            began = time.perf_counter()
+            watch = _Watch(len(bodies))
             async with trio.open_nursery() as nursery:
                 for number in range(flights):
                     nursery.start_soon(keep_posting, made[number % clients])
-            return len(bodies) / (time.perf_counter() - began)
+            return watch.read()
 
 
 async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rates:
