@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,18 @@ async def send(service: Service, content: bytes = PNG, name: str = "photo.png") 
     assert answer.status_code == 200, answer.text
     upload: dict[str, Any] = answer.json()
     return upload
+
+
+async def send_chunks(service: Service, content: Iterable[bytes]) -> tuple[int, bytes]:
+    """Upload a file of no announced length, for as long as the service lets one; status and body."""
+    head = (
+        "POST /v3/uploads HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+        f"Authorization: Bearer {service.demo['serverKey']}\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
+    )
+    part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    chunks = (b"%x\r\n%s\r\n" % (len(each), each) for each in content)
+    return await service.talk(head.encode() + b"%x\r\n%s\r\n" % (len(part), part), chunks)
 
 
 def on_disk(service: Service) -> list[Path]:
@@ -225,15 +237,7 @@ async def test_a_file_that_is_too_large_is_refused_while_it_comes_and_leaves_not
         await send(service, b"x" * 100_000)
         (kept,) = on_disk(service)
 
-        head = (
-            "POST /v3/uploads HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
-            f"Authorization: Bearer {service.demo['serverKey']}\r\n"
-            "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
-        )
-        part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
-        first = head.encode() + b"%x\r\n%s\r\n" % (len(part), part)
-        endless = repeat(b"2710\r\n" + b"y" * 10_000 + b"\r\n")
-        status, body = await service.talk(first, endless)
+        status, body = await send_chunks(service, repeat(b"y" * 10_000))
         assert (status, json.loads(body)["code"]) == (413, "body_too_large")
         assert on_disk(service) == [kept]
 
@@ -266,9 +270,8 @@ def small_disk() -> Iterator[None]:
 
 
 async def test_a_full_disk_is_told_and_nothing_is_left_behind(service: Service, small_disk: None) -> None:
-    answer = await service.http.post("/uploads", files={"file": ("a", b"x" * (9 << 20))})
-    assert (answer.status_code, answer.json()["code"]) == (503, "storage_failed")
-    assert "Retry-After" in answer.headers
+    status, body = await send_chunks(service, repeat(b"x" * 60_000, 160))
+    assert (status, json.loads(body)["code"]) == (503, "storage_failed")
     assert on_disk(service) == []
     await send(service)
 
