@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 import trio
-from hypercorn.typing import ASGIReceiveCallable
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent
 from quart.wrappers import Request
 from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody, TrioRequest
@@ -24,6 +24,7 @@ class PacedBody(TrioBody):
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         super().__init__(expected_content_length, max_content_length)
         self._taken = trio.Event()
+        self._abandoned = False
 
     async def __anext__(self) -> bytes:
         """The bytes that have come since the last call."""
@@ -33,9 +34,19 @@ class PacedBody(TrioBody):
 
     async def room(self) -> None:
         """Return when there is room for more."""
-        while len(self._data) > HELD_MAX:
+        while len(self._data) > HELD_MAX and not self._abandoned:
             self._taken = trio.Event()
             await self._taken.wait()
+
+    def append(self, data: bytes) -> None:
+        """Hold what has come, for as long as somebody may read it."""
+        if not self._abandoned:
+            super().append(data)
+
+    def abandon(self) -> None:
+        """Take the rest, and forget it: the answer is on its way, and Hypercorn waits until all is taken."""
+        self._abandoned = True
+        self._taken.set()
 
 
 class PacedRequest(TrioRequest):
@@ -62,3 +73,16 @@ class PacedConnection(TrioASGIHTTPConnection):
             elif message["type"] == "http.disconnect":
                 break
         nursery.cancel_scope.cancel()
+
+    async def handle_request(  # type: ignore[override]  # as in quart-trio
+        self, nursery: trio.Nursery, request: Request, send: ASGISendCallable
+    ) -> None:
+        """Have the request answered; from then on nobody reads its body."""
+        body = request.body
+        assert isinstance(body, PacedBody)
+
+        async def answer(message: ASGISendEvent) -> None:
+            body.abandon()
+            await send(message)
+
+        await super().handle_request(nursery, request, answer)

@@ -87,12 +87,15 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """
         try:
             with trio.move_on_at(min(trio.current_time() + LINGER_S, self._latest)):
-                while self.socket.is_readable() and await self.socket.recv(_LINGER_BYTES):
+                while self._peer_sends() and await self.socket.recv(_LINGER_BYTES):
                     await trio.sleep(_LINGER_PAUSE_S)
         except (OSError, trio.BusyResourceError, trio.ClosedResourceError):
             pass  # it is closed already, or somebody else reads it away
         finally:
             await self._raw.aclose()
+
+    def _peer_sends(self) -> bool:
+        return self.socket.fileno() >= 0 and self.socket.is_readable()
 
 
 class TlsFrontStream(FrontStream):
