@@ -15,6 +15,7 @@ from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation, Message
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project, Role, ServerKey, User
 
 T = TypeVar("T")
@@ -164,6 +165,9 @@ class Reader(Protocol):
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         """Events of a project with a position larger than `after`, in commit order."""
+
+    def lane_events(self, lane: Lane, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        """Events of a lane with a position larger than `after`, in commit order."""
 
     def event_position(self, event_id: str) -> int:
         """The position of the newest event, of any project, that is not newer than `event_id`."""

@@ -25,10 +25,10 @@ _DIGITS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A ping on the wire, and what had been written before it."""
+    """A ping on the wire, and what had been reached before it."""
 
     number: int
-    written: tuple[tuple[Subscription, int], ...]
+    reached: tuple[tuple[Subscription, int], ...]
 
 
 class Pings:
@@ -66,11 +66,11 @@ class Pings:
         return True
 
     def next(self, held: Iterable[Subscription], now: float) -> bytes:
-        """The payload of a ping that is written now, behind all that these subscriptions have written."""
+        """The payload of a ping that is written now, behind all that these subscriptions have reached."""
         self._wanted = False
         self._number += 1
         self._last = now
-        self._marks.append(_Mark(self._number, tuple((each, each.written) for each in held)))
+        self._marks.append(_Mark(self._number, tuple((each, each.reached) for each in held)))
         return str(self._number).encode()
 
     def pong(self, payload: bytes) -> list[tuple[Subscription, int]]:
@@ -79,5 +79,5 @@ class Pings:
         confirmed: list[tuple[Subscription, int]] = []
         if payload.isdigit() and len(payload) < _DIGITS:
             while self._marks and self._marks[0].number <= int(payload):
-                confirmed += self._marks.popleft().written
+                confirmed += self._marks.popleft().reached
         return confirmed

@@ -273,7 +273,7 @@ class Session:
         if self._wire.state is ConnectionState.CLOSED:
             if event.code == self._said:  # an answer (RFC 6455 5.5.1); another code may have crossed ours
                 for held in self.subscriptions.values():
-                    self._hub.confirm(held, held.written)
+                    self._hub.confirm(held, held.reached)
             return True
         if self._wire.state is ConnectionState.REMOTE_CLOSING:
             await self._write(self._wire.send(event.response()))

@@ -51,18 +51,18 @@ class Start:
 
 
 class Subscription:
-    """A consumer's hold on one channel; made by `Hub.subscribe`.
+    """A consumer's hold on one channel; made by `Hub.subscribe`, which has opened the channel in the log.
 
     Args:
         superseded: called once, on the Trio thread, when another consumer has taken the channel.
-        admits: says which of the project's events the channel carries.
     """
 
     __slots__ = (
-        "_admits",
+        "_closed",
         "_cursor",
         "_log",
         "_passing",
+        "_source",
         "_stir",
         "channel",
         "consumer_id",
@@ -82,7 +82,6 @@ class Subscription:
         superseded: Callable[[], None],
         *,
         typing: bool,
-        admits: Callable[[Channel, StoredEvent], bool],
     ) -> None:
         self.channel = channel
         self.consumer_id = consumer_id
@@ -93,27 +92,39 @@ class Subscription:
         self.written = start.position
         self._cursor = start.position
         self._log = log
-        self._admits = admits
+        self._source = channel.source
+        self._closed = False
         self._passing: deque[PassingEvent] = deque(maxlen=_PASSING)
         self._stir = trio.Event()
 
     async def next(self) -> Batch:
-        """What the log has next; without events if none was the channel's, or after an idle hour.
+        """What the log has next; without events after an idle hour, or at the end of the subscription.
 
         A batch without events still moves the position: what was passed over need not be read again.
 
         Cancellation: nothing is lost; the same events come again.
         """
-        project = self.channel.project
-        chunk = await self._log.read(project, self._cursor, _EVENTS)
+        chunk = await self._log.read(self._source, self._cursor, _EVENTS)
         if not chunk.events:
             with trio.move_on_after(_IDLE_S):
-                await self._log.wait(project, chunk.upto)
-            chunk = await self._log.read(project, chunk.upto, _EVENTS)
-        wanted = [event for event in chunk.events if self._admits(self.channel, event)]
-        batch = _cut(wanted, chunk.upto)
+                await self._log.wait(self._source, chunk.upto)
+            chunk = await self._log.read(self._source, chunk.upto, _EVENTS)
+        batch = _cut(chunk.events, chunk.upto)
         self._cursor = batch.upto
         return batch
+
+    @property
+    def reached(self) -> int:
+        """The log position up to which everything is written, also over what the channel does not carry."""
+        if self.written < self._cursor:
+            return self.written
+        return self._log.settled(self._source, self.written)
+
+    def close(self) -> None:
+        """Let go of the log; a `next` under way ends."""
+        if not self._closed:
+            self._closed = True
+            self._log.close(self._source)
 
     async def next_passing(self) -> PassingEvent:
         """The next typing event; for a reader that fell behind, of the newest only.
