@@ -11,7 +11,7 @@ event costs each reader of its lanes something, and nobody else.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,7 +19,7 @@ import trio
 
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.lane import Lane, lanes_of
-from deskwire.engine.ports import Reader, Store
+from deskwire.engine.ports import Store
 from deskwire.engine.window import Tail
 
 Source = int | Lane
@@ -98,24 +98,43 @@ class EventLog:
         With `types` only those. Go on from the chunk's `upto`, also when it has no events.
         """
         await trio.lowlevel.checkpoint()
-        newest = self.position
+        recent = self.recent(source, after, limit, types)
+        return recent or await self.stored(source, after, limit, types)
+
+    def recent(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk | None:
+        """As `read`, from memory; None if memory does not reach back that far."""
         tail = self._tail(source)
         if tail is None or not tail.reaches(after):
-            events = await self._store.read(_stored(source, after, limit, types))
+            return None
+        events = _chosen(tail, after, limit, types) if types else tail.after(after, limit)
+        return _chunk(events, limit, max(after, self.position))
+
+    async def stored(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk:
+        """As `read`, from the table."""
+        newest = max(after, self.position)  # before the table is read: what is published meanwhile comes next
+        if isinstance(source, Lane):
+            events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
         else:
-            events = _recent(tail, after, limit, types)
-        if len(events) == limit:
-            return Chunk(events, events[-1].position)
-        return Chunk(events, max(newest, events[-1].position if events else after))
+            events = await self._store.read(lambda reader: reader.events(source, after, limit, types))
+        return _chunk(events, limit, newest)
 
     async def wait(self, source: Source, after: int) -> None:
-        """Return once there may be an event of the source behind `after`, an `upto` of `read`.
+        """Return once there may be an event of the source behind `after`, an `upto` of `read`."""
+        bell = self.bell(source, after)
+        if bell is not None:
+            await bell.wait()
 
-        Of a lane that is not open, or was closed meanwhile, that can't be told: it returns.
+    def bell(self, source: Source, after: int) -> trio.Event | None:
+        """What is set when there may be an event of the source behind `after`; None if that may be so now.
+
+        Of a lane that is not open that can't be told; when one is closed its bell rings.
         """
         tail = self._tail(source)
-        if tail is not None:
-            await tail.wait(after)
+        return None if tail is None else tail.bell(after)
 
     def settled(self, source: Source, after: int) -> int:
         """The position up to which the source has nothing behind `after`; `after` itself if that can't be told."""
@@ -169,16 +188,12 @@ class EventLog:
             tail.erase(conversations)
 
 
-def _recent(tail: Tail, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-    if not types:
-        return tail.after(after, limit)
+def _chosen(tail: Tail, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
     found = (event for event in tail.held() if event.position > after and event.type in types)
     return list(islice(found, limit))
 
 
-def _stored(
-    source: Source, after: int, limit: int, types: frozenset[str]
-) -> Callable[[Reader], Sequence[StoredEvent]]:
-    if isinstance(source, Lane):
-        return lambda reader: reader.lane_events(source, after, limit, types)
-    return lambda reader: reader.events(source, after, limit, types)
+def _chunk(events: Sequence[StoredEvent], limit: int, newest: int) -> Chunk:
+    """What was found by a look that has seen everything up to `newest`."""
+    last = events[-1].position if events else newest
+    return Chunk(events, last if len(events) == limit else max(newest, last))

@@ -67,12 +67,13 @@ class Tail:
         self._events = [event for event in self.held() if event.conversation not in conversations]
         self._dropped = 0
 
-    async def wait(self, position: int) -> None:
-        """Return once there may be something behind `position`, or the bell was rung."""
-        if self.reaches(position) and not self.after(position, 1):
-            if self._bell is None:
-                self._bell = trio.Event()
-            await self._bell.wait()
+    def bell(self, position: int) -> trio.Event | None:
+        """What rings with the next event; None if there is something behind `position` already."""
+        if not self.reaches(position) or self.after(position, 1):
+            return None
+        if self._bell is None:
+            self._bell = trio.Event()
+        return self._bell
 
     def ring_bell(self) -> None:
         """Wake those who wait."""

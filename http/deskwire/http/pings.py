@@ -6,7 +6,6 @@ order, so everything written before that ping has arrived. Nothing else that cli
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
@@ -45,16 +44,15 @@ class Pings:
         self._number = 0
         self._last = -inf
         self._unanswered = 0
-        self._marks: deque[_Mark] = deque(maxlen=_MARKS)
+        self._marks: list[_Mark] = []
 
     def due_at(self) -> float:
         """When the next ping is to be sent."""
         return min(self._beat, self._last + CONFIRM_S) if self._wanted else self._beat
 
-    def want(self) -> bool:
-        """Ask for a confirmation of what was written; True if that is news."""
-        news, self._wanted = not self._wanted, True
-        return news
+    def want(self) -> None:
+        """Ask for a confirmation of what was written."""
+        self._wanted = True
 
     def beat(self, now: float) -> bool:
         """Count a heartbeat if one is due; False if the peer has left too many without an answer."""
@@ -70,7 +68,9 @@ class Pings:
         self._wanted = False
         self._number += 1
         self._last = now
-        self._marks.append(_Mark(self._number, tuple((each, each.reached) for each in held)))
+        self._marks = [*self._marks, _Mark(self._number, tuple((each, each.reached) for each in held))][
+            -_MARKS:
+        ]
         return str(self._number).encode()
 
     def pong(self, payload: bytes) -> list[tuple[Subscription, int]]:
@@ -79,5 +79,5 @@ class Pings:
         confirmed: list[tuple[Subscription, int]] = []
         if payload.isdigit() and len(payload) < _DIGITS:
             while self._marks and self._marks[0].number <= int(payload):
-                confirmed += self._marks.popleft().reached
+                confirmed += self._marks.pop(0).reached
         return confirmed

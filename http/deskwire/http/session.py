@@ -22,7 +22,7 @@ from wsproto.events import Ping as WirePing
 from wsproto.events import Pong as WirePong
 
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache, text_frame
 from deskwire.http.pings import Pings
@@ -72,8 +72,9 @@ class Session:
         self._said: int | None = None
         self._text: list[str] = []
         self._text_size = 0
-        self._stir = trio.Event()
         self._pings = Pings(limits.ping_s, trio.current_time())
+        self._patience = trio.current_time() + limits.unsubscribed_s
+        self._waiting = trio.CancelScope()
 
     async def run(self, on_open: Opener, on_text: Handler) -> None:
         """Serve until the connection is over. Leaves all its subscriptions.
@@ -86,7 +87,6 @@ class Session:
         """
         try:
             async with trio.open_nursery() as self._nursery:
-                self._nursery.start_soon(self._keep_time)
                 await on_open()
                 await self._read(on_text)
                 self._nursery.cancel_scope.cancel()
@@ -155,13 +155,22 @@ class Session:
     async def _pump(self, held: Subscription) -> None:
         while held.current:
             batch = await held.next()
-            if batch.events:
-                frames = b"".join(self._frames.frame(event, held.channel.name) for event in batch.events)
-                if not await self._write(frames, held):
-                    return
-                if self._pings.want():
-                    self._stir.set()
+            if batch.events and not await self._write_events(held, batch):
+                return
             held.written = batch.upto  # without events it is confirmed by the next heartbeat
+
+    async def _write_events(self, held: Subscription, batch: Batch) -> bool:
+        """Write the batch in one go, and behind it a ping if one is due."""
+        frames = b"".join([self._frames.frame(event, held.channel.name) for event in batch.events])
+        async with self._lock:
+            if self._ending or not held.current:
+                return False
+            held.written = batch.upto  # if the write fails nothing is confirmed any more
+            self._pings.want()
+            if self._pings.due_at() <= trio.current_time():
+                frames += self._next_ping()
+            self._waiting.deadline = self._due_at()
+            return await self._put(frames)
 
     async def _pump_passing(self, held: Subscription) -> None:
         while held.current:
@@ -192,31 +201,34 @@ class Session:
 
     # Time
 
+    def _due_at(self) -> float:
+        """When the reader is to stop waiting and keep time."""
+        if self._ending:
+            return inf
+        return min(self._pings.due_at(), inf if self.settled else self._patience)
+
     async def _keep_time(self) -> None:
         """Heartbeats, confirmations, and the end of those who never subscribe."""
-        patience = trio.current_time() + self._limits.unsubscribed_s
-        while not self._ending:
-            with trio.move_on_at(min(self._pings.due_at(), inf if self.settled else patience)):
-                await self._stir.wait()
-            self._stir = trio.Event()
-            due, now = self._pings.due_at(), trio.current_time()
-            if not self._pings.beat(now):
-                self.end(pusher.NO_PONG)
-            elif not self.settled and now >= patience:
-                self.end(pusher.NEVER_SUBSCRIBED)
-            elif now >= due:
-                await self._ping()
+        due, now = self._pings.due_at(), trio.current_time()
+        if not self._pings.beat(now):
+            self.end(pusher.NO_PONG)
+        elif not self.settled and now >= self._patience:
+            self.end(pusher.NEVER_SUBSCRIBED)
+        elif now >= due:
+            async with self._lock:
+                if not self._ending:
+                    await self._put(self._next_ping())
 
-    async def _ping(self) -> None:
-        async with self._lock:
-            if not self._ending and self._wire.state is ConnectionState.OPEN:
-                payload = self._pings.next(self.subscriptions.values(), trio.current_time())
-                await self._put(self._wire.send(WirePing(payload)))
+    def _next_ping(self) -> bytes:
+        if self._wire.state is not ConnectionState.OPEN:
+            return b""
+        payload = self._pings.next(self.subscriptions.values(), trio.current_time())
+        return self._wire.send(WirePing(payload))
 
     # Reading
 
     async def _read(self, on_text: Handler) -> None:
-        """Read until the peer has closed, or gone."""
+        """Read until the peer has closed, or gone; and keep time, as this task waits anyway."""
         while True:
             for event in self._wire.events():
                 if self._deaf:
@@ -224,13 +236,21 @@ class Session:
                 if await self._take(event, on_text):
                     return
             try:
-                data = await self._stream.receive_some(_READ)
+                data = await self._receive()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
             if not data:
                 return
             if not self._deaf and self._wire.state is not ConnectionState.CLOSED:
                 self._wire.receive_data(bytes(data))
+
+    async def _receive(self) -> bytes | bytearray:
+        """What comes next, empty at the end."""
+        while True:
+            while self._due_at() <= trio.current_time():
+                await self._keep_time()
+            with trio.CancelScope(deadline=self._due_at()) as self._waiting:
+                return await self._stream.receive_some(_READ)
 
     async def _take(self, event: Event, on_text: Handler) -> bool:
         """Handle one event; True at the end of the connection."""

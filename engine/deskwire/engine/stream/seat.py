@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from math import inf
 from typing import Final
 
@@ -31,14 +33,14 @@ class Seat:
     """
 
     __slots__ = (
-        "changed",
+        "_changed",
+        "_lock",
         "channel",
         "consumer_id",
         "dropped_at",
         "generation",
         "holder",
         "lease_s",
-        "lock",
         "position",
         "released",
         "since",
@@ -57,14 +59,32 @@ class Seat:
         self.released = False
         self.dropped_at = -inf
         self.superseded: dict[str, None] = {}
-        self.lock = trio.Lock()
-        self.changed = trio.Event()
         self.waiting = 0
+        self._lock: trio.Lock | None = None  # there while somebody takes the channel
+        self._changed: trio.Event | None = None  # there while somebody waits for it
 
     @property
     def busy(self) -> bool:
         """Whether somebody holds the channel, waits for it, or is about to take it."""
-        return self.holder is not None or self.waiting > 0 or self.lock.locked()
+        return self.holder is not None or self.waiting > 0 or self._lock is not None
+
+    @property
+    def changed(self) -> trio.Event:
+        """What is set when somebody takes the channel, or leaves it."""
+        if self._changed is None:
+            self._changed = trio.Event()
+        return self._changed
+
+    @asynccontextmanager
+    async def taking(self) -> AsyncIterator[None]:
+        """One at a time takes the channel."""
+        lock = self._lock = self._lock or trio.Lock()
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():  # the next in line has it already
+                self._lock = None
 
     def free_at(self) -> float:
         """When the fence falls if nothing happens before."""
@@ -108,5 +128,6 @@ class Seat:
         return True
 
     def _tell(self) -> None:
-        self.changed.set()
-        self.changed = trio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
