@@ -23,7 +23,7 @@ from deskwire.engine.stream.token import Grant, issue
 
 _READ: Final = 256 * 1024
 _AT_ONCE: Final = 64
-_PATIENCE_S: Final = 60.0
+_PATIENCE_S: Final = 30.0
 _TEXT, _PING, _PONG = 0x1, 0x9, 0xA
 _TOKEN_S: Final = 300.0
 _HEAD: Final = 4

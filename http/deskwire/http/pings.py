@@ -37,6 +37,8 @@ class Pings:
         every_s: time between two heartbeats.
     """
 
+    __slots__ = ("_beat", "_every_s", "_last", "_marks", "_number", "_unanswered", "_wanted")
+
     def __init__(self, every_s: float, now: float) -> None:
         self._every_s = every_s
         self._beat = now + every_s

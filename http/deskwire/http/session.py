@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
@@ -21,11 +21,13 @@ from wsproto.events import BytesMessage, CloseConnection, Event, TextMessage
 from wsproto.events import Ping as WirePing
 from wsproto.events import Pong as WirePong
 
+from deskwire.engine.mutex import Mutex
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache, text_frame
 from deskwire.http.pings import Pings
+from deskwire.http.transport import FrontStream
 
 log: Final = structlog.get_logger(__name__)
 
@@ -33,8 +35,15 @@ LINGER_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
 _READ: Final = 16 * 1024
 
-Handler = Callable[[str], Awaitable[None]]
-Opener = Callable[[], Awaitable[None]]
+
+class Party(Protocol):
+    """Who speaks on a session."""
+
+    async def greet(self) -> None:
+        """Say the first word."""
+
+    async def hear(self, text: str) -> None:
+        """Take a text message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,26 @@ class Session:
         rest: bytes that came behind the handshake.
     """
 
+    __slots__ = (
+        "_deaf",
+        "_ending",
+        "_frames",
+        "_hub",
+        "_limits",
+        "_lock",
+        "_nursery",
+        "_patience",
+        "_pings",
+        "_said",
+        "_stream",
+        "_text",
+        "_text_size",
+        "_waiting",
+        "_wire",
+        "settled",
+        "subscriptions",
+    )
+
     def __init__(
         self, stream: trio.abc.Stream, hub: Hub, frames: FrameCache, limits: Limits, rest: bytes
     ) -> None:
@@ -65,7 +94,7 @@ class Session:
         self._frames = frames
         self._limits = limits
         self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
-        self._lock = trio.Lock()
+        self._lock = Mutex()
         self._nursery: trio.Nursery | None = None
         self._ending = False
         self._deaf = False
@@ -76,19 +105,17 @@ class Session:
         self._patience = trio.current_time() + limits.unsubscribed_s
         self._waiting = trio.CancelScope()
 
-    async def run(self, on_open: Opener, on_text: Handler) -> None:
-        """Serve until the connection is over. Leaves all its subscriptions.
+    async def run(self, party: Party) -> None:
+        """Serve until the connection is over: `party` greets, then hears each text message, in order.
 
-        Args:
-            on_open: awaited first.
-            on_text: awaited for each text message, in order.
+        Leaves all its subscriptions.
 
         Cancellation: at once, without a goodbye.
         """
         try:
             async with trio.open_nursery() as self._nursery:
-                await on_open()
-                await self._read(on_text)
+                await party.greet()
+                await self._read(party)
                 self._nursery.cancel_scope.cancel()
         finally:
             self._ending = True
@@ -227,32 +254,38 @@ class Session:
 
     # Reading
 
-    async def _read(self, on_text: Handler) -> None:
+    async def _read(self, party: Party) -> None:
         """Read until the peer has closed, or gone; and keep time, as this task waits anyway."""
-        while True:
-            for event in self._wire.events():
-                if self._deaf:
-                    break
-                if await self._take(event, on_text):
-                    return
+        while not await self._take_all(party):
             try:
-                data = await self._receive()
+                if not await self._receive():
+                    return
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
-            if not data:
-                return
-            if not self._deaf and self._wire.state is not ConnectionState.CLOSED:
-                self._wire.receive_data(bytes(data))
 
-    async def _receive(self) -> bytes | bytearray:
-        """What comes next, empty at the end."""
+    async def _receive(self) -> bool:
+        """Feed the protocol with what comes next; False at the end. Nothing is kept while waiting for it."""
         while True:
             while self._due_at() <= trio.current_time():
                 await self._keep_time()
             with trio.CancelScope(deadline=self._due_at()) as self._waiting:
-                return await self._stream.receive_some(_READ)
+                if isinstance(self._stream, FrontStream):
+                    await self._stream.until_readable()
+                data = bytes(await self._stream.receive_some(_READ))
+                if data and not self._deaf and self._wire.state is not ConnectionState.CLOSED:
+                    self._wire.receive_data(data)
+                return bool(data)
 
-    async def _take(self, event: Event, on_text: Handler) -> bool:
+    async def _take_all(self, party: Party) -> bool:
+        """Handle what has come; True at the end of the connection."""
+        for event in self._wire.events():
+            if self._deaf:
+                break
+            if await self._take(event, party):
+                return True
+        return False
+
+    async def _take(self, event: Event, party: Party) -> bool:
         """Handle one event; True at the end of the connection."""
         match event:
             case CloseConnection():
@@ -265,14 +298,14 @@ class Session:
             case WirePing():
                 await self._write(self._wire.send(event.response()))
             case TextMessage():
-                await self._gather(event, on_text)
+                await self._gather(event, party)
             case BytesMessage():
                 self._hang_up(pusher.Close(1003, "Only text messages are spoken here."))
             case _:
                 pass
         return False
 
-    async def _gather(self, event: TextMessage, on_text: Handler) -> None:
+    async def _gather(self, event: TextMessage, party: Party) -> None:
         if event.data:
             self._text.append(event.data)
             self._text_size += len(event.data.encode())
@@ -282,7 +315,7 @@ class Session:
         elif event.message_finished:
             text = "".join(self._text)
             self._text, self._text_size = [], 0
-            await on_text(text)
+            await party.hear(text)
 
     def _hang_up(self, goodbye: pusher.Close) -> None:
         """End because of what the peer sent; what follows is not even looked at."""

@@ -103,7 +103,7 @@ class Hub:
         caller owns the subscription and must `leave` it.
         """
         seat = await self._seat(channel)
-        async with seat.taking():
+        async with seat.lock:
             if seat.fenced(grant.consumer_id, trio.current_time()):
                 raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
             with ExitStack() as undo:

@@ -9,13 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from math import inf
 from typing import Final
 
 import trio
 
+from deskwire.engine.mutex import Mutex
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.subscription import Subscription
 
@@ -34,13 +33,13 @@ class Seat:
 
     __slots__ = (
         "_changed",
-        "_lock",
         "channel",
         "consumer_id",
         "dropped_at",
         "generation",
         "holder",
         "lease_s",
+        "lock",
         "position",
         "released",
         "since",
@@ -60,13 +59,13 @@ class Seat:
         self.dropped_at = -inf
         self.superseded: dict[str, None] = {}
         self.waiting = 0
-        self._lock: trio.Lock | None = None  # there while somebody takes the channel
+        self.lock = Mutex()
         self._changed: trio.Event | None = None  # there while somebody waits for it
 
     @property
     def busy(self) -> bool:
         """Whether somebody holds the channel, waits for it, or is about to take it."""
-        return self.holder is not None or self.waiting > 0 or self._lock is not None
+        return self.holder is not None or self.waiting > 0 or self.lock.held
 
     @property
     def changed(self) -> trio.Event:
@@ -74,17 +73,6 @@ class Seat:
         if self._changed is None:
             self._changed = trio.Event()
         return self._changed
-
-    @asynccontextmanager
-    async def taking(self) -> AsyncIterator[None]:
-        """One at a time takes the channel."""
-        lock = self._lock = self._lock or trio.Lock()
-        try:
-            async with lock:
-                yield
-        finally:
-            if not lock.locked():  # the next in line has it already
-                self._lock = None
 
     def free_at(self) -> float:
         """When the fence falls if nothing happens before."""

@@ -102,12 +102,11 @@ class Subscription:
 
         Cancellation: nothing is lost; the same events come again. A checkpoint only if it has to wait.
         """
-        chunk = self._log.recent(self._source, self._cursor, _EVENTS)
-        if chunk is not None and chunk.upto == self._cursor:
+        if self._log.settled(self._source, self._cursor) == self._cursor:
             bell = self._log.bell(self._source, self._cursor)
             if bell is not None:
                 await bell.wait()
-            chunk = self._log.recent(self._source, self._cursor, _EVENTS)
+        chunk = self._log.recent(self._source, self._cursor, _EVENTS)
         if chunk is None:
             chunk = await self._log.stored(self._source, self._cursor, _EVENTS)
         batch = _cut(chunk.events, chunk.upto)
