@@ -26,6 +26,7 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.socket import RealtimeStream
+from deskwire.program import calm_collector
 from deskwire.storage.store import open_store
 
 TOKEN_KEY: Final = b"benchmark" * 4
@@ -39,9 +40,21 @@ _TEXT: Final = "The parcel has not arrived yet, could you please look into it? "
 
 def envelope(project_id: str, conversation: str) -> bytes:
     """A message's envelope, of about 1 KB."""
-    message = {"id": new_id("msg", 0), "conversationId": conversation, "index": 1, "text": _TEXT, "attachments": []}
+    message = {
+        "id": new_id("msg", 0),
+        "conversationId": conversation,
+        "index": 1,
+        "text": _TEXT,
+        "attachments": [],
+    }
     contact = {"id": new_id("con", 0), "userId": f"user-{conversation}", "name": "Ada", "email": None}
-    about = {"id": conversation, "projectId": project_id, "contact": contact, "status": "OPEN", "closed": False}
+    about = {
+        "id": conversation,
+        "projectId": project_id,
+        "contact": contact,
+        "status": "OPEN",
+        "closed": False,
+    }
     draft = Draft("message.created", 1, {"message": message, "conversation": about})
     return encode_envelope(draft, new_id("evt", wall_clock()), project_id, wall_clock())
 
@@ -105,7 +118,13 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
                 log.publish(
                     [
                         StoredEvent(
-                            log.position + offset, new_id("evt", 0), "message.created", project.rowid, number, 1, bodies[number]
+                            log.position + offset,
+                            f"evt_{log.position + offset:026}",
+                            "message.created",
+                            project.rowid,
+                            number,
+                            1,
+                            bodies[number],
                         )
                         for offset, number in enumerate(turns[start : start + _COMMIT], 1)
                     ]
@@ -148,4 +167,5 @@ def conversation_id(number: int) -> str:
 
 
 if __name__ == "__main__":
+    calm_collector()  # as the program does; and the same for both
     trio.run(main, sys.argv[1], sys.argv[2], int(sys.argv[3]))

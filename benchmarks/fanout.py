@@ -46,7 +46,9 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         targets = [
             reference,
             stack.enter_context(_target("Deskwire, a channel each", directory / "fan", many)),
-            stack.enter_context(_target("Deskwire, and one for the project", directory / "both", many, project=True)),
+            stack.enter_context(
+                _target("Deskwire, and one for the project", directory / "both", many, project=True)
+            ),
         ]
         rows: list[tuple[Cell, ...]] = []
         for burst in _BURSTS:

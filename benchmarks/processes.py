@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import IO, Final
 from benchmarks.load import Job, Outcome
 
 _STOP_S: Final = 20.0
+_FILES: Final = 12_000
 _CORES: Final = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
 SERVER: Final = 0
 """The first core this process may use; the servers' one."""
@@ -48,6 +50,14 @@ def start(
             stderr=None if module.startswith("benchmarks.") else subprocess.DEVNULL,
             text=True,
         )
+
+
+def allow_files() -> None:
+    """Let this process, and those it starts, have as many open files as many connections take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < _FILES:
+        wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 def stop(process: subprocess.Popen[str]) -> None:

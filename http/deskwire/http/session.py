@@ -166,8 +166,12 @@ class Session:
             return await self._put(data)
 
     async def _put(self, data: bytes) -> bool:
-        """Write under the lock. What fails or takes too long ends the connection."""
+        """Write under the lock; a checkpoint only if it has to wait. What fails or takes too long ends the connection."""
         try:
+            if isinstance(self._stream, FrontStream):
+                data = self._stream.send_now(data)  # nearly always all of it, for a tenth of the price
+            if not data:
+                return True
             with trio.move_on_after(self._limits.write_timeout_s):
                 await self._stream.send_all(data)
                 return True

@@ -6,6 +6,7 @@ would hold a shutdown for as long as it likes. Here every write has one, and `cu
 
 from __future__ import annotations
 
+import os
 from math import inf
 
 import trio
@@ -56,6 +57,18 @@ class FrontStream(trio.abc.HalfCloseableStream):
         data, self._pushed = self._pushed[:end], self._pushed[end:]
         return data
 
+    def send_now(self, data: bytes) -> bytes:
+        """Send what the system takes without waiting; returns the rest, for `send_all`.
+
+        No other write may be under way. Raises BrokenResourceError.
+        """
+        try:
+            return data[os.write(self.socket.fileno(), data) :]
+        except BlockingIOError:
+            return data
+        except OSError as error:
+            raise trio.BrokenResourceError from error
+
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """See `trio.abc.SendStream`. Raises BrokenResourceError when out of time, too."""
         deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
@@ -93,6 +106,10 @@ class TlsFrontStream(FrontStream):
 
     async def until_readable(self) -> None:
         """As of `FrontStream`; what was received may hold more than what was read."""
+
+    def send_now(self, data: bytes) -> bytes:
+        """As of `FrontStream`: nothing goes without waiting."""
+        return data
 
     async def do_handshake(self) -> None:
         """See `trio.SSLStream`; does nothing the second time."""

@@ -100,12 +100,15 @@ class Subscription:
 
         A batch without events still moves the position: what was passed over need not be read again.
 
-        Cancellation: nothing is lost; the same events come again. A checkpoint only if it has to wait.
+        Cancellation: nothing is lost; the same events come again.
         """
+        bell = None
         if self._log.settled(self._source, self._cursor) == self._cursor:
             bell = self._log.bell(self._source, self._cursor)
-            if bell is not None:
-                await bell.wait()
+        if bell is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await bell.wait()
         chunk = self._log.recent(self._source, self._cursor, _EVENTS)
         if chunk is None:
             chunk = await self._log.stored(self._source, self._cursor, _EVENTS)
