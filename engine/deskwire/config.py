@@ -97,6 +97,12 @@ class Config:
         "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
         secret=True,
     )
+    metrics_token: str | None = setting(
+        None,
+        optional(secret_text),
+        "Token for reading `/metrics`, at least 32 characters; unset means only from this machine, without one.",
+        secret=True,
+    )
     log_format: LogFormat = setting(
         "auto",
         choice("auto", "text", "json"),

@@ -13,8 +13,8 @@ import trio
 from deskwire.engine.commands import Assign, ContactRef, Delete, Patch, ReplaceNetworkLogs
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Conversation
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.erasure import Erasures
-from deskwire.engine.ports import Attempt
 from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME, connect_reader
 from tests.builders import NOON, PROJECT, Running, create, endpoint, post, running
@@ -150,7 +150,7 @@ async def test_the_delivery_log_goes_too_when_its_events_were_pruned_before(tmp_
     async with running(tmp_path) as engine:
         state = await plant(engine)
         await engine.directory.create(PROJECT, create())
-        assert await engine.store.write(lambda tx: tx.prune_events(NOON + 10**9, 1_000)) > 5
+        assert await engine.store.write(lambda tx: tx.prune_events(NOON + 10**9, 1_000, NOON)) > 5
         await engine.directory.ask(PROJECT, state.id, Delete("manual"))
         rows = engine.store.peek(lambda reader: reader.conn.execute("SELECT lane FROM deliveries").fetchall())  # type: ignore[attr-defined]
         assert (state.rowid,) not in rows

@@ -81,7 +81,7 @@ def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int
             elif step == "prune":
                 candidates = model[:-1][:value]
                 old = [event for event, at in candidates if at < now]
-                assert tx.prune_events(now, value) == len(old)
+                assert tx.prune_events(now, value, NOON) == len(old)
                 model = [(event, at) for event, at in model if event not in old]
                 pruned = old[-1].id if old else pruned
             else:
@@ -131,16 +131,16 @@ def test_bisection_stays_cheap_in_a_long_log_with_a_large_hole(tmp_path: Path) -
 def test_pruning_never_removes_the_newest_event_so_that_no_position_comes_twice(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         events = [append(tx, NOON + n) for n in range(5)]
-        assert tx.prune_events(NOON + 1_000_000, 3) == 3
-        assert tx.prune_events(NOON + 1_000_000, 3) == 1
-        assert tx.prune_events(NOON + 1_000_000, 3) == 0
+        assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 3
+        assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 1
+        assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 0
         assert tx.event_window() == (events[3].id, events[4].id)
         assert append(SqliteTransaction(tx.conn), NOON).position == 6
 
 
 def test_pruning_an_empty_log_finds_nothing(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
-        assert tx.prune_events(NOON, 10) == 0
+        assert tx.prune_events(NOON, 10, NOON) == 0
         assert tx.event_window() == (None, None)
 
 

@@ -134,3 +134,26 @@ def test_a_first_migration_that_fails_leaves_a_database_that_can_be_opened_later
             migrate(path)
     migrate(path)
     assert "conversations" in tables(path)
+
+
+def test_deliveries_that_were_made_before_the_log_outlived_events_say_what_they_carried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / FILE_NAME
+    first = Migrations("deskwire")
+    known = next(iter(migrations.pending(Database(memory=True))))
+    first(name=known.name)(known.fn)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        first.apply(Database(connection, execute_plugins=False))
+        connection.execute("INSERT INTO events VALUES (7, 'evt_7', 1, 5, 3, 'message.created', 0, x'7b7d')")
+        columns = "(position, id, endpoint, event, lane, status, attempts, due_at, created_at)"
+        for event in (7, 6):  # the sixth is no longer stored
+            row = (event, f"dlv_{event}", 1, event, 5, "delivered", 1, 0, 0)
+            connection.execute(f"INSERT INTO deliveries {columns} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    migrate(path)
+    with closing(sqlite3.connect(path)) as connection:
+        sql = "SELECT id, event_id, type, sequence FROM deliveries ORDER BY position"
+        assert connection.execute(sql).fetchall() == [
+            ("dlv_6", None, None, None),
+            ("dlv_7", "evt_7", "message.created", 3),
+        ]

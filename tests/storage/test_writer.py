@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,12 +202,12 @@ async def test_a_refusal_that_rests_on_what_was_undone_is_thought_over(tmp_path:
 async def test_after_an_undone_change_of_endpoints_the_old_ones_count(tmp_path: Path) -> None:
     def adds_and_refuses(tx: Transaction) -> None:
         tx.insert_endpoint(endpoint())
-        assert len(tx.enabled_endpoints(PROJECT.rowid)) == 1
+        assert len(tx.routed_endpoints(PROJECT.rowid)) == 1
         raise NotFound("taken back")
 
     async with bench(tmp_path) as desk:
         await desk.together(adds_and_refuses)
-        assert await desk.writer.write(lambda tx: list(tx.enabled_endpoints(PROJECT.rowid))) == []
+        assert await desk.writer.write(lambda tx: list(tx.routed_endpoints(PROJECT.rowid))) == []
 
 
 async def test_a_deleted_endpoint_gets_nothing_of_the_same_commit(tmp_path: Path) -> None:
@@ -219,9 +220,11 @@ async def test_a_deleted_endpoint_gets_nothing_of_the_same_commit(tmp_path: Path
             for target in (kept, gone):
                 tx.insert_delivery(target.rowid, event, None, NOON)
 
-        await desk.together(sends, lambda tx: tx.delete_endpoint(gone))
+        await desk.together(sends, lambda tx: tx.save_endpoint(replace(gone, status="removed")))
         deliveries = [d for told in desk.told if isinstance(told, Commit) for d in told.deliveries]
         assert [delivery.endpoint for delivery in deliveries] == [kept.rowid]
+        while await desk.writer.write(lambda tx: tx.close_deliveries(gone.rowid, NOON, 10)):
+            pass
         assert desk.reader.pending_deliveries(gone.rowid, 0, 10) == []
         assert len(desk.reader.pending_deliveries(kept.rowid, 0, 10)) == 1
 

@@ -141,3 +141,8 @@ def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:
 def announce_contact(contact: Contact) -> Draft:
     """The event of a changed identity; it has no number (contract 2.10)."""
     return Draft("contact.updated", None, {"contact": contact_view(contact)})
+
+
+def announce_test(endpoint_id: str, url: str) -> Draft:
+    """The event that a test of an endpoint sends to it; of no conversation, and on no stream (decisions 6)."""
+    return Draft("webhook.test", None, {"endpointId": endpoint_id, "url": url})

@@ -27,6 +27,18 @@ def _to_the_second(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
+def milliseconds(text: str) -> int:
+    """The time that ISO 8601 `text` names, in milliseconds since the epoch; without an offset it is UTC.
+
+    Raises ValueError if it names none.
+    """
+    try:
+        at = datetime.fromisoformat(text)
+        return round(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise ValueError("This is no time in ISO 8601, such as 2026-11-01T12:00:00Z.") from None
+
+
 def iso_or_none(ms: int | None) -> str | None:
     """As `iso`; None stays None."""
     return None if ms is None else iso(ms)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from deskwire.engine.clock import iso, iso_or_none
+from deskwire.engine.delivery.circuit import CLOSED, Circuit
 
 ENDPOINTS_MAX: Final = 5
 """Endpoints per project (contract 6.2.1)."""
 
+BOTH_SIGN_MS: Final = 24 * 3_600_000
+"""How long a secret that was replaced still signs beside the new one (decisions 6)."""
+
+_TAIL: Final = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a project's events are posted to. The secret is sealed (see `sealing`).
+    """Where a project's events are posted to. Secrets are sealed (see `sealing`).
 
-    `circuit` is closed as long as deliveries are made; nothing opens it yet.
+    Args:
+        status: `removed` is for one that is not there any more, but some of its deliveries still are.
+        status_reason: why it is disabled.
+        old_secret: signs, too, until `old_secret_until` (ms).
     """
 
     rowid: int
@@ -27,25 +36,58 @@ class Endpoint:
     secret_tail: str
     created_at: int
     updated_at: int
-    status: Literal["enabled", "disabled"] = "enabled"
+    status: Literal["enabled", "disabled", "removed"] = "enabled"
+    status_reason: str | None = None
     description: str | None = None
     last_delivery_at: int | None = None
     last_delivery_status: str | None = None
-    circuit: Literal["closed", "open", "half_open"] = "closed"
+    old_secret: bytes | None = None
+    old_secret_until: int | None = None
+    circuit: Circuit = CLOSED
+
+    def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
+        """With a new secret; the present one signs beside it for 24 h, and the one before no more."""
+        return replace(
+            self,
+            sealed_secret=sealed,
+            secret_tail=tail,
+            old_secret=self.sealed_secret,
+            old_secret_until=at + BOTH_SIGN_MS,
+            updated_at=at,
+        )
 
 
-def endpoint_view(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
-    """The endpoint object; the secret is masked unless given (shown once, at creation)."""
+def disabled_reason(status_reason: str | None) -> str:
+    """Why a disabled endpoint is not sent what is for it."""
+    return f"the endpoint is disabled: {status_reason}"
+
+
+def secret_tail(secret: str) -> str:
+    """The part of a secret that is always shown."""
+    return secret[-_TAIL:]
+
+
+def endpoint_view(endpoint: Endpoint, now: int, secret: str | None = None) -> dict[str, Any]:
+    """The endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation)."""
+    circuit = endpoint.circuit
     return {
         "id": endpoint.id,
         "url": endpoint.url,
         "events": sorted(endpoint.events),
         "secret": secret or f"whsec_…{endpoint.secret_tail}",
+        "oldSecretUntil": _ahead(endpoint.old_secret_until, now),
         "status": endpoint.status,
+        "statusReason": endpoint.status_reason,
         "description": endpoint.description,
         "createdAt": iso(endpoint.created_at),
         "updatedAt": iso(endpoint.updated_at),
         "lastDelivery": endpoint.last_delivery_at
         and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
-        "circuit": endpoint.circuit,
+        "circuit": circuit.state(now),
+        "circuitOpenUntil": _ahead(circuit.open_until, now),
+        "circuitReason": circuit.reason,
     }
+
+
+def _ahead(at: int | None, now: int) -> str | None:
+    return iso(at) if at is not None and at > now else None

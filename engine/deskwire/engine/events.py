@@ -20,12 +20,14 @@ class Kind:
     Args:
         numbered: takes the next sequence number of its conversation.
         opt_in: sent only to those who list it or ask for it; never stored.
+        directed: sent to one endpoint alone, on demand; on no stream and in no feed, and nobody lists it.
     """
 
     type: str
     when: str
     numbered: bool = True
     opt_in: bool = False
+    directed: bool = False
 
 
 CATALOG: Final[Mapping[str, Kind]] = {
@@ -43,8 +45,20 @@ CATALOG: Final[Mapping[str, Kind]] = {
         Kind("contact.updated", "Identity fields of a contact changed.", numbered=False),
         Kind("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
         Kind("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
+        Kind(
+            "webhook.test",
+            "A test was asked for; the endpoint it is for gets it.",
+            numbered=False,
+            directed=True,
+        ),
     )
 }
+
+LISTABLE: Final = tuple(kind.type for kind in CATALOG.values() if not kind.directed)
+"""The types that an endpoint may list."""
+
+STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.opt_in or kind.directed))
+"""The types that the feed and the stream's replay have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +138,4 @@ def matches(subscribed: frozenset[str], event_type: str) -> bool:
     """
     if subscribed:
         return event_type in subscribed
-    kind = CATALOG.get(event_type)
-    return kind is None or not kind.opt_in
+    return event_type in STORED

@@ -8,10 +8,29 @@ from typing import Final, Literal
 
 from ulid import ULID
 
-Prefix = Literal["org", "prj", "usr", "key", "con", "cnv", "msg", "evt", "dlv", "whk", "team", "req", "mem"]
+Prefix = Literal[
+    "org",
+    "prj",
+    "usr",
+    "key",
+    "con",
+    "cnv",
+    "msg",
+    "evt",
+    "dlv",
+    "whk",
+    "tkt",
+    "team",
+    "srv",
+    "rsp",
+    "upl",
+    "req",
+    "mem",
+]
 
 _RANDOM_BITS: Final = 80
 _STEP_BITS: Final = 40
+_TIME_MAX: Final = (1 << 48) - 1
 _SHAPE: Final = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
@@ -39,6 +58,11 @@ class Mint:
 def new_id(prefix: Prefix, now_ms: int) -> str:
     """A fresh identifier; of two made in the same millisecond either may be the larger."""
     return f"{prefix}_{ULID.from_int(now_ms << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS))}"
+
+
+def id_before(prefix: Prefix, at_ms: int) -> str:
+    """What is not larger than any identifier made at this time or later, and larger than all made before."""
+    return f"{prefix}_{ULID.from_int(max(0, min(at_ms, _TIME_MAX)) << _RANDOM_BITS)}"
 
 
 def is_id(text: str, prefix: Prefix) -> bool:

@@ -54,6 +54,19 @@ class EventLog:
         self._laned: dict[int, list[Tail]] = {}
         self.position = start
 
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many events are in memory, and the bytes of their envelopes."""
+        return len(self._order), self._bytes
+
+    def behind(self, project: int, position: int) -> tuple[int, bool]:
+        """How many of the project's events lie behind `position`, and whether that is exact.
+
+        If it is not, memory does not reach back that far, and there may be more in the table.
+        """
+        tail = self._project(project)
+        return tail.count_after(position), tail.reaches(position)
+
     def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
         if erased:
@@ -144,22 +157,22 @@ class EventLog:
         return max(after, self.position)
 
     def _tail(self, source: Source) -> Tail | None:
-        """The source's part of the ring. A project has one from the start, empty until it is looked at."""
-        if isinstance(source, Lane):
-            return self._lanes.get(source)
-        tail = self._tails.get(source)
+        """The source's part of the ring; None of a lane that nobody has open."""
+        return self._lanes.get(source) if isinstance(source, Lane) else self._project(source)
+
+    def _project(self, project: int) -> Tail:
+        """The project's part of the ring, empty until it is looked at."""
+        tail = self._tails.get(project)
         if tail is None:
-            tail = self._tails[source] = Tail(self._start)
+            tail = self._tails[project] = Tail(self._start)
         return tail
 
     def _file(self, event: StoredEvent) -> list[Tail]:
         """Put the event where its readers look; returns where that is."""
-        project = self._tail(event.project)
-        assert project is not None
         lanes = [self._lanes[lane] for lane in lanes_of(event) if lane in self._lanes] if self._lanes else []
         if lanes:
             self._laned[event.position] = lanes
-        filed = [project, *lanes]
+        filed = [self._project(event.project), *lanes]
         for tail in filed:
             tail.append(event)
         return filed

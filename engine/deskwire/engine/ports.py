@@ -8,57 +8,19 @@ again when a neighbour in its group commit fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.deliveries import Attempt, Delivery, DeliveryFilter, DeliveryRecord, DeliveryStatus
+from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project, Role, ServerKey, User
 
 T = TypeVar("T")
-
-DeliveryStatus = Literal["pending", "delivered", "dropped", "skipped"]
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
-
-    Args:
-        lane: the conversation (or `contact_lane`) whose order its first attempt keeps, None for a deletion.
-        previous: sequence of the conversation's event this endpoint was sent before, 0 for none.
-        attempts: how many were made.
-        due_at: when the next attempt may start, in milliseconds since the epoch.
-    """
-
-    position: int
-    id: str
-    endpoint: int
-    event: StoredEvent
-    lane: int | None
-    previous: int | None
-    attempts: int
-    due_at: int
-    created_at: int
-
-    def after_attempt(self, due_at: int) -> Delivery:
-        """As it is after one more attempt, with the next one at `due_at` (ms)."""
-        return replace(self, attempts=self.attempts + 1, due_at=due_at)
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One try: when (ms), how long (ms), and what came of it. `error` is None only after a 2xx."""
-
-    number: int
-    at: int
-    latency_ms: int
-    status: int | None
-    error: str | None
-    answer: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +180,25 @@ class Reader(Protocol):
         """The name of a team of the project."""
 
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
-        """Webhook endpoints, oldest first, of one project or of all."""
+        """Webhook endpoints, oldest first, of one project or of all; those removed left out."""
+
+    def unserved_endpoints(self) -> Sequence[int]:
+        """Those that are disabled, or removed with deliveries left."""
 
     def pending_deliveries(self, endpoint: int, after: int, limit: int) -> Sequence[Delivery]:
         """Deliveries still to be made, with positions larger than `after`, in that order."""
+
+    def delivery_records(
+        self, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
+    ) -> Sequence[DeliveryRecord]:
+        """An endpoint's delivery log, newest first, of positions smaller than `before`."""
+
+    def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
+        """The delivery with this id, None if it is none of this project's."""
+
+    def recoverable(self, endpoint: int, after: str) -> tuple[int, int]:
+        """How many deliveries of events behind this event id ended dropped or skipped and were not repeated;
+        and how many more of them carry an event that is no longer stored."""
 
 
 class Transaction(Reader, Protocol):
@@ -247,14 +224,24 @@ class Transaction(Reader, Protocol):
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         """Store a snapshot in place of the previous one."""
 
-    def append_event(self, project: Project, draft: Draft, conversation: int | None, at: int) -> StoredEvent:
-        """Give the draft its id, position and bytes, and store it."""
+    def append_event(
+        self, project: Project, draft: Draft, conversation: int | None, at: int, *, directed: bool = False
+    ) -> StoredEvent:
+        """Give the draft its id, position and bytes, and store it; a `directed` one is on no feed or stream."""
 
-    def enabled_endpoints(self, project: int) -> Sequence[Endpoint]:
-        """The endpoints that new events may go to; cheap."""
+    def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
+        """The endpoints that new events are for, disabled ones too; cheap. Their circuits may be stale."""
 
-    def insert_delivery(self, endpoint: int, event: StoredEvent, previous: int | None, at: int) -> None:
-        """Store a pending delivery, due at once."""
+    def insert_delivery(
+        self, endpoint: int, event: StoredEvent, previous: int | None, at: int, *, skipped: str | None = None
+    ) -> Delivery:
+        """Store a delivery: pending and due at once, or `skipped` for this reason."""
+
+    def redeliver(self, position: int, at: int) -> Delivery | None:
+        """Store a pending delivery that repeats this one; None if its event is no longer stored."""
+
+    def recover(self, endpoint: int, after: str, at: int, limit: int) -> int:
+        """Repeat up to `limit` of the deliveries that `recoverable` counts, oldest first; how many."""
 
     def record_attempt(
         self, delivery: Delivery, attempt: Attempt, status: DeliveryStatus, due_at: int, reason: str | None
@@ -263,6 +250,13 @@ class Transaction(Reader, Protocol):
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
         """End a delivery without an attempt; False, and nothing is stored, if it is no longer pending."""
+
+    def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
+        """Do a part of what an endpoint leaves behind; how many rows it was, 0 when there is nothing left.
+
+        Of a disabled one up to `limit` pending deliveries end as skipped. Of a removed one that many are
+        deleted, and at last itself.
+        """
 
     def insert_contact(self, project: int, contact: Contact) -> Contact:
         """Store a new contact; returns it with its `rowid`."""
@@ -279,8 +273,22 @@ class Transaction(Reader, Protocol):
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Store a new endpoint; returns it with its `rowid`."""
 
-    def delete_endpoint(self, endpoint: Endpoint) -> None:
-        """Remove an endpoint with its deliveries."""
+    def save_endpoint(self, endpoint: Endpoint) -> None:
+        """Store a changed endpoint; its last delivery and its circuit stay as they are stored."""
+
+    def reset_circuit(self, endpoint: int) -> None:
+        """Close an endpoint's circuit."""
+
+    def disable_endpoint(self, endpoint: int, reason: str, at: int) -> bool:
+        """Disable an endpoint; False, and no change, if it is not enabled."""
+
+    def note_deliveries(
+        self, endpoint: int, last: tuple[int, DeliveryStatus] | None, circuit: Circuit | None
+    ) -> None:
+        """Store when (ms) and how the last delivery ended, and the circuit, if there is anything new."""
+
+    def forget_old_secrets(self, now: int) -> int:
+        """Remove the secrets that do not sign any more at `now` (ms); how many."""
 
     def take_channel(
         self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
@@ -321,8 +329,11 @@ class Transaction(Reader, Protocol):
     def prune_deliveries(self, older_than: int, limit: int) -> int:
         """Remove up to `limit` finished deliveries made before `older_than` (ms); how many."""
 
-    def prune_events(self, older_than: int, limit: int) -> int:
-        """Remove up to `limit` events made before `older_than` (ms), never the newest; how many."""
+    def prune_events(self, older_than: int, limit: int, at: int) -> int:
+        """Remove up to `limit` events made before `older_than` (ms), never the newest; how many.
+
+        What is still pending for them is dropped `at` this time (ms).
+        """
 
 
 class Store(Protocol):

@@ -21,6 +21,7 @@ from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact, identify
 from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.decide import fold
+from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.events import Draft, contact_lane, matches
 from deskwire.engine.facts import Created, Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
 from deskwire.engine.ids import new_id
@@ -100,20 +101,29 @@ def _announced(
     return list(announce(fact, after, contact, project.id, earlier))
 
 
-Target = tuple[int, int | None]
-"""An endpoint with the sequence it was sent before."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An endpoint that an event is for, the sequence it was sent before, and why it is not sent this one."""
+
+    endpoint: int
+    previous: int | None
+    skipped: str | None
 
 
 def _route(tx: Transaction, project: Project, draft: Draft, routed: dict[int, int]) -> list[Target]:
-    """Which endpoints get the event; notes in `routed` what they were sent last."""
+    """Which endpoints the event is for; notes in `routed` what they were sent last.
+
+    What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
+    """
     targets: list[Target] = []
-    for endpoint in tx.enabled_endpoints(project.rowid):
+    for endpoint in tx.routed_endpoints(project.rowid):
         if not matches(endpoint.events, draft.type):
             continue
+        skipped = None if endpoint.status == "enabled" else disabled_reason(endpoint.status_reason)
         if draft.sequence is None:
-            targets.append((endpoint.rowid, None))
+            targets.append(Target(endpoint.rowid, None, skipped))
         else:
-            targets.append((endpoint.rowid, routed.get(endpoint.rowid, 0)))
+            targets.append(Target(endpoint.rowid, routed.get(endpoint.rowid, 0), skipped))
             routed[endpoint.rowid] = draft.sequence
     return targets
 
@@ -127,8 +137,8 @@ def _append(
     at: int,
 ) -> None:
     event = tx.append_event(project, draft, conversation, at)
-    for endpoint, previous in targets:
-        tx.insert_delivery(endpoint, event, previous, at)
+    for target in targets:
+        tx.insert_delivery(target.endpoint, event, target.previous, at, skipped=target.skipped)
 
 
 def _store(

@@ -48,6 +48,10 @@ class Tail:
         start = bisect_right(self._events, position, lo=self._dropped, key=_position)
         return self._events[start : start + limit]
 
+    def count_after(self, position: int) -> int:
+        """How many events are here behind `position`."""
+        return len(self._events) - bisect_right(self._events, position, lo=self._dropped, key=_position)
+
     def append(self, event: StoredEvent) -> None:
         """Add the newest event."""
         self._events.append(event)

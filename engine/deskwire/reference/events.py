@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.announce import announce, announce_contact
+from deskwire.engine.announce import announce, announce_contact, announce_test
 from deskwire.engine.commands import (
     Assign,
     Close,
@@ -31,6 +31,7 @@ from deskwire.reference.tables import markdown_table
 _NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
 _SECOND: Final = 1_000
 _PROJECT: Final = "prj_01KZ000000000000000000SH0P"
+_ENDPOINT: Final = "whk_01KZ0000000000000000000W01"
 _AGENT: Final = "usr_01KZ0000000000000000AGENT1"
 _CONTACT: Final = Contact(
     1, "con_01KZ0000000000000000C0NTCT", "u1", _NOON, _NOON, "Ada", "ada@example.org", None, None
@@ -82,7 +83,9 @@ def markdown() -> str:
 def example_envelopes() -> Mapping[str, bytes]:
     """Give one envelope of each type that the engine makes, by running its pure functions."""
     contact = replace(_CONTACT, name="Ada Lovelace", updated_at=_NOON)
-    drafts = [*_played(), (announce_contact(contact), _NOON), *((draft, _NOON) for draft in _typed())]
+    test = announce_test(_ENDPOINT, "https://crm.example.org/deskwire")
+    others = (announce_contact(contact), *_typed(), test)
+    drafts = [*_played(), *((draft, _NOON) for draft in others)]
     found: dict[str, bytes] = {}
     for number, (draft, at) in enumerate(drafts, 1):
         event_id = f"evt_01KZ00000000000000000000{number:02}"
@@ -118,11 +121,17 @@ def _table(kinds: list[Kind]) -> str:
             f"`{kind.type}`",
             kind.when,
             _yes(kind.numbered),
-            "only when listed" if kind.opt_in else "by default",
+            _delivered(kind),
         )
         for kind in kinds
     ]
     return markdown_table(("Type", "When", "Numbered", "Delivered"), rows)
+
+
+def _delivered(kind: Kind) -> str:
+    if kind.directed:
+        return "on demand, to one endpoint"
+    return "only when listed" if kind.opt_in else "by default"
 
 
 def _yes(flag: bool) -> str:

@@ -8,7 +8,7 @@ import trio
 from pydantic import Field
 
 from deskwire.engine.errors import BadRequest, Gone, NotFound, Problem
-from deskwire.engine.events import CATALOG
+from deskwire.engine.events import STORED
 from deskwire.engine.ids import is_id
 from deskwire.engine.log import Chunk
 from deskwire.engine.ports import Reader
@@ -57,8 +57,7 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
 
 def _types(listed: str | None) -> frozenset[str]:
     names = [name.strip() for name in listed.split(",")] if listed else []
-    stored = {kind.type for kind in CATALOG.values() if not kind.opt_in}
-    unknown = [name for name in names if name not in stored]
+    unknown = [name for name in names if name not in STORED]
     if unknown:
         problems = tuple(
             Problem("?types", "unknown_event_type", f"There is no stored event type {name!r}.")

@@ -9,6 +9,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.deliveries import Delivery
 from deskwire.engine.directory import Directory
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.erasure import Erasures
@@ -16,6 +17,8 @@ from deskwire.engine.errors import Problem
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
+from deskwire.http.measured import Measured
+from deskwire.http.scraper import Scraping
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,18 @@ class Webhooks:
     Args:
         check_url: all that speaks against a URL, nothing if it may be posted to.
         seal: an endpoint's secret as it is stored.
-        add, remove: start and stop the deliveries of an endpoint, by its storage key.
+        add, change, remove: start, adapt and stop the deliveries of an endpoint; the last by its storage key.
+        probe: let the next delivery of an endpoint go out although its circuit is open.
+        first_result: return when an attempt at a delivery is recorded, or one would have been.
     """
 
     check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
     seal: Callable[[str], bytes]
     add: Callable[[Endpoint], None]
+    change: Callable[[Endpoint], None]
     remove: Callable[[int], None]
+    probe: Callable[[int], None]
+    first_result: Callable[[Delivery], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,8 @@ class Services:
     stream_key: bytes
     limits: Limits
     version: str
+    measured: Measured
+    scraping: Scraping
     readiness: Readiness = field(default_factory=Readiness)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)

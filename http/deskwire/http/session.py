@@ -26,6 +26,7 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache, text_frame
+from deskwire.http.measured import Traffic
 from deskwire.http.pings import Pings
 from deskwire.http.transport import FrontStream
 
@@ -61,6 +62,7 @@ class Session:
 
     Args:
         stream: the transport; closed by the caller.
+        traffic: counts what is written.
         rest: bytes that came behind the handshake.
     """
 
@@ -78,6 +80,7 @@ class Session:
         "_stream",
         "_text",
         "_text_size",
+        "_traffic",
         "_waiting",
         "_wire",
         "settled",
@@ -85,13 +88,20 @@ class Session:
     )
 
     def __init__(
-        self, stream: trio.abc.Stream, hub: Hub, frames: FrameCache, limits: Limits, rest: bytes
+        self,
+        stream: trio.abc.Stream,
+        hub: Hub,
+        frames: FrameCache,
+        traffic: Traffic,
+        limits: Limits,
+        rest: bytes,
     ) -> None:
         self.subscriptions: dict[str, Subscription] = {}
         self.settled = False
         self._stream = stream
         self._hub = hub
         self._frames = frames
+        self._traffic = traffic
         self._limits = limits
         self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
         self._lock = Mutex()
@@ -175,6 +185,7 @@ class Session:
             with trio.move_on_after(self._limits.write_timeout_s):
                 await self._stream.send_all(data)
                 return True
+            self._traffic.write_timeouts += 1
             log.info("stream.write_timeout")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
@@ -201,13 +212,18 @@ class Session:
             if self._pings.due_at() <= trio.current_time():
                 frames += self._next_ping()
             self._waiting.deadline = self._due_at()
-            return await self._put(frames)
+            if not await self._put(frames):
+                return False
+        self._traffic.events += len(batch.events)
+        return True
 
     async def _pump_passing(self, held: Subscription) -> None:
         while held.current:
             event = await held.next_passing()
             # Past the frames that are kept: of each channel there is one reader, and replay there is none.
-            await self._write(text_frame(pusher.event(event.type, held.channel.name, event.body)), held)
+            frame = text_frame(pusher.event(event.type, held.channel.name, event.body))
+            if await self._write(frame, held):
+                self._traffic.typing += 1
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
         with trio.move_on_after(LINGER_S):
@@ -242,6 +258,7 @@ class Session:
         """Heartbeats, confirmations, and the end of those who never subscribe."""
         due, now = self._pings.due_at(), trio.current_time()
         if not self._pings.beat(now):
+            self._traffic.no_pong += 1
             self.end(pusher.NO_PONG)
         elif not self.settled and now >= self._patience:
             self.end(pusher.NEVER_SUBSCRIBED)
@@ -270,7 +287,7 @@ class Session:
     async def _receive(self) -> bool:
         """Feed the protocol with what comes next; False at the end. Nothing is kept while waiting for it."""
         while True:
-            while self._due_at() <= trio.current_time():
+            if self._due_at() <= trio.current_time():
                 await self._keep_time()
             with trio.CancelScope(deadline=self._due_at()) as self._waiting:
                 if isinstance(self._stream, FrontStream):

@@ -1,40 +1,57 @@
-"""Webhook endpoints: registered, listed, removed (contract 4.5, 6.2; decisions 6)."""
+"""Webhook endpoints: registered, listed, changed, removed (contract 4.5, 6.2; decisions 6)."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
+from deskwire.engine.delivery.circuit import CLOSED
 from deskwire.engine.delivery.signature import new_secret
-from deskwire.engine.endpoint import ENDPOINTS_MAX, Endpoint, endpoint_view
+from deskwire.engine.endpoint import ENDPOINTS_MAX, Endpoint, endpoint_view, secret_tail
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
-from deskwire.engine.events import CATALOG
+from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import S2S, Answer, Call, Routes
 from deskwire.http.validation import Body, Query
 
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
 routes = Routes(S2S)
-_ONE = "/s2s/webhooks/<endpoint_id>"
-_TAIL = 4
+ONE: Final = "/s2s/webhooks/<endpoint_id>"
+_BY_API: Final = "by the API"
+
+Url = Annotated[str, Field(min_length=1, max_length=2_048)]
+Types = Annotated[list[str], Field(max_length=50)]
+Description = Annotated[str, Field(max_length=500)]
 
 
 class EndpointBody(Body):
     """Where to post which events. No `events` means all but typing."""
 
-    url: Annotated[str, Field(min_length=1, max_length=2_048)]
-    events: Annotated[list[str], Field(max_length=50, default_factory=list)]
-    description: Annotated[str, Field(max_length=500)] | None = None
+    url: Url
+    events: Annotated[Types, Field(default_factory=list)]
+    description: Description | None = None
+
+
+class EndpointPatch(Body):
+    """Fields to change. Enabling an endpoint, and another URL, close its circuit."""
+
+    url: Url | None = None
+    events: Types | None = None
+    description: Description | None = None
+    status: Literal["enabled", "disabled"] | None = None
 
 
 @routes.add("POST", "/s2s/webhooks", body=EndpointBody)
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Register an endpoint. The answer shows the signing secret, this once."""
     services, body, now = call.services, call.body, call.services.clock()
-    problems = [*_unknown(body.events), *await services.webhooks.check_url(body.url)]
-    if problems:
-        raise Invalid(*problems)
+    await _check(call, body.url, body.events)
     secret = new_secret()
     endpoint = Endpoint(
         rowid=0,
@@ -43,52 +60,108 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         url=body.url,
         events=frozenset(body.events),
         sealed_secret=services.webhooks.seal(secret),
-        secret_tail=secret[-_TAIL:],
+        secret_tail=secret_tail(secret),
         created_at=now,
         updated_at=now,
         description=body.description,
     )
     endpoint = await services.store.write(lambda tx: _insert(tx, endpoint))
     services.webhooks.add(endpoint)
-    return endpoint_view(endpoint, secret)
+    return endpoint_view(endpoint, now, secret)
 
 
 @routes.add("GET", "/s2s/webhooks")
 async def list_endpoints(call: Call[Body, Query]) -> Answer:
     """List the endpoints, oldest first, secrets masked."""
+    now = call.services.clock()
     endpoints = call.services.store.peek(lambda reader: reader.endpoints(call.project.rowid))
-    return {"items": [endpoint_view(endpoint) for endpoint in endpoints], "nextCursor": None}
+    return {"items": [endpoint_view(endpoint, now) for endpoint in endpoints], "nextCursor": None}
 
 
-@routes.add("GET", _ONE)
+@routes.add("GET", ONE)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
     """Fetch one endpoint, its secret masked."""
-    project, endpoint_id = call.project.rowid, call.path["endpoint_id"]
-    return endpoint_view(call.services.store.peek(lambda reader: _find(reader, project, endpoint_id)))
+    return endpoint_view(call.services.store.peek(endpoint_of(call)), call.services.clock())
 
 
-@routes.add("DELETE", _ONE)
+@routes.add("PATCH", ONE, body=EndpointPatch)
+async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
+    """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
+    body, now, find = call.body, call.services.clock(), endpoint_of(call)
+    _refuse_null(body, "url", "events", "status")
+    call.services.store.peek(find)  # a 404 goes before what is wrong with the body's URL
+    await _check(call, body.url, body.events or [])
+    endpoint = await call.services.store.write(lambda tx: _change(tx, find(tx), body, now))
+    call.services.webhooks.change(endpoint)
+    return endpoint_view(endpoint, now)
+
+
+@routes.add("POST", f"{ONE}/rotate-secret")
+async def rotate_secret(call: Call[Body, Query]) -> Answer:
+    """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
+    services, now, find = call.services, call.services.clock(), endpoint_of(call)
+    secret = new_secret()
+    sealed = services.webhooks.seal(secret)
+
+    def rotate(tx: Transaction) -> Endpoint:
+        endpoint = find(tx).with_secret(sealed, secret_tail(secret), now)
+        tx.save_endpoint(endpoint)
+        return endpoint
+
+    endpoint = await services.store.write(rotate)
+    services.webhooks.change(endpoint)
+    return endpoint_view(endpoint, now, secret)
+
+
+@routes.add("DELETE", ONE)
 async def delete_endpoint(call: Call[Body, Query]) -> Answer:
     """Remove an endpoint; its pending deliveries stop."""
-    project, endpoint_id = call.project.rowid, call.path["endpoint_id"]
-    endpoint = await call.services.store.write(lambda tx: _delete(tx, project, endpoint_id))
+    find = endpoint_of(call)
+
+    def remove(tx: Transaction) -> Endpoint:
+        endpoint = replace(find(tx), status="removed")
+        tx.save_endpoint(endpoint)
+        return endpoint
+
+    endpoint = await call.services.store.write(remove)
     call.services.webhooks.remove(endpoint.rowid)
     return {"id": endpoint.id, "deleted": True}
 
 
-def _unknown(types: list[str]) -> list[Problem]:
-    return [
+def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:
+    """The query for the endpoint in the path; it raises NotFound."""
+    project, endpoint_id = call.project.rowid, call.path["endpoint_id"]
+
+    def find(reader: Reader) -> Endpoint:
+        for endpoint in reader.endpoints(project):
+            if endpoint.id == endpoint_id:
+                return endpoint
+        raise NotFound("There is no such webhook endpoint.", code="webhook_not_found")
+
+    return find
+
+
+async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
+    """Raise Invalid with all that is wrong with the URL and the event types."""
+    problems = [
         Problem(f"/events/{index}", "unknown_event_type", f"There is no event type {name!r}.")
         for index, name in enumerate(types)
-        if name not in CATALOG
+        if name not in LISTABLE
     ]
+    if url is not None:
+        problems += await call.services.webhooks.check_url(url)
+    if problems:
+        raise Invalid(*problems)
 
 
-def _find(reader: Reader, project: int, endpoint_id: str) -> Endpoint:
-    for endpoint in reader.endpoints(project):
-        if endpoint.id == endpoint_id:
-            return endpoint
-    raise NotFound("There is no such webhook endpoint.", code="webhook_not_found")
+def _refuse_null(body: Body, *names: str) -> None:
+    problems = [
+        Problem(f"/{name}", "required", "This field may be left out, but not be null.")
+        for name in names
+        if name in body.model_fields_set and getattr(body, name) is None
+    ]
+    if problems:
+        raise Invalid(*problems)
 
 
 def _insert(tx: Transaction, endpoint: Endpoint) -> Endpoint:
@@ -97,7 +170,17 @@ def _insert(tx: Transaction, endpoint: Endpoint) -> Endpoint:
     return tx.insert_endpoint(endpoint)
 
 
-def _delete(tx: Transaction, project: int, endpoint_id: str) -> Endpoint:
-    endpoint = _find(tx, project, endpoint_id)
-    tx.delete_endpoint(endpoint)
-    return endpoint
+def _change(tx: Transaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+    changes: dict[str, Any] = body.model_dump(exclude_unset=True)
+    if "events" in changes:
+        changes["events"] = frozenset(changes["events"])
+    after = replace(before, **changes)
+    if after == before:
+        return before
+    if after.status != before.status:
+        after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
+    tx.save_endpoint(replace(after, updated_at=now))
+    if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
+        tx.reset_circuit(after.rowid)
+        after = replace(after, circuit=CLOSED)
+    return replace(after, updated_at=now)

@@ -1,4 +1,4 @@
-"""Webhook endpoints and the deliveries to them."""
+"""Webhook endpoints."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.deliveries import Delivery, DeliveryStatus
+from deskwire.engine.delivery.circuit import CLOSED, Circuit
 from deskwire.engine.endpoint import Endpoint
-from deskwire.engine.events import StoredEvent
-from deskwire.engine.ids import Mint
-from deskwire.engine.ports import Attempt, Delivery, DeliveryStatus
-from deskwire.storage.events import EVENT_COLUMNS, event_of
 
-_ENDPOINT: Final = (
-    "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, description, "
-    "last_delivery_at, last_delivery_status"
+_COLUMNS: Final = (
+    "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
+    "description, last_delivery_at, last_delivery_status, old_secret, old_secret_until, "
+    "failed_attempts, exhausted, open_until, open_reason"
 )
-_DELIVERY: Final = "d.position, d.id, d.endpoint, d.lane, d.previous, d.attempts, d.due_at, d.created_at"
-_DELIVERY_WIDTH: Final = len(_DELIVERY.split(", "))
+_CIRCUIT_WIDTH: Final = 4
 
 
 class EndpointReads:
@@ -30,175 +28,130 @@ class EndpointReads:
 
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         rows = self.conn.execute(
-            f"SELECT {_ENDPOINT} FROM endpoints WHERE ?1 IS NULL OR project = ?1 ORDER BY rowid", (project,)
+            f"SELECT {_COLUMNS} FROM endpoints WHERE (?1 IS NULL OR project = ?1) AND status != 'removed' "
+            "ORDER BY rowid",
+            (project,),
         )
         return [_endpoint_of(row) for row in rows]
 
-    def pending_deliveries(self, endpoint: int, after: int, limit: int) -> Sequence[Delivery]:
-        rows = self.conn.execute(
-            f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d JOIN events e ON e.position = d.event "
-            "WHERE d.endpoint = ? AND d.status = 'pending' AND d.position > ? ORDER BY d.position LIMIT ?",
-            (endpoint, after, limit),
-        )
-        return [_delivery_of(row) for row in rows]
+    def unserved_endpoints(self) -> Sequence[int]:
+        rows = self.conn.execute("SELECT rowid FROM endpoints WHERE status != 'enabled' ORDER BY rowid")
+        return [row[0] for row in rows]
 
 
 class EndpointWrites:
-    """Changes of endpoints and deliveries; the methods are those of `ports.Transaction`."""
+    """Changes of endpoints; the methods are those of `ports.Transaction`."""
 
     conn: sqlite3.Connection
     deliveries: list[Delivery]
-    _enabled: dict[int, tuple[Endpoint, ...]]
+    _routed: dict[int, tuple[Endpoint, ...]]
 
-    def start_deliveries(self) -> None:
-        """Go on behind what is stored."""
-        sql = "SELECT position, id FROM deliveries ORDER BY position DESC LIMIT 1"
-        row = self.conn.execute(sql).fetchone()
-        self._delivery_position: int = row[0] if row else 0
-        self._delivery_ids = Mint(row[1] if row else None)
-        self._enabled = {}
+    def start_endpoints(self) -> None:
+        """Know no endpoint yet."""
+        self._routed = {}
 
     def forget_endpoints(self) -> None:
         """Read the endpoints anew; after a rollback, and after every change."""
-        self._enabled.clear()
+        self._routed.clear()
 
-    def enabled_endpoints(self, project: int) -> Sequence[Endpoint]:
-        found = self._enabled.get(project)
+    def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
+        found = self._routed.get(project)
         if found is None:
             rows = self.conn.execute(
-                f"SELECT {_ENDPOINT} FROM endpoints WHERE project = ? AND status = 'enabled' ORDER BY rowid",
+                f"SELECT {_COLUMNS} FROM endpoints WHERE project = ? AND status != 'removed' ORDER BY rowid",
                 (project,),
             )
-            found = self._enabled[project] = tuple(_endpoint_of(row) for row in rows)
+            found = self._routed[project] = tuple(_endpoint_of(row) for row in rows)
         return found
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
-        cursor = self.conn.execute(
-            f"INSERT INTO endpoints ({_ENDPOINT.removeprefix('rowid, ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        rowid = self.conn.execute(
+            "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
+            "status, status_reason, description) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 endpoint.id,
                 endpoint.project,
                 endpoint.url,
-                orjson.dumps(sorted(endpoint.events)).decode(),
+                _listed(endpoint),
                 endpoint.sealed_secret,
                 endpoint.secret_tail,
                 endpoint.created_at,
                 endpoint.updated_at,
                 endpoint.status,
+                endpoint.status_reason,
                 endpoint.description,
-                endpoint.last_delivery_at,
-                endpoint.last_delivery_status,
             ),
-        )
+        ).lastrowid
         self.forget_endpoints()
-        assert cursor.lastrowid is not None
-        return replace(endpoint, rowid=cursor.lastrowid)
+        assert rowid is not None
+        return replace(endpoint, rowid=rowid)
 
-    def delete_endpoint(self, endpoint: Endpoint) -> None:
-        self._delete_deliveries("endpoint = ?", endpoint.rowid)
-        self.conn.execute("DELETE FROM endpoints WHERE rowid = ?", (endpoint.rowid,))
-        self.deliveries[:] = [waiting for waiting in self.deliveries if waiting.endpoint != endpoint.rowid]
+    def save_endpoint(self, endpoint: Endpoint) -> None:
+        self.conn.execute(
+            "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
+            "status = ?, status_reason = ?, description = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
+            (
+                endpoint.url,
+                _listed(endpoint),
+                endpoint.sealed_secret,
+                endpoint.secret_tail,
+                endpoint.updated_at,
+                endpoint.status,
+                endpoint.status_reason,
+                endpoint.description,
+                endpoint.old_secret,
+                endpoint.old_secret_until,
+                endpoint.rowid,
+            ),
+        )
+        if endpoint.status != "enabled":
+            self._withhold(endpoint.rowid)
         self.forget_endpoints()
 
-    def insert_delivery(self, endpoint: int, event: StoredEvent, previous: int | None, at: int) -> None:
-        self._delivery_position += 1
-        delivery = Delivery(
-            self._delivery_position,
-            self._delivery_ids.new("dlv", at),
-            endpoint,
-            event,
-            event.conversation,
-            previous,
-            0,
-            at,
-            at,
-        )
-        self.conn.execute(
-            "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, 'pending', 0, ?, ?)",
-            (
-                delivery.position,
-                delivery.id,
-                endpoint,
-                event.position,
-                delivery.lane,
-                previous,
-                at,
-                at,
-            ),
-        )
-        self.deliveries.append(delivery)
+    def reset_circuit(self, endpoint: int) -> None:
+        self.note_deliveries(endpoint, None, CLOSED)
 
-    def record_attempt(
-        self, delivery: Delivery, attempt: Attempt, status: DeliveryStatus, due_at: int, reason: str | None
-    ) -> bool:
-        ended = None if status == "pending" else attempt.at + attempt.latency_ms
+    def disable_endpoint(self, endpoint: int, reason: str, at: int) -> bool:
         changed = self.conn.execute(
-            "UPDATE deliveries SET status = ?, attempts = ?, due_at = ?, ended_at = ?, reason = ? "
-            "WHERE position = ? AND status = 'pending'",
-            (status, attempt.number, due_at, ended, reason, delivery.position),
+            "UPDATE endpoints SET status = 'disabled', status_reason = ?, updated_at = ? "
+            "WHERE rowid = ? AND status = 'enabled'",
+            (reason, at, endpoint),
         ).rowcount
-        if not changed:
-            return False
-        self.conn.execute(
-            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                delivery.position,
-                attempt.number,
-                attempt.at,
-                attempt.latency_ms,
-                attempt.status,
-                attempt.error,
-                attempt.answer,
-            ),
-        )
-        if ended is not None:
-            self._note_last(delivery.endpoint, status, ended)
-        return True
-
-    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
-        changed = self.conn.execute(
-            "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ? AND status = 'pending'",
-            (status, reason, at, delivery.position),
-        ).rowcount
-        if changed:
-            self._note_last(delivery.endpoint, status, at)
+        self._withhold(endpoint)
+        self.forget_endpoints()
         return bool(changed)
 
-    def erase_deliveries(self, conversation: int) -> None:
-        """Remove all deliveries of a conversation's events, also of events that were pruned before."""
-        self._delete_deliveries("lane = ?", conversation)
-        self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.lane != conversation]
+    def note_deliveries(
+        self, endpoint: int, last: tuple[int, DeliveryStatus] | None, circuit: Circuit | None
+    ) -> None:
+        if last is not None:
+            self.conn.execute(
+                "UPDATE endpoints SET last_delivery_at = ?, last_delivery_status = ? WHERE rowid = ?",
+                (*last, endpoint),
+            )
+        if circuit is not None:
+            self.conn.execute(
+                "UPDATE endpoints SET failed_attempts = ?, exhausted = ?, open_until = ?, open_reason = ? "
+                "WHERE rowid = ?",
+                (circuit.failed_attempts, circuit.exhausted, circuit.open_until, circuit.reason, endpoint),
+            )
 
-    def prune_deliveries(self, older_than: int, limit: int) -> int:
-        rows = self.conn.execute(
-            "SELECT position, created_at, status FROM deliveries ORDER BY position LIMIT ?", (limit,)
-        ).fetchall()
-        old = [row[0] for row in rows if row[1] < older_than and row[2] != "pending"]
-        if old:
-            marks = ", ".join("?" for _ in old)
-            self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({marks})", old)
-            self.conn.execute(f"DELETE FROM deliveries WHERE position IN ({marks})", old)
-        return len(old)
+    def forget_old_secrets(self, now: int) -> int:
+        return self.conn.execute(
+            "UPDATE endpoints SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
+            (now,),
+        ).rowcount
 
-    def _delete_deliveries(self, condition: str, value: int) -> None:
-        chosen = f"SELECT position FROM deliveries WHERE {condition}"
-        self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({chosen})", (value,))
-        self.conn.execute(f"DELETE FROM deliveries WHERE {condition}", (value,))
+    def _withhold(self, endpoint: int) -> None:
+        """Do not make known what this commit has made for an endpoint that is served no more."""
+        self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.endpoint != endpoint]
 
-    def _note_last(self, endpoint: int, status: str, at: int) -> None:
-        self.conn.execute(
-            "UPDATE endpoints SET last_delivery_at = ?, last_delivery_status = ? WHERE rowid = ?",
-            (at, status, endpoint),
-        )
+
+def _listed(endpoint: Endpoint) -> str:
+    return orjson.dumps(sorted(endpoint.events)).decode()
 
 
 def _endpoint_of(row: Sequence[Any]) -> Endpoint:
     rowid, endpoint_id, project, url, events, *rest = row
+    rest[-_CIRCUIT_WIDTH:] = [Circuit(*rest[-_CIRCUIT_WIDTH:])]
     return Endpoint(rowid, endpoint_id, project, url, frozenset(orjson.loads(events)), *rest)
-
-
-def _delivery_of(row: Sequence[Any]) -> Delivery:
-    position, delivery_id, endpoint, lane, previous, attempts, due_at, created_at = row[:_DELIVERY_WIDTH]
-    event = event_of(row[_DELIVERY_WIDTH:])
-    return Delivery(position, delivery_id, endpoint, event, lane, previous, attempts, due_at, created_at)

@@ -13,6 +13,9 @@ from deskwire.engine.people import Project
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
 
+NO_PROJECT: Final = 0
+"""Stands in the row of an event that is for one endpoint alone, so that no feed finds it."""
+
 _NEWEST: Final = (
     "SELECT position, id FROM (SELECT * FROM (SELECT position, id FROM events ORDER BY position DESC LIMIT 1) "
     "UNION ALL SELECT spent_position, spent_id FROM event_window) ORDER BY position DESC LIMIT 1"
@@ -130,14 +133,16 @@ class EventWrites:
         self._event_position: int = position
         self._event_ids = Mint(event_id)
 
-    def append_event(self, project: Project, draft: Draft, conversation: int | None, at: int) -> StoredEvent:
+    def append_event(
+        self, project: Project, draft: Draft, conversation: int | None, at: int, *, directed: bool = False
+    ) -> StoredEvent:
         self._event_position += 1
         event_id = self._event_ids.new("evt", at)
         event = StoredEvent(
             self._event_position,
             event_id,
             draft.type,
-            project.rowid,
+            NO_PROJECT if directed else project.rowid,
             conversation,
             draft.sequence,
             encode_envelope(draft, event_id, project.id, at),
@@ -156,7 +161,8 @@ class EventWrites:
                 at,
             ),
         )
-        self.published.append(event)
+        if not directed:
+            self.published.append(event)
         return event
 
     def erase_events(self, conversation: int) -> None:
@@ -169,7 +175,8 @@ class EventWrites:
         self.published[:] = [event for event in self.published if event.conversation != conversation]
         self.erased.add(conversation)
 
-    def prune_events(self, older_than: int, limit: int) -> int:
+    def prune_event_rows(self, older_than: int, limit: int) -> tuple[int, int]:
+        """See `prune_events`; how many, and the last position looked at."""
         newest = self.conn.execute("SELECT max(position) FROM events").fetchone()[0]
         rows = self.conn.execute(
             "SELECT position, id, created_at FROM events WHERE position < ? ORDER BY position LIMIT ?",
@@ -178,14 +185,8 @@ class EventWrites:
         old = [row for row in rows if row[2] < older_than]
         if old:
             last = old[-1]
-            # What is pending for them, of a disabled endpoint say, can't be sent any more: say so.
-            self.conn.execute(
-                "UPDATE deliveries SET status = 'dropped', reason = 'the event is no longer stored', "
-                "ended_at = ? WHERE status = 'pending' AND event <= ?",
-                (older_than, last[0]),
-            )
             self.conn.execute(
                 "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
             )
             self.conn.execute("UPDATE event_window SET pruned_id = ?", (last[1],))
-        return len(old)
+        return len(old), old[-1][0] if old else 0

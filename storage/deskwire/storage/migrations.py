@@ -109,9 +109,33 @@ CREATE TABLE attempts (
 @migrations()
 def m0001_the_main_job(db: Database) -> None:
     """People, conversations, the event log, webhook endpoints and their deliveries."""
-    for statement in _FIRST.split(";\n"):
-        if statement.strip():
-            db.execute(statement)
+    _execute(db, _FIRST)
+
+
+_SECOND: Final = """
+ALTER TABLE endpoints ADD COLUMN status_reason TEXT;
+ALTER TABLE endpoints ADD COLUMN old_secret BLOB;
+ALTER TABLE endpoints ADD COLUMN old_secret_until INTEGER;
+ALTER TABLE endpoints ADD COLUMN failed_attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE endpoints ADD COLUMN exhausted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE endpoints ADD COLUMN open_until INTEGER;
+ALTER TABLE endpoints ADD COLUMN open_reason TEXT;
+
+-- What the delivery log shows of an event that is no longer stored.
+ALTER TABLE deliveries ADD COLUMN event_id TEXT;
+ALTER TABLE deliveries ADD COLUMN type TEXT;
+ALTER TABLE deliveries ADD COLUMN sequence INTEGER;
+UPDATE deliveries SET (event_id, type, sequence) =
+    (SELECT id, type, sequence FROM events WHERE position = deliveries.event);
+ALTER TABLE deliveries ADD COLUMN redelivery_of INTEGER;
+ALTER TABLE deliveries ADD COLUMN redelivered_as INTEGER;
+"""
+
+
+@migrations()
+def m0002_webhooks_that_explain_themselves(db: Database) -> None:
+    """Circuits, rotated secrets, and a delivery log that outlives the events."""
+    _execute(db, _SECOND)
 
 
 @migrations()
@@ -128,3 +152,10 @@ def newer_than_program(db: Database) -> list[str]:
     """Migrations that the database has and this program does not know."""
     known = {migration.name for migration in migrations._migrations}  # there is no public list of all
     return sorted({migration.name for migration in migrations.applied(db)} - known)
+
+
+def _execute(db: Database, script: str) -> None:
+    """Each statement by itself, as `executescript` would commit before it begins."""
+    for statement in script.split(";\n"):
+        if statement.strip():
+            db.execute(statement)

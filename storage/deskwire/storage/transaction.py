@@ -5,17 +5,28 @@ from __future__ import annotations
 import sqlite3
 
 from deskwire.engine.conversation import Conversation
+from deskwire.engine.deliveries import Delivery
 from deskwire.engine.events import StoredEvent, contact_lane
-from deskwire.engine.ports import Delivery
 from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.contacts import ContactReads, ContactWrites
 from deskwire.storage.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
+from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
 
 
-class SqliteReader(ConversationReads, ContactReads, EventReads, EndpointReads, PeopleReads, ConsumerReads):
+class SqliteReader(
+    ConversationReads,
+    ContactReads,
+    EventReads,
+    EndpointReads,
+    DeliveryReads,
+    DeliveryLogReads,
+    PeopleReads,
+    ConsumerReads,
+):
     """`ports.Reader` on one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -23,7 +34,14 @@ class SqliteReader(ConversationReads, ContactReads, EventReads, EndpointReads, P
 
 
 class SqliteTransaction(
-    SqliteReader, ConversationWrites, ContactWrites, EventWrites, EndpointWrites, PeopleWrites, ConsumerWrites
+    SqliteReader,
+    ConversationWrites,
+    ContactWrites,
+    EventWrites,
+    EndpointWrites,
+    DeliveryWrites,
+    PeopleWrites,
+    ConsumerWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
@@ -37,6 +55,7 @@ class SqliteTransaction(
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
         self.start_events()
+        self.start_endpoints()
         self.start_deliveries()
 
     def erase_conversation(self, state: Conversation) -> None:
@@ -49,3 +68,9 @@ class SqliteTransaction(
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
         self.erase_contact_row(contact)
+
+    def prune_events(self, older_than: int, limit: int, at: int) -> int:
+        pruned, upto = self.prune_event_rows(older_than, limit)
+        if pruned:
+            self.drop_without_event(upto, at)
+        return pruned

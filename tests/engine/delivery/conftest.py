@@ -17,6 +17,7 @@ import trustme
 from trio.testing import MockClock
 
 from deskwire.engine.conversation import Conversation
+from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.address import IPAddress, Policy
 from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.couriers import Couriers
@@ -26,7 +27,7 @@ from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Delivery, Store, Transaction
+from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.sealing import Sealing
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.writer import Commit
@@ -251,7 +252,7 @@ class Installation:
                 tx.conn.execute(  # type: ignore[attr-defined]  # the tests' bodies are bare numbers
                     "UPDATE events SET body = ? WHERE position = ?", (str(number).encode(), stored.position)
                 )
-                for target in tx.enabled_endpoints(self.project.rowid):
+                for target in tx.routed_endpoints(self.project.rowid):
                     if endpoint is None or target.rowid == endpoint.rowid:
                         numbered = StoredEvent(
                             stored.position, stored.id, stored.type, 1, lane, number, str(number).encode()

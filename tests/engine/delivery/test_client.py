@@ -11,10 +11,10 @@ import trio
 import trustme
 from trio.testing import MockClock
 
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.address import IPAddress, Policy
 from deskwire.engine.delivery.client import KEPT_MAX, READ_MAX
 from deskwire.engine.delivery.resolver import ResolutionFailed, SystemResolver
-from deskwire.engine.ports import Attempt
 from tests.engine.delivery.conftest import (
     EPOCH_MS,
     Behaviour,

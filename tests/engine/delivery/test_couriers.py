@@ -247,7 +247,7 @@ async def test_a_removed_endpoint_gets_nothing_more_in_mid_retry(
         endpoint = await installation.endpoint(receiver)
         await installation.send(1, 2, 3)
         await receiver.wait(3)
-        await installation.store.write(lambda tx: tx.delete_endpoint(endpoint))
+        await installation.store.write(lambda tx: tx.save_endpoint(replace(endpoint, status="removed")))
         installation.couriers.remove(endpoint.rowid)
         await installation.send(4)
         await trio.sleep(60)  # virtual time: the mock clock jumps

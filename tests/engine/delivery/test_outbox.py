@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.outbox import Outbox, Reading
-from deskwire.engine.ports import Delivery
 from tests.engine.delivery.conftest import delivery
 
 

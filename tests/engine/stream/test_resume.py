@@ -89,7 +89,7 @@ async def test_an_event_id_that_the_log_no_longer_or_never_had_is_a_gap(
     events = await stage.emit(3)
     await trio.sleep(1)
     now = stage.clock()
-    await store.write(lambda tx: tx.prune_events(now, 2))
+    await store.write(lambda tx: tx.prune_events(now, 2, now))
     unknown = new_id("evt", NOON * 2) if late else events[0].id
     held = await stage.hold("c1", unknown)
     assert held.start.gap

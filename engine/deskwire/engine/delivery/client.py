@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Protocol
 
@@ -12,11 +12,12 @@ import httpx
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.dialer import Dialer
 from deskwire.engine.delivery.failure import WIRE_ERRORS, in_words
+from deskwire.engine.delivery.retry_after import asked_wait_ms
 from deskwire.engine.delivery.signature import signature_header
 from deskwire.engine.delivery.transport import Transport
-from deskwire.engine.ports import Attempt
 
 READ_MAX: Final = 16 * 1024
 """Bytes of an answer's body that are read at most (decisions 6)."""
@@ -72,6 +73,7 @@ class _Seen:
     """What has come back so far; it stays when the time is up."""
 
     status: int | None = None
+    headers: Sequence[tuple[bytes, bytes]] = field(default_factory=tuple)
     answer: bytes = b""
     error: str | None = None
 
@@ -124,7 +126,13 @@ class Client:
             seen.error = f"timeout: no answer within {self._timeout_s:g} s"
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(
-            delivery.attempts + 1, at, latency_ms, seen.status, _verdict(seen), seen.answer[:KEPT_MAX]
+            delivery.attempts + 1,
+            at,
+            latency_ms,
+            seen.status,
+            _verdict(seen),
+            seen.answer[:KEPT_MAX],
+            asked_wait_ms(seen.status, seen.headers, at + latency_ms),
         )
 
     async def aclose(self) -> None:
@@ -146,7 +154,7 @@ class Client:
 
     async def _exchange(self, request: httpx.Request, seen: _Seen) -> None:
         response = await self._transport.handle_async_request(request)
-        seen.status = response.status_code
+        seen.status, seen.headers = response.status_code, response.headers.raw
         stream = response.stream
         assert isinstance(stream, httpx.AsyncByteStream)
         size = 0

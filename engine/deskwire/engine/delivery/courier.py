@@ -13,14 +13,16 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.deliveries import Attempt, Delivery
+from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.outbox import Outbox
 from deskwire.engine.delivery.recorder import Recorder, Result
 from deskwire.engine.delivery.schedule import Ended, Retry
+from deskwire.engine.delivery.signature import SigningSecrets
 from deskwire.engine.delivery.transport import KEEPALIVE_S
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Attempt, Delivery
 
 log: Final = structlog.get_logger(__name__)
 
@@ -34,18 +36,26 @@ class Courier:
     A courier is run once; after a failure a new one takes up the rows.
     """
 
-    def __init__(self, endpoint: Endpoint, means: Means) -> None:
+    def __init__(self, endpoint: Endpoint, means: Means, breaker: Breaker) -> None:
         self._endpoint = endpoint
         self._means = means
+        self._breaker = breaker
         self._outbox = Outbox(means.memory)
-        self._recorder = Recorder(means.store, means.pause_s)
+        self._recorder = Recorder(means.store, endpoint.rowid, breaker, means.pause_s)
         self._bell = trio.Event()
         self._client: Final = means.client(endpoint.url)
-        self._secrets: tuple[str, ...] = ()
+        self._signing: SigningSecrets | None = None
+        self._probe: int | None = None
         self._attempts: trio.Nursery | None = None
         self._working = 0
         self._stopping = False
+        self._unwanted = False
         self._grace_s = means.stop_grace_s
+
+    @property
+    def held(self) -> int:
+        """How many deliveries are in memory."""
+        return self._outbox.held
 
     def offer(self, delivery: Delivery) -> None:
         """Take in a delivery that was just committed."""
@@ -56,6 +66,14 @@ class Courier:
         """Send nothing more of erased conversations."""
         self._outbox.forget(conversations)
         self._bell.set()
+
+    def change(self, endpoint: Endpoint) -> None:
+        """Go on with the endpoint's changed fields; its URL must be the same.
+
+        Raises SealBroken if a secret can't be opened; nothing is changed then.
+        """
+        self._signing = self._means.signing(endpoint)
+        self._endpoint = endpoint
 
     def abandon(self) -> None:
         """Give attempts under way no grace when the courier is cancelled."""
@@ -69,7 +87,8 @@ class Courier:
 
         Cancellation: attempts under way have `stop_grace_s` to end and be recorded.
         """
-        self._secrets = (self._means.sealing.open(self._endpoint.sealed_secret),)
+        self._signing = self._means.signing(self._endpoint)
+        self._breaker.notify = self._circuit_changed
         grace = trio.CancelScope(shield=True)
         try:
             async with trio.open_nursery() as nursery:
@@ -87,7 +106,7 @@ class Courier:
         with grace:
             async with trio.open_nursery() as self._attempts:
                 self._bell.set()
-                while recorded := await self._recorder.next():
+                while (recorded := await self._recorder.next()) is not None:
                     for result, kept in recorded:
                         self._settle(result, kept)
                     self._bell.set()
@@ -117,7 +136,7 @@ class Courier:
 
     async def _wait(self) -> None:
         """Return when there may be something to do; close connections that nobody has used for long."""
-        due = self._outbox.next_due() if self._working < self._means.concurrency else None
+        due = self._outbox.next_due() if self._may_start() else None
         due_s = float("inf") if due is None else max(0, due - self._means.clock()) / 1000
         idle_s = float("inf") if self._working else KEEPALIVE_S
         with trio.move_on_after(min(due_s, idle_s)) as scope:
@@ -144,21 +163,35 @@ class Courier:
             if self._outbox.wants_rows:
                 self._bell.set()
 
+    def _may_start(self) -> bool:
+        free = self._working < self._means.concurrency and not self._unwanted
+        return free and self._breaker.gate(self._means.clock()) != "hold"
+
     def _next(self) -> Delivery | None:
-        """What to send now; deliveries whose window has passed end here."""
+        """What to send now; what is too late, or not to be sent as the circuit is open, ends here."""
         now = self._means.clock()
+        gate = self._breaker.gate(now)
+        if gate == "hold" or self._unwanted:
+            return None
         while not self._stopping and (delivery := self._outbox.take_next(now)) is not None:
-            late = self._means.schedule.too_late(delivery.created_at, now)
-            if late is None:
+            ended = self._means.schedule.too_late(delivery.created_at, now)
+            if ended is None and gate == "skip":
+                ended = Ended("skipped", self._breaker.circuit.skip_reason())
+            if ended is None:
+                if self._breaker.begin(now):
+                    self._probe = delivery.position
                 return delivery
-            self._answered(Result(delivery, None, late, now))
+            self._answered(Result(delivery, None, ended, now))
         return None
 
     async def _work(self, delivery: Delivery | None) -> None:
         """Make attempts, one after the other, as long as there is something to send."""
         try:
             while delivery is not None:
-                self._answered(await self._attempt(delivery))
+                try:
+                    self._answered(await self._attempt(delivery))
+                finally:
+                    self._end_probe(delivery)
                 delivery = self._next()
                 if delivery is not None and self._outbox.next_due() == 0:
                     self._bell.set()  # there is more than this task can start
@@ -167,21 +200,28 @@ class Courier:
             self._bell.set()
             self._close_if_done()
 
+    def _end_probe(self, delivery: Delivery) -> None:
+        if self._probe == delivery.position:
+            self._probe = None
+            self._breaker.probe_over()
+
     async def _attempt(self, delivery: Delivery) -> Result:
         attempt = await self._post(delivery)
         ended_at = attempt.at + attempt.latency_ms
-        verdict = self._means.schedule.after_attempt(
-            attempt.number, attempt.error, ended_at, self._means.rng.random()
-        )
+        verdict = self._means.schedule.after_attempt(attempt, delivery.created_at, self._means.rng.random())
+        self._unwanted = self._unwanted or (isinstance(verdict, Ended) and verdict.disables)
+        self._breaker.attempt_ended(attempt.error, exhausted=isinstance(verdict, Ended), now=ended_at)
         counters = self._means.counters
         counters.attempts += 1
         counters.failed_attempts += attempt.error is not None
+        counters.attempt_s.observe(attempt.latency_ms / 1000)
         return Result(delivery, attempt, verdict, ended_at)
 
     async def _post(self, delivery: Delivery) -> Attempt:
         at, began = self._means.clock(), trio.current_time()
         try:
-            return await self._client.post(delivery, self._secrets)
+            assert self._signing is not None, "the courier runs"
+            return await self._client.post(delivery, self._signing.at(at))
         except Exception:  # the attempt's top: what one delivery breaks is not the others' business
             log.exception("delivery.attempt_failed", endpoint=self._endpoint.id, delivery=delivery.id)
             latency_ms = round((trio.current_time() - began) * 1000)
@@ -200,5 +240,20 @@ class Courier:
                 self._outbox.end(result.delivery)
                 self._means.counters.delivered += status == "delivered"
                 self._means.counters.dropped += status == "dropped"
+                self._means.counters.skipped += status == "skipped"
             case _:
                 self._outbox.end(result.delivery)
+        if (watcher := self._means.watched.pop(result.delivery.position, None)) is not None:
+            watcher.set()
+        if isinstance(result.verdict, Ended) and result.verdict.disables:
+            log.warning(
+                "delivery.endpoint_disabled", endpoint=self._endpoint.id, reason=result.verdict.reason
+            )
+            self._means.disabled(self._endpoint.rowid)
+
+    def _circuit_changed(self) -> None:
+        circuit = self._breaker.circuit
+        if circuit.open_until is not None:
+            log.warning("delivery.circuit_open", endpoint=self._endpoint.id, reason=circuit.reason)
+        self._recorder.wake()
+        self._bell.set()

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 
 import httpx
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.breaker import Breaker
+from deskwire.engine.delivery.circuit import State
+from deskwire.engine.delivery.closing import close_endpoint
 from deskwire.engine.delivery.courier import Courier
 from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.delivery.means import Counters, Means
@@ -21,8 +26,8 @@ from deskwire.engine.delivery.resolver import Resolver
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
-from deskwire.engine.ports import Delivery, Store
-from deskwire.engine.sealing import Sealing
+from deskwire.engine.ports import Store
+from deskwire.engine.sealing import SealBroken, Sealing
 
 _STOP_GRACE_S: Final = 1.0
 """How long a stop waits for attempts under way: most receivers answer in less, a silent one holds nothing up."""
@@ -35,6 +40,8 @@ _PAUSE_S: Final = 1.0
 class _Seat:
     """A courier's place: it outlives the courier that failed in it."""
 
+    endpoint: Endpoint
+    breaker: Breaker
     courier: Courier
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     gone: trio.Event = field(default_factory=trio.Event)
@@ -95,10 +102,27 @@ class Couriers:
             resolver=resolver,
             rng=rng or random.Random(),
             counters=self.counters,
+            disabled=self.remove,
         )
         self._seats: dict[int, _Seat] = {}
         self._passing = PassingCouriers(self._means)
         self._nursery: trio.Nursery | None = None
+
+    @property
+    def held(self) -> int:
+        """How many pending deliveries are in memory; more may wait as rows."""
+        return sum(seat.courier.held for seat in self._seats.values())
+
+    @property
+    def typing_held(self) -> int:
+        """How many deliveries of typing events wait."""
+        return self._passing.held
+
+    def circuits(self) -> Mapping[str, int]:
+        """How many endpoints that are delivered to have their circuit in each state."""
+        now = self._means.clock()
+        states = [seat.breaker.circuit.state(now) for seat in self._seats.values()]
+        return {state: states.count(state) for state in get_args(State)}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Deliver to all enabled endpoints until cancelled, beginning with what is pending.
@@ -113,6 +137,8 @@ class Couriers:
                 for endpoint in await self._store.read(lambda reader: reader.endpoints()):
                     if endpoint.rowid not in self._seats:
                         self.add(endpoint)
+                for rowid in await self._store.read(lambda reader: reader.unserved_endpoints()):
+                    self._close(rowid)
                 task_status.started()
                 await trio.sleep_forever()
         finally:
@@ -123,24 +149,56 @@ class Couriers:
     def add(self, endpoint: Endpoint) -> None:
         """Deliver to an endpoint from now on, beginning with what is pending for it.
 
-        One that is there already is taken anew, with its changed fields; one that is disabled is removed.
-        Without effect while `run` does not run, which reads what is stored.
+        One that is there already is taken anew. Without effect if it is not enabled, and while `run` does
+        not run, which reads what is stored.
         """
         previous = self._seats.get(endpoint.rowid)
-        self.remove(endpoint.rowid)
+        self._unseat(endpoint.rowid)
         if self._nursery is None or endpoint.status != "enabled":
             return
-        seat = self._seats[endpoint.rowid] = _Seat(Courier(endpoint, self._means))
-        self._nursery.start_soon(self._keep, endpoint, seat, previous)
-        self._passing.add(endpoint, self._nursery)
+        breaker = Breaker(endpoint.circuit)
+        seat = _Seat(endpoint, breaker, Courier(endpoint, self._means, breaker))
+        self._seats[endpoint.rowid] = seat
+        Context().run(self._nursery.start_soon, self._keep, seat, previous)
+        self._passing.add(endpoint, breaker, self._nursery)
+
+    def change(self, endpoint: Endpoint) -> None:
+        """Go on with an endpoint's changed fields; attempts under way are cut off only if its URL is another."""
+        seat = self._seats.get(endpoint.rowid)
+        if endpoint.status != "enabled":
+            self.remove(endpoint.rowid)
+        elif seat is None or self._nursery is None or seat.endpoint.url != endpoint.url:
+            self.add(endpoint)
+        else:
+            seat.endpoint = endpoint
+            try:
+                seat.courier.change(endpoint)
+                self._passing.change(endpoint, seat.breaker, self._nursery)
+            except SealBroken:  # the new courier says so in the log
+                self.add(endpoint)
 
     def remove(self, endpoint_rowid: int) -> None:
-        """Stop delivering to an endpoint at once, in mid-attempt too; its rows are not touched."""
-        seat = self._seats.pop(endpoint_rowid, None)
+        """Stop delivering to an endpoint at once, in mid-attempt too; what is pending for it is closed."""
+        self._unseat(endpoint_rowid)
+        self._close(endpoint_rowid)
+
+    def probe(self, endpoint_rowid: int) -> None:
+        """Let the next delivery go out as a probe if the circuit is open."""
+        seat = self._seats.get(endpoint_rowid)
         if seat is not None:
-            seat.courier.abandon()
-            seat.scope.cancel()
-        self._passing.remove(endpoint_rowid)
+            seat.breaker.ask_for_probe(self._means.clock())
+
+    async def first_result(self, delivery: Delivery, timeout_s: float) -> None:
+        """Return when an attempt at a delivery that was just made is recorded, or it ended without one.
+
+        Or after `timeout_s`, if that is earlier.
+        """
+        recorded = self._means.watched.setdefault(delivery.position, trio.Event())
+        try:
+            with trio.move_on_after(timeout_s):
+                await recorded.wait()
+        finally:
+            self._means.watched.pop(delivery.position, None)
 
     def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
         """Take note of a commit; to be called on the Trio thread, in commit order.
@@ -162,15 +220,27 @@ class Couriers:
         """Deliver a typing event, from memory, to the endpoints that list its type (contract 6.2.4)."""
         self._passing.pass_on(event)
 
-    async def _keep(self, endpoint: Endpoint, seat: _Seat, previous: _Seat | None) -> None:
+    def _unseat(self, endpoint_rowid: int) -> None:
+        seat = self._seats.pop(endpoint_rowid, None)
+        if seat is not None:
+            seat.courier.abandon()
+            seat.scope.cancel()
+        self._passing.remove(endpoint_rowid)
+
+    def _close(self, endpoint_rowid: int) -> None:
+        if self._nursery is not None:
+            start = self._nursery.start_soon
+            Context().run(start, close_endpoint, self._store, self._means.clock, endpoint_rowid)
+
+    async def _keep(self, seat: _Seat, previous: _Seat | None) -> None:
         """Run the seat's courier; after a failure a new one, which begins with the pending rows."""
         try:
             if previous is not None:
                 await previous.gone.wait()
             with seat.scope:
                 while True:
-                    await run_isolated(endpoint, seat.courier.run)
+                    await run_isolated(seat.endpoint, seat.courier.run)
                     await trio.sleep(RESTART_PAUSE_S)
-                    seat.courier = Courier(endpoint, self._means)
+                    seat.courier = Courier(seat.endpoint, self._means, seat.breaker)
         finally:
             seat.gone.set()

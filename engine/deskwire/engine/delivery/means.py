@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import httpx
+import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.delivery.address import Policy
@@ -14,27 +16,40 @@ from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.dialer import Dialer
 from deskwire.engine.delivery.resolver import Resolver, SystemResolver
 from deskwire.engine.delivery.schedule import Schedule
+from deskwire.engine.delivery.signature import SigningSecrets
+from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.ports import Store
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.tally import Histogram
 
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened since the start, for metrics; typing, which leaves no rows, apart."""
+    """What has happened since the start, for metrics; typing, which leaves no rows, apart.
+
+    Args:
+        attempt_s: how long the attempts that are counted in `attempts` took, in seconds.
+    """
 
     attempts: int = 0
     failed_attempts: int = 0
     delivered: int = 0
     dropped: int = 0
+    skipped: int = 0
     typing_attempts: int = 0
     typing_failed_attempts: int = 0
     typing_delivered: int = 0
     typing_dropped: int = 0
+    attempt_s: Histogram = field(default_factory=Histogram)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """See `Couriers` for what each of them is."""
+    """See `Couriers` for what each of them is.
+
+    `disabled` is told which endpoint a receiver's answer has disabled; `watched` has who waits for the
+    first result of a delivery, by its position.
+    """
 
     store: Store
     clock: Clock
@@ -50,6 +65,13 @@ class Means:
     resolver: Resolver | None = None
     rng: random.Random = field(default_factory=random.Random)
     counters: Counters = field(default_factory=Counters)
+    disabled: Callable[[int], None]
+    watched: dict[int, trio.Event] = field(default_factory=dict)
+
+    def signing(self, endpoint: Endpoint) -> SigningSecrets:
+        """What signs the endpoint's deliveries. Raises SealBroken if a secret can't be opened."""
+        old = None if endpoint.old_secret is None else self.sealing.open(endpoint.old_secret)
+        return SigningSecrets(self.sealing.open(endpoint.sealed_secret), old, endpoint.old_secret_until)
 
     def client(self, url: str) -> Client:
         """A client for one endpoint, with a resolver of its own unless one was given."""

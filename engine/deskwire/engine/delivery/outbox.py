@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from deskwire.engine.ports import Delivery
+from deskwire.engine.deliveries import Delivery
 
 
 @dataclass(slots=True)

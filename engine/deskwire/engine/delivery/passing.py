@@ -14,8 +14,11 @@ from typing import Final
 
 import trio
 
+from deskwire.engine.deliveries import Attempt
+from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.schedule import Ended, Retry
+from deskwire.engine.delivery.signature import SigningSecrets
 from deskwire.engine.delivery.transport import KEEPALIVE_S
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
@@ -112,21 +115,32 @@ class PassingBox:
 class PassingCourier:
     """Delivers typing events to one endpoint. `offer` and `forget` never wait; `run` does the work."""
 
-    def __init__(self, endpoint: Endpoint, means: Means) -> None:
-        self.endpoint: Final = endpoint
+    def __init__(self, endpoint: Endpoint, means: Means, breaker: Breaker) -> None:
+        self.endpoint = endpoint
+        self.breaker: Final = breaker
         self._means = means
         self._box = PassingBox()
         self._free = min(SLOTS, means.concurrency)
         self._client: Final = means.client(endpoint.url)
-        self._secrets: tuple[str, ...] = ()
+        self._signing: SigningSecrets | None = None
         self._bell = trio.Event()
         self._made = 0
+
+    @property
+    def held(self) -> int:
+        """How many deliveries wait for an attempt."""
+        return len(self._box)
 
     def offer(self, event: PassingEvent) -> None:
         """Take in an event that the endpoint wants."""
         self._made += 1
         now = self._means.clock()
         self._keep(self._box.put(PassingDelivery(self._made, new_id("dlv", now), event, now, now)))
+
+    def change(self, endpoint: Endpoint) -> None:
+        """See `Courier.change`."""
+        self._signing = self._means.signing(endpoint)
+        self.endpoint = endpoint
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""
@@ -139,7 +153,7 @@ class PassingCourier:
 
         Cancellation: at once, in mid-attempt too; what waits is gone.
         """
-        self._secrets = (self._means.sealing.open(self.endpoint.sealed_secret),)
+        self._signing = self._means.signing(self.endpoint)
         try:
             async with trio.open_nursery() as attempts:
                 while True:
@@ -176,20 +190,35 @@ class PassingCourier:
             case Ended(status):
                 self._box.ended(delivery)
                 self._means.counters.typing_delivered += status == "delivered"
-                self._means.counters.typing_dropped += status == "dropped"
+                self._means.counters.typing_dropped += status != "delivered"
                 self._bell.set()
 
     async def _verdict(self, delivery: PassingDelivery) -> Retry | Ended:
-        """Post it, unless its window has passed; what follows."""
-        schedule, counters = self._means.schedule, self._means.counters
-        late = schedule.too_late(delivery.created_at, self._means.clock())
+        """Post it, unless its window has passed or the circuit does not let it through; what follows."""
+        schedule, now = self._means.schedule, self._means.clock()
+        late = schedule.too_late(delivery.created_at, now)
         if late is not None:
             return late
-        attempt = await self._client.post(delivery, self._secrets)
+        if self.breaker.gate(now) != "go":  # nothing waits for typing: not even for the probe
+            return Ended("skipped")
+        probe = self.breaker.begin(now)
+        try:
+            attempt = await self._post(delivery, now)
+        finally:
+            if probe:
+                self.breaker.probe_over()
+        verdict = schedule.after_attempt(attempt, delivery.created_at, self._means.rng.random())
+        ended_at = attempt.at + attempt.latency_ms
+        self.breaker.attempt_ended(attempt.error, exhausted=isinstance(verdict, Ended), now=ended_at)
+        return verdict
+
+    async def _post(self, delivery: PassingDelivery, now: int) -> Attempt:
+        assert self._signing is not None, "the courier runs"
+        attempt = await self._client.post(delivery, self._signing.at(now))
+        counters = self._means.counters
         counters.typing_attempts += 1
         counters.typing_failed_attempts += attempt.error is not None
-        ended_at, fraction = attempt.at + attempt.latency_ms, self._means.rng.random()
-        return schedule.after_attempt(attempt.number, attempt.error, ended_at, fraction)
+        return attempt
 
     def _keep(self, fitted: bool) -> None:
         self._means.counters.typing_dropped += not fitted

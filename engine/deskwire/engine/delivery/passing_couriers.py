@@ -7,6 +7,7 @@ from typing import Final
 
 import trio
 
+from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.passing import PassingCourier
@@ -32,14 +33,27 @@ class PassingCouriers:
         self._seats: dict[int, _Seat] = {}
         self._projects: dict[int, dict[int, _Seat]] = {}
 
-    def add(self, endpoint: Endpoint, nursery: trio.Nursery) -> None:
+    @property
+    def held(self) -> int:
+        """How many deliveries wait, over all endpoints."""
+        return sum(seat.courier.held for seat in self._seats.values())
+
+    def add(self, endpoint: Endpoint, breaker: Breaker, nursery: trio.Nursery) -> None:
         """Deliver to an endpoint, if it lists typing; what waits for it as it was before is gone."""
         self.remove(endpoint.rowid)
         if not endpoint.events & _PASSING:
             return
-        seat = self._seats[endpoint.rowid] = _Seat(PassingCourier(endpoint, self._means))
+        seat = self._seats[endpoint.rowid] = _Seat(PassingCourier(endpoint, self._means, breaker))
         self._projects.setdefault(endpoint.project, {})[endpoint.rowid] = seat
         nursery.start_soon(self._keep, seat)
+
+    def change(self, endpoint: Endpoint, breaker: Breaker, nursery: trio.Nursery) -> None:
+        """Go on with an endpoint's changed fields, its URL being the same."""
+        seat = self._seats.get(endpoint.rowid)
+        if seat is None or not endpoint.events & _PASSING:
+            self.add(endpoint, breaker, nursery)
+        else:
+            seat.courier.change(endpoint)
 
     def remove(self, endpoint_rowid: int) -> None:
         """Stop delivering to an endpoint at once."""
@@ -70,4 +84,5 @@ class PassingCouriers:
             while True:
                 await run_isolated(seat.courier.endpoint, seat.courier.run)
                 await trio.sleep(RESTART_PAUSE_S)
-                seat.courier = PassingCourier(seat.courier.endpoint, self._means)
+                last = seat.courier
+                seat.courier = PassingCourier(last.endpoint, self._means, last.breaker)

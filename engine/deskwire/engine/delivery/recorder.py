@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 import trio
 
+from deskwire.engine.deliveries import Attempt, Delivery, DeliveryStatus
+from deskwire.engine.delivery.breaker import Breaker
+from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Attempt, Delivery, Store, Transaction
+from deskwire.engine.ports import Store, Transaction
 
 log: Final = structlog.get_logger(__name__)
 
@@ -27,26 +30,29 @@ class Result:
 
     def record(self, tx: Transaction) -> bool:
         """Store it; False if the delivery no longer waits for it."""
-        reason = self.verdict.reason if isinstance(self.verdict, Ended) else None
-        if self.attempt is None:
-            assert isinstance(self.verdict, Ended)
-            return tx.end_delivery(self.delivery, self.verdict.status, reason or "", self.at)
-        match self.verdict:
-            case Retry(due_at):
-                return tx.record_attempt(self.delivery, self.attempt, "pending", due_at, None)
-            case Ended(status):
-                return tx.record_attempt(self.delivery, self.attempt, status, self.at, reason)
+        match self.verdict, self.attempt:
+            case Ended(status, reason), None:
+                return tx.end_delivery(self.delivery, status, reason or "", self.at)
+            case Ended(status, reason), Attempt() as attempt:
+                return tx.record_attempt(self.delivery, attempt, status, self.at, reason)
+            case Retry(due_at), Attempt() as attempt:
+                return tx.record_attempt(self.delivery, attempt, "pending", due_at, None)
+        raise AssertionError("a retry follows an attempt")
 
 
 class Recorder:
     """Results on their way to the store. How many there can be is bounded by what an outbox holds.
 
     Args:
+        endpoint: whose deliveries they are.
+        breaker: its circuit is stored along with them, and by itself when it has changed.
         pause_s: how long to wait before a store that refused is tried again.
     """
 
-    def __init__(self, store: Store, pause_s: float) -> None:
+    def __init__(self, store: Store, endpoint: int, breaker: Breaker, pause_s: float) -> None:
         self._store = store
+        self._endpoint = endpoint
+        self._breaker = breaker
         self._pause_s = pause_s
         self._results: list[Result] = []
         self._bell = trio.Event()
@@ -57,27 +63,54 @@ class Recorder:
         self._results.append(result)
         self._bell.set()
 
+    def wake(self) -> None:
+        """The circuit may have changed."""
+        self._bell.set()
+
     def close(self) -> None:
         """No more results are coming."""
         self._closed = True
         self._bell.set()
 
-    async def next(self) -> Sequence[tuple[Result, bool]]:
-        """What was recorded next, each with whether its delivery still waited for it; empty at the end.
+    async def next(self) -> Sequence[tuple[Result, bool]] | None:
+        """What was recorded next, each with whether its delivery still waited for it; None at the end.
 
         Cancellation: what was taken may or may not be stored; if it is not, its row is still pending.
         """
-        while not self._results:
+        while not self._results and self._breaker.unsaved is None:
             if self._closed:
-                return ()
+                return None
             self._bell = trio.Event()
             await self._bell.wait()
         results, self._results = self._results, []
         while True:
+            circuit = self._breaker.unsaved
             try:
-                kept = await self._store.write(lambda tx: [result.record(tx) for result in results])
+                kept = await self._store.write(self._job(results, circuit))
             except Unavailable as refusal:
                 log.warning("delivery.not_recorded", attempts=len(results), reason=str(refusal))
                 await trio.sleep(self._pause_s)
             else:
+                if circuit is not None:
+                    self._breaker.saved(circuit)
                 return list(zip(results, kept, strict=True))
+
+    def _job(
+        self, results: Sequence[Result], circuit: Circuit | None
+    ) -> Callable[[Transaction], Sequence[bool]]:
+        def record(tx: Transaction) -> Sequence[bool]:
+            kept = [result.record(tx) for result in results]
+            tx.note_deliveries(self._endpoint, _last_ended(results, kept), circuit)
+            for result in results:
+                if isinstance(result.verdict, Ended) and result.verdict.disables:
+                    tx.disable_endpoint(self._endpoint, result.verdict.reason or "", result.at)
+            return kept
+
+        return record
+
+
+def _last_ended(results: Sequence[Result], kept: Sequence[bool]) -> tuple[int, DeliveryStatus] | None:
+    for result, was_kept in zip(reversed(results), reversed(kept), strict=True):
+        if was_kept and isinstance(result.verdict, Ended):
+            return result.at, result.verdict.status
+    return None

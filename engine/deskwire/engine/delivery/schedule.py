@@ -1,14 +1,19 @@
 """When a delivery is tried again, and when it ends; pure, over what is stored (contract 6.4.2).
 
 A failed attempt is followed by the next one some seconds after it ended, as long as there is a pause left
-in the schedule; then the delivery is dropped. No attempt begins after the delivery's window, whether it
-waited for a restart or in its endpoint's queue (contract 6.4.4).
+in the schedule; then the delivery is dropped. A receiver that asks for a longer pause (`Retry-After`) gets it,
+but not beyond the delivery's window: no attempt begins after that, whether it waited for a restart or in its
+endpoint's queue (contract 6.4.4). One that answers 410 wants no more at all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+from deskwire.engine.deliveries import Attempt
+
+_GONE: Final = 410
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +25,14 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing more is sent; `reason` says in words why a delivery was dropped."""
+    """Nothing more is sent; `reason` says in words why a delivery was dropped or skipped.
 
-    status: Literal["delivered", "dropped"]
+    `disables` is set if the receiver wants nothing more: its endpoint is to be disabled (decisions 6).
+    """
+
+    status: Literal["delivered", "dropped", "skipped"]
     reason: str | None = None
+    disables: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +49,24 @@ class Schedule:
     jitter: float
     window_s: float
 
-    def after_attempt(self, attempts: int, error: str | None, now: int, fraction: float) -> Retry | Ended:
+    def after_attempt(self, attempt: Attempt, created_at: int, fraction: float) -> Retry | Ended:
         """What follows from an attempt that has just ended.
 
         Args:
-            attempts: how many were made, this one included.
-            error: what was wrong with it, None for a 2xx answer.
-            now: when it ended, in milliseconds since the epoch.
+            created_at: when the delivery was made, in milliseconds since the epoch.
             fraction: where in the jitter's range the pause lies, 0 (shortest) to 1 (longest).
         """
-        if error is None:
+        if attempt.error is None:
             return Ended("delivered")
-        if attempts > len(self.retry_after_s):
-            return Ended("dropped", f"{attempts} attempts failed; the last: {error}")
-        pause_s = self.retry_after_s[attempts - 1] * (1 + self.jitter * (2 * fraction - 1))
-        return Retry(now + round(pause_s * 1000))
+        if attempt.status == _GONE:
+            return Ended("dropped", "status 410: the receiver wants no more", disables=True)
+        if attempt.number > len(self.retry_after_s):
+            return Ended("dropped", f"{attempt.number} attempts failed; the last: {attempt.error}")
+        pause_s = self.retry_after_s[attempt.number - 1] * (1 + self.jitter * (2 * fraction - 1))
+        ended_at = attempt.at + attempt.latency_ms
+        due_at = ended_at + round(pause_s * 1000)
+        asked_for = ended_at + (attempt.wait_ms or 0)
+        return Retry(max(due_at, min(asked_for, self._last_start(created_at))))
 
     def too_late(self, created_at: int, now: int) -> Ended | None:
         """The end of a delivery whose window has passed, None if it may still be sent.
@@ -62,6 +74,9 @@ class Schedule:
         Args:
             created_at, now: milliseconds since the epoch.
         """
-        if now - created_at <= self.window_s * 1000:
+        if now <= self._last_start(created_at):
             return None
         return Ended("dropped", f"it was still pending {self.window_s:g} s after its event")
+
+    def _last_start(self, created_at: int) -> int:
+        return created_at + round(self.window_s * 1000)

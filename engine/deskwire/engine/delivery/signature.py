@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 SECRET_PREFIX: Final = "whsec_"
@@ -27,6 +28,21 @@ def new_secret() -> str:
         number, digit = divmod(number, len(_BASE62))
         digits.append(_BASE62[digit])
     return SECRET_PREFIX + "".join(reversed(digits))
+
+
+@dataclass(frozen=True, slots=True)
+class SigningSecrets:
+    """What signs an endpoint's deliveries: its secret, and until a time (ms) the one before."""
+
+    secret: str
+    old: str | None = None
+    old_until: int | None = None
+
+    def at(self, now: int) -> tuple[str, ...]:
+        """The secrets that sign at `now` (ms), the new one first."""
+        if self.old is None or self.old_until is None or now >= self.old_until:
+            return (self.secret,)
+        return (self.secret, self.old)
 
 
 def sign(secret: str, t: int, body: bytes) -> str:
