@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
 import orjson
@@ -427,7 +427,7 @@ async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() ->
     log = opened(table, ring_events=10)
     project = 1_000_001  # of no other test
     for lane in LANES:
-        log.open(replace(lane, project=project))
+        log.open(lane._replace(project=project))
     for position in range(1, 1_000):
         log.publish([laned(position, 1 + position % 4, project)])
     gc.collect()

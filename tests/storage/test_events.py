@@ -170,5 +170,5 @@ def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_in
         for lane in (Lane(PROJECT.rowid, "conversation", "cnv_1"), Lane(PROJECT.rowid, "contact", "ada")):
             assert list(tx.lane_events(lane, 0, 10, frozenset())) == [gone]
             assert not tx.lane_events(lane, gone.position, 10, frozenset())
-            assert not tx.lane_events(replace(lane, project=OTHER_PROJECT.rowid), 0, 10, frozenset())
+            assert not tx.lane_events(lane._replace(project=OTHER_PROJECT.rowid), 0, 10, frozenset())
             assert not tx.lane_events(lane, 0, 10, frozenset({"message.created"}))

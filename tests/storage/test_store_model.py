@@ -242,7 +242,7 @@ async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
             found = engine.store.peek(partial(_lane_events, lane=lane, after=after))
             assert list(found) == wanted
             assert list((await engine.log.read(lane, after, 3)).events) == wanted
-        foreign = replace(lane, project=OTHER_PROJECT.rowid)
+        foreign = lane._replace(project=OTHER_PROJECT.rowid)
         assert not engine.store.peek(partial(_lane_events, lane=foreign, after=0))
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import orjson
 
 from deskwire.engine.events import StoredEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """What a conversation's or a contact's channel follows.
+class Lane(NamedTuple):
+    """What a conversation's or a contact's channel follows; a tuple, as each event is looked up by two.
 
     Args:
         project: storage key.
