@@ -154,12 +154,9 @@ def _subscription(crowd: Crowd, channel: str, established: bytes) -> bytes:
     return json.dumps({"event": "pusher:subscribe", "data": data}).encode()
 
 
-def _count(consumers: list[Consumer], wanted: int) -> tuple[float, float]:
+def _count(selector: selectors.BaseSelector, wanted: int) -> tuple[float, float]:
     """Seconds from the first frame to the last one wanted, and the share of a core that counting took."""
-    selector = selectors.DefaultSelector()
-    for consumer in consumers:
-        selector.register(consumer.socket, selectors.EVENT_READ, consumer)
-    found, began, cpu = sum(each.count() for each in consumers), time.perf_counter(), time.process_time()
+    found, began, cpu = 0, 0.0, 0.0
     while found < wanted:
         ready = selector.select(_PATIENCE_S)
         if not ready:
@@ -167,19 +164,33 @@ def _count(consumers: list[Consumer], wanted: int) -> tuple[float, float]:
         if not found:
             began, cpu = time.perf_counter(), time.process_time()
         for key, _ in ready:
-            key.data.hear()
-            found += key.data.count()
+            if key.data is not None:
+                key.data.hear()
+                found += key.data.count()
     elapsed = time.perf_counter() - began
-    selector.close()
     return elapsed, (time.process_time() - cpu) / elapsed
 
 
+def _serve(selector: selectors.BaseSelector) -> None:
+    """Count as often as asked, and answer pings in between."""
+    while True:
+        for key, _ in selector.select():
+            if key.data is not None:
+                key.data.hear()
+            elif line := sys.stdin.readline():
+                print(json.dumps(_count(selector, int(line))), flush=True)
+            else:
+                return
+
+
 def main() -> None:
-    """Gather, then count as often as asked."""
-    consumers = _gather(Crowd(**json.loads(sys.stdin.readline())))
-    print("in place", flush=True)
-    for line in sys.stdin:
-        print(json.dumps(_count(consumers, int(line))), flush=True)
+    """Gather, then count."""
+    with selectors.DefaultSelector() as selector:
+        for consumer in _gather(Crowd(**json.loads(sys.stdin.readline()))):
+            selector.register(consumer.socket, selectors.EVENT_READ, consumer)
+        selector.register(sys.stdin, selectors.EVENT_READ)
+        print("in place", flush=True)
+        _serve(selector)
 
 
 if __name__ == "__main__":

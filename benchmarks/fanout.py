@@ -19,6 +19,15 @@ _BURSTS = (1, 16)
 
 
 @dataclass(frozen=True, slots=True)
+class _Figures:
+    """Frames a second that have come, what counting them took of a core, and the server's processor time in µs a frame."""
+
+    rate: float
+    busy: float
+    spent: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Target:
     """A server with consumers in place. `copies` is how many of them each event reaches."""
 
@@ -28,14 +37,16 @@ class _Target:
     consumers: int
     copies: int = 1
 
-    def rate(self, each: int, burst: int) -> tuple[float, float]:
-        """Frames a second that have come, and what counting them took of a core."""
-        stdin, _ = processes.pipes(self.server)
-        stdin.write(f"{each} {burst}\n")
-        stdin.flush()
+    def rate(self, each: int, burst: int) -> _Figures:
+        """Send, and say what came of it."""
+        before = processes.cpu_s(self.server)
         frames = each * self.consumers * self.copies
-        elapsed, busy = json.loads(processes.ask(self.crowd, str(frames)))
-        return frames / elapsed, busy
+        processes.tell(self.crowd, str(frames))
+        processes.tell(self.server, f"{each} {burst}")
+        elapsed, busy = json.loads(processes.line(self.crowd))
+        after = processes.cpu_s(self.server)
+        spent = None if before is None or after is None else (after - before) * 1e6 / frames
+        return _Figures(frames / elapsed, busy, spent)
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
@@ -58,7 +69,14 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
             stack.enter_context(_target("Deskwire", directory / "one", 1)),
         ]
         single = _compare(scale, one, each * many, 1)
-    columns = ("server", "events in a row", "frames/s", "of trio-websocket", "load's core")
+    columns = (
+        "server",
+        "events in a row",
+        "frames/s",
+        "of trio-websocket",
+        "server's µs a frame",
+        "load's core",
+    )
     note = "Frames of about 1 KB that were counted by the consumers; events come from the log, without HTTP and commits."
     return [
         Section("fan-out", f"Frames to {many:,} consumers", columns, rows, note),
@@ -67,7 +85,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 
 def _compare(scale: Scale, targets: list[_Target], each: int, burst: int) -> list[tuple[Cell, ...]]:
-    taken: dict[str, list[tuple[float, float]]] = {target.label: [] for target in targets}
+    taken: dict[str, list[_Figures]] = {target.label: [] for target in targets}
     for _ in range(scale.rounds):
         for target in targets:
             taken[target.label].append(target.rate(each, burst))
@@ -76,12 +94,18 @@ def _compare(scale: Scale, targets: list[_Target], each: int, burst: int) -> lis
         (
             label,
             burst,
-            median(rate for rate, _ in found),
-            median(rate / other for (rate, _), (other, _) in zip(found, base, strict=True)),
-            median(busy for _, busy in found),
+            median(each.rate for each in found),
+            median(each.rate / other.rate for each, other in zip(found, base, strict=True)),
+            _median_or_none([each.spent for each in found]),
+            median(each.busy for each in found),
         )
         for label, found in taken.items()
     ]
+
+
+def _median_or_none(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
 
 
 @contextmanager

@@ -88,11 +88,16 @@ def line(process: subprocess.Popen[str], mark: str = "") -> str:
     raise RuntimeError(f"{process.args!r} has ended with status {process.wait()}")
 
 
+def tell(process: subprocess.Popen[str], words: str) -> None:
+    """Write it a line."""
+    stdin, _ = pipes(process)
+    stdin.write(words + "\n")
+    stdin.flush()
+
+
 def ask(process: subprocess.Popen[str], question: str) -> str:
     """Write it a line; the line that it answers."""
-    stdin, _ = pipes(process)
-    stdin.write(question + "\n")
-    stdin.flush()
+    tell(process, question)
     return line(process)
 
 
@@ -106,6 +111,15 @@ def load(job: Job) -> Outcome:
     if outcome.failures:
         raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with:\n{outcome.failures[0]}")
     return outcome
+
+
+def cpu_s(process: subprocess.Popen[str]) -> float | None:
+    """Seconds of processor time that the process has taken, which a busy machine does not change; Linux only."""
+    stat = Path(f"/proc/{process.pid}/stat")
+    if not stat.exists():
+        return None
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(process: subprocess.Popen[str]) -> float:

@@ -15,6 +15,8 @@ from deskwire.engine.stream.subscription import Subscription
 
 CONFIRM_S: Final = 1.0
 """The shortest time between two pings that ask for a confirmation."""
+GRACE_S: Final = 0.25
+"""How much longer such a ping waits for frames to go along with, as a write of its own costs as much as they do."""
 _UNANSWERED: Final = 2
 """Heartbeats without a pong after which the peer is taken for gone."""
 _MARKS: Final = 128
@@ -50,7 +52,11 @@ class Pings:
 
     def due_at(self) -> float:
         """When the next ping is to be sent."""
-        return min(self._beat, self._last + CONFIRM_S) if self._wanted else self._beat
+        return min(self._beat, self._last + CONFIRM_S + GRACE_S) if self._wanted else self._beat
+
+    def may_go_along(self, now: float) -> bool:
+        """Whether a ping may follow the frames that are written now."""
+        return now >= self._last + CONFIRM_S
 
     def want(self) -> None:
         """Ask for a confirmation of what was written."""

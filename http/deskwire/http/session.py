@@ -209,7 +209,7 @@ class Session:
                 return False
             held.written = batch.upto  # if the write fails nothing is confirmed any more
             self._pings.want()
-            if self._pings.due_at() <= trio.current_time():
+            if self._pings.may_go_along(trio.current_time()):
                 frames += self._next_ping()
             self._waiting.deadline = self._due_at()
             if not await self._put(frames):
