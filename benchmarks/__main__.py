@@ -13,7 +13,18 @@ from typing import Final
 import click
 from rich.console import Console
 
-from benchmarks import delivering, engine, fanout, memory, posting, processes, starting
+from benchmarks import (
+    backlog,
+    delivering,
+    draining,
+    engine,
+    fanout,
+    isolation,
+    memory,
+    posting,
+    processes,
+    starting,
+)
 from benchmarks.report import Section, machine, machine_line, save, show
 from benchmarks.scale import DEFAULT, FULL, QUICK, Scale
 
@@ -21,6 +32,9 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "post": posting.measure,
     "deliver": delivering.measure,
     "fan-out": fanout.measure,
+    "drain": draining.measure,
+    "isolation": isolation.measure,
+    "backlog": backlog.measure,
     "memory": memory.measure,
     "engine": engine.measure,
     "start": starting.measure,

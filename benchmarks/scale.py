@@ -21,6 +21,9 @@ class Scale:
         fan_consumers, fan_frames: connections that frames are sent to, and how many to each.
         in_flight: commands at the same time in the engine alone.
         stored: messages in the database where the start is timed.
+        deliveries: that are pending where the rate of deliveries is measured.
+        flights: attempts, or posts of httpx, at the same time there.
+        backlog: deliveries pending to a dead endpoint where its share of memory is measured.
     """
 
     rounds: int = 3
@@ -37,6 +40,9 @@ class Scale:
     fan_frames: int = 32
     in_flight: tuple[int, ...] = (1, 16, 64, 256)
     stored: tuple[int, ...] = (0, 100_000)
+    deliveries: int = 1_500
+    flights: tuple[int, ...] = (1, 16, 64)
+    backlog: int = 100_000
 
 
 DEFAULT: Final = Scale()
@@ -55,5 +61,8 @@ QUICK: Final = Scale(
     fan_frames=16,
     in_flight=(1, 8),
     stored=(0, 500),
+    deliveries=40,
+    flights=(1, 8),
+    backlog=500,
 )
 FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000))

@@ -56,7 +56,7 @@ class RealtimeStream:
         self._limits = Limits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._frames = FrameCache()
         self.traffic: Final = Traffic()
-        self._sessions: set[Session] = set()
+        self._sessions: dict[Session, None] = {}  # in the order in which they came
         self._openings: set[trio.CancelScope] = set()
         self._closing = False
 
@@ -81,7 +81,7 @@ class RealtimeStream:
             log.exception("stream.connection_failed")
         finally:
             if talk is not None:
-                self._sessions.discard(talk.session)
+                del self._sessions[talk.session]
             await trio.aclose_forcefully(stream)
 
     def close_all(self) -> None:
@@ -124,9 +124,10 @@ class RealtimeStream:
     def _begin(self, stream: trio.abc.Stream, opening: Opening | None) -> Talk | None:
         if opening is None:
             return None
+        admitted = self._admit(opening)
         session = Session(stream, self._hub, self._frames, self.traffic, self._limits, opening.rest)
-        self._sessions.add(session)
-        return Talk(self._hub, self._clock, self._key, session, self._admit(opening))
+        self._sessions[session] = None
+        return Talk(self._hub, self._clock, self._key, session, admitted)
 
     def _admit(self, opening: Opening) -> Project | pusher.Close:
         if self._closing:

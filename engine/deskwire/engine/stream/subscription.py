@@ -53,6 +53,7 @@ class Subscription:
 
     Args:
         superseded: called once, on the Trio thread, when another consumer has taken the channel.
+        written: position up to which everything is written, -1 before its consumer was told where it begins.
     """
 
     __slots__ = (
@@ -87,7 +88,7 @@ class Subscription:
         self.superseded = superseded
         self.typing = typing
         self.current = True
-        self.written = start.position
+        self.written = -1
         self._cursor = start.position
         self._log = log
         self._source = channel.source
