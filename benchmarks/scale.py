@@ -18,6 +18,7 @@ class Scale:
         rate: posts a second where latency is measured.
         live: conversations in memory where one's share of it is measured.
         idle_connections, idle_websockets: that are held where one's share of memory is measured.
+        fan_consumers, fan_frames: connections that frames are sent to, and how many to each.
         in_flight: commands at the same time in the engine alone.
         stored: messages in the database where the start is timed.
         deliveries: that are pending where the rate of deliveries is measured.
@@ -34,7 +35,9 @@ class Scale:
     rate_s: float = 8.0
     live: tuple[int, ...] = (2_000,)
     idle_connections: int = 1_000
-    idle_websockets: int = 500
+    idle_websockets: int = 5_000
+    fan_consumers: int = 1_000
+    fan_frames: int = 32
     in_flight: tuple[int, ...] = (1, 16, 64, 256)
     stored: tuple[int, ...] = (0, 100_000)
     deliveries: int = 1_500
@@ -54,6 +57,8 @@ QUICK: Final = Scale(
     live=(40,),
     idle_connections=20,
     idle_websockets=10,
+    fan_consumers=10,
+    fan_frames=16,
     in_flight=(1, 8),
     stored=(0, 500),
     deliveries=40,

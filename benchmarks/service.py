@@ -41,6 +41,14 @@ class Server:
         headers = {"Authorization": f"Bearer {self.key}"}
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/v3", headers=headers, timeout=30)
 
+    def stream_key(self) -> str:
+        """Deskwire's stream key, which is what stands before the token of an authorization."""
+        channel = f"private-project-{self.project}"
+        wanted = {"socket_id": "1.1", "channel_name": channel, "consumerId": "benchmark"}
+        with self.api() as api:
+            answer = api.post("/s2s/stream/auth", json=wanted)
+        return str(answer.raise_for_status().json()["auth"]).partition(":")[0]
+
     def posts(self, conversations: list[str], **how: Any) -> Job:
         """The job of posting messages to these conversations in turn."""
         paths = [f"/v3/s2s/conversations/{each}/messages" for each in conversations]

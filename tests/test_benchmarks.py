@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SECTIONS = ["post", "latency", "maximum", "drain", "isolation", "backlog", "memory", "engine", "start"]
+SECTIONS = [
+    "post",
+    "latency",
+    "maximum",
+    "fan-out",
+    "consumer",
+    "drain",
+    "isolation",
+    "backlog",
+    "memory",
+    "engine",
+    "start",
+]
 
 
 @pytest.fixture(scope="module")

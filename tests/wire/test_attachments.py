@@ -97,7 +97,7 @@ async def test_everything_wrong_with_a_message_is_named(service: Service) -> Non
         for body in ({}, {"text": ""}, {"text": "", "attachments": []}):
             answer = await client.post(path, json=body)
             (problem,) = answer.json()["errors"]
-            assert (problem["pointer"], problem["code"]) == ("/text", "required")
+            assert (problem["pointer"], problem["code"]) == ("/text", "too_short")
         answer = await client.post(path, json={"attachments": [upload] * 11})
         assert answer.json()["errors"][0]["code"] == "too_many"
 

@@ -17,6 +17,7 @@ from deskwire.engine.deliveries import Attempt, Delivery, DeliveryFilter, Delive
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project, Role, ServerKey, User
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
 
@@ -130,6 +131,9 @@ class Reader(
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         """Events of a project with a position larger than `after`, in commit order."""
+
+    def lane_events(self, lane: Lane, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        """Events of a lane with a position larger than `after`, in commit order."""
 
     def event_position(self, event_id: str) -> int:
         """The position of the newest event, of any project, that is not newer than `event_id`."""

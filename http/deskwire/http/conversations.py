@@ -75,12 +75,12 @@ async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> 
     }
 
 
-def content_of(
-    call: Call[Any, Any], text: str, upload_ids: list[str], pointer: str
+def attached(
+    call: Call[Any, Any], upload_ids: list[str], pointer: str
 ) -> tuple[tuple[Attachment, ...], list[Problem]]:
-    """A message's attachments, and all that is wrong with it: no text and none, unknown ones, one twice."""
+    """A message's attachments, and all that is wrong with them: unknown ones, one twice."""
     uploads = call.services.store.peek(lambda reader: _uploads(reader, call.project, upload_ids))
-    problems = [] if text or upload_ids else [_nothing_said(pointer)]
+    problems: list[Problem] = []
     for index, (upload_id, upload) in enumerate(zip(upload_ids, uploads, strict=True)):
         place = f"{pointer}/attachments/{index}"
         if upload is None:
@@ -93,10 +93,6 @@ def content_of(
 
 def _uploads(reader: Reader, project: Project, ids: list[str]) -> list[Upload | None]:
     return [reader.upload(project.rowid, each) if is_id(each, "upl") else None for each in ids]
-
-
-def _nothing_said(pointer: str) -> Problem:
-    return Problem(f"{pointer}/text", "required", "A message needs a text, or an attachment.")
 
 
 _BACK: Final = "before:"

@@ -15,13 +15,12 @@ from deskwire.engine.typists import Agent, SetTyping
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,
+    Content,
     ConversationList,
     ConversationPatch,
     MessageList,
     SequenceList,
-    Text,
     TypingBody,
-    UploadIds,
 )
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
 from deskwire.http.validation import Body, Flag, Query
@@ -43,11 +42,9 @@ class DashboardList(ConversationList):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-class AgentMessageBody(Body):
+class AgentMessageBody(Content):
     """A message of the signed-in agent, or with `internal` a note that only agents see."""
 
-    text: Text = ""
-    attachments: UploadIds
     internal: bool = False
 
 
@@ -91,7 +88,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     """Write to the customer, or with `internal` a note to other agents."""
     body = call.body
-    attachments, problems = shared.content_of(call, body.text, body.attachments, "")
+    attachments, problems = shared.attached(call, body.attachments, "")
     if problems:
         raise Invalid(*problems)
     author = Author("agent", call.user.id, call.user.name)

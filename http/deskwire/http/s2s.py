@@ -26,14 +26,13 @@ from deskwire.http.bodies import (
     AssignBody,
     Attributes,
     Closer,
+    Content,
     ConversationPatch,
     Identity,
     MessageList,
     Name,
     SequenceList,
-    Text,
     Title,
-    UploadIds,
     UserId,
 )
 from deskwire.http.routing import NO_CONTENT, S2S, Answer, Call, Routes
@@ -57,11 +56,9 @@ class AuthorBody(Body):
     name: Name | None = None
 
 
-class MessageBody(Body):
+class MessageBody(Content):
     """A message."""
 
-    text: Text = ""
-    attachments: UploadIds
     author: Annotated[AuthorBody, Field(default_factory=AuthorBody)]
 
 
@@ -213,7 +210,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
 
 
 def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
-    attachments, problems = shared.content_of(call, body.text, body.attachments, pointer)
+    attachments, problems = shared.attached(call, body.attachments, pointer)
     author, refused = _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)

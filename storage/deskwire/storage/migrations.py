@@ -138,6 +138,16 @@ def m0002_webhooks_that_explain_themselves(db: Database) -> None:
     _execute(db, _SECOND)
 
 
+@migrations()
+def m0003_what_outlives_its_subject(db: Database) -> None:
+    """Deletions by what they are about, as their rows refer to nothing: few, and readers of lanes look for them."""
+    for name, path in (("conversation", "id"), ("contact", "contact.userId")):
+        db.execute(
+            f"CREATE INDEX deletions_by_{name} ON events (json_extract(CAST(body AS TEXT), '$.data.conversation.{path}')) "
+            "WHERE conversation IS NULL"
+        )
+
+
 _SIXTH: Final = """
 -- AUTOINCREMENT: a reference can't be taken for one to a later upload.
 CREATE TABLE uploads (
