@@ -25,6 +25,8 @@ from deskwire.http import (
     project,
     s2s,
     stream,
+    teams,
+    tickets,
     tokens,
     webhooks,
 )
@@ -39,7 +41,20 @@ log: Final = structlog.get_logger(__name__)
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
     route
-    for module in (project, s2s, contacts, events, webhooks, deliveries, stream, dashboard, tokens, health)
+    for module in (
+        project,
+        s2s,
+        contacts,
+        events,
+        webhooks,
+        deliveries,
+        stream,
+        dashboard,
+        tickets,
+        teams,
+        tokens,
+        health,
+    )
     for route in module.routes.table
 )
 _JSON: Final = "application/json"

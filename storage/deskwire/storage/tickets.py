@@ -35,10 +35,9 @@ _NO_ROW: Final = (1 << 63) - 1
 
 def ticket_of(row: Sequence[Any]) -> Ticket:
     """The ticket in a row of TICKET."""
-    ticket_id, project, title, created_at, updated_at, activity_at, rowid, *rest, tags = row
-    rest[_PRIORITY - 7] = PRIORITIES[row[_PRIORITY]]
-    tags = tuple(orjson.loads(tags))
-    return Ticket(ticket_id, project, title, created_at, updated_at, activity_at, rowid, *rest, tags)
+    fields = [*row[:-1], tuple(orjson.loads(row[-1]))]
+    fields[_PRIORITY] = PRIORITIES[row[_PRIORITY]]
+    return Ticket(*fields)
 
 
 class TicketReads:
@@ -124,8 +123,8 @@ class TicketWrites:
         return len(rows)
 
     def _note_snooze(self, before: int | None, ticket: Ticket) -> None:
-        if ticket.snoozed_until not in (None, before):
-            self.due.append(ticket.snoozed_until)  # type: ignore[arg-type]  # not None, as asked before
+        if ticket.snoozed_until is not None and ticket.snoozed_until != before:
+            self.due.append(ticket.snoozed_until)
 
     def _tag(self, ticket: Ticket, tags: Sequence[str] | set[str]) -> None:
         rows = ((ticket.project, tag, ticket.rowid) for tag in tags)
