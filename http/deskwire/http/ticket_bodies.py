@@ -122,7 +122,8 @@ class TicketList(Paged):
 
 def new_values(body: TicketBody, now: int) -> dict[str, Any]:
     """The fields of a new ticket. Raises Invalid for a snooze that is not ahead."""
-    return _values({name: getattr(body, name) for name in TicketBody.model_fields}, now)
+    every = {name: getattr(body, name) for name in TicketBody.model_fields}
+    return _values({name: value for name, value in every.items() if value is not None}, now)
 
 
 def patch_values(body: TicketPatch, now: int) -> dict[str, Any]:

@@ -45,11 +45,12 @@ class Scrubber:
     Args:
         file: a descriptor of the database file, open for as long as any connection to it: closing one
             takes away all locks that this process has on the file (POSIX).
+        search: the index that forgets its words first, if the database has one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, file: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: int, search: SearchMerge | None = None) -> None:
         self._connection = connection
-        self._search = SearchMerge(connection)
+        self._search = search
         self._file = file
         due = connection.execute("SELECT scrub_due FROM event_window").fetchone()[0]
         self._next: int | None = 0 if due else None
@@ -61,7 +62,8 @@ class Scrubber:
 
     def restart(self) -> None:
         """Begin a pass: something was erased."""
-        self._search.restart()
+        if self._search is not None:
+            self._search.restart()
         self._next = 0
 
     def step(self) -> float:
@@ -69,7 +71,7 @@ class Scrubber:
         if self._next is None:
             return 0
         try:
-            if not self._search.step():
+            if self._search is not None and not self._search.step():
                 return 0
             if not self._empty_wal():
                 return RETRY_S

@@ -23,6 +23,7 @@ from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ports import Transaction
 from deskwire.storage.scrub import Scrubber
+from deskwire.storage.ticket_search import SearchMerge
 from deskwire.storage.transaction import SqliteTransaction
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ class Writer:
 
     def _loop(self, token: trio.lowlevel.TrioToken) -> None:
         tx = SqliteTransaction(self._connection)
-        scrubber = Scrubber(self._connection, self._file)
+        scrubber = Scrubber(self._connection, self._file, SearchMerge(self._connection))
         pause_s = scrubber.step() if scrubber.due else None
         while True:
             batch, more = self._gather(pause_s)
