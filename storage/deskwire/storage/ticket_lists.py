@@ -19,11 +19,13 @@ from deskwire.storage.tickets import PRIORITIES, TICKET, ticket_of
 
 _STATUSES: Final = get_args(Status)
 _COLUMNS: Final[Mapping[SortKey, str]] = {
-    "createdAt": "rowid",  # the order of creation, whatever the clock did
     "updatedAt": "updated_at",
     "priority": "priority",
     "lastActivity": "activity",
 }
+"""What each key sorts by; `createdAt` by the row, in the order of creation, whatever the clock did."""
+
+_SNOOZED: Final = "tickets t INDEXED BY tickets_snoozed"
 Terms = Iterator[tuple[str, tuple[Any, ...]]]
 
 
@@ -50,19 +52,21 @@ def list_query(
     match = None if wanted.text is None else match_of(project, wanted.text)
     if wanted.text is not None and match is None:
         return None
-    order = _order(sort)
-    rest = [*_conditions(wanted, sort), *_behind(sort, after)]
+    if wanted.priority is not None and sort.key == "priority":
+        sort = Sort("createdAt", sort.order)  # all equal: what is left is the order of creation
+    row = "s.rowid" if match else "t.rowid"  # the index of words is in the order of its rows
+    order = _order(sort, row)
+    rest = [*_conditions(wanted, sort), *_behind(sort, after, row)]
     way = _by_words(match) if match else _by_key(project, wanted)
     if way is None:
         chosen, values = _by_status(project, wanted, rest, order, limit)
     else:
         source, key = way
-        where, values = _joined([*key, ("+t.project = ?", (project,)), *_status(wanted, "+"), *rest])
-        chosen, values = (
-            f"SELECT t.rowid FROM {source} WHERE {where} ORDER BY {order} LIMIT ?",
-            (*values, limit),
-        )
-    return f"{TICKET} WHERE t.rowid IN ({chosen}) ORDER BY {order} LIMIT ?", (*values, limit)
+        where, values = _joined([*key, ("+t.project = ?", (project,)), *_status(wanted), *rest])
+        chosen = f"SELECT t.rowid FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"
+        values += (limit,)
+    page = f"{TICKET} WHERE t.rowid IN ({chosen}) ORDER BY {_order(sort, 't.rowid')} LIMIT ?"
+    return page, (*values, limit)
 
 
 def _by_words(match: str) -> tuple[str, Terms]:
@@ -81,7 +85,7 @@ def _by_key(project: int, wanted: TicketFilter) -> tuple[str, Terms] | None:
     ):
         if value is not None:
             return "tickets t", iter([(f"t.{column} = ?", (value,))])
-    return ("tickets t", iter([("t.snoozed_until IS NOT NULL", ())])) if wanted.snoozed else None
+    return (_SNOOZED, iter([("t.snoozed_until IS NOT NULL", ())])) if wanted.snoozed else None
 
 
 def _by_status(
@@ -98,14 +102,14 @@ def _by_status(
     return " UNION ALL ".join(parts), values
 
 
-def _status(wanted: TicketFilter, plus: str) -> Terms:
+def _status(wanted: TicketFilter) -> Terms:
     if wanted.status is not None:
-        yield f"{plus}t.status = ?", (wanted.status,)
+        yield "+t.status = ?", (wanted.status,)
 
 
 def _conditions(wanted: TicketFilter, sort: Sort) -> Terms:
     if wanted.priority is not None:
-        plus = "" if sort.key in ("createdAt", "priority") else "+"
+        plus = "" if sort.key == "createdAt" else "+"
         yield f"{plus}t.priority = ?", (PRIORITIES.index(wanted.priority),)
     if wanted.type is not None:
         yield "t.type = ?", (wanted.type,)
@@ -130,18 +134,19 @@ def _assignee_column(assignee: str | None) -> str:
     return "processing_team" if assignee and assignee.startswith("team_") else "processing_user"
 
 
-def _behind(sort: Sort, after: Place | None) -> Terms:
+def _behind(sort: Sort, after: Place | None, row: str) -> Terms:
     if after is not None:
         sign = "<" if sort.order == "desc" else ">"
         if sort.key == "createdAt":
-            yield f"t.rowid {sign} ?", (after.rowid,)
+            yield f"{row} {sign} ?", (after.rowid,)
         else:
-            yield f"(t.{_COLUMNS[sort.key]}, t.rowid) {sign} (?, ?)", (after.value, after.rowid)
+            yield f"(t.{_COLUMNS[sort.key]}, {row}) {sign} (?, ?)", (after.value, after.rowid)
 
 
-def _order(sort: Sort) -> str:
-    columns = dict.fromkeys((_COLUMNS[sort.key], "rowid"))
-    return ", ".join(f"t.{column} {sort.order}" for column in columns)
+def _order(sort: Sort, row: str) -> str:
+    if sort.key == "createdAt":
+        return f"{row} {sort.order}"
+    return f"t.{_COLUMNS[sort.key]} {sort.order}, {row} {sort.order}"
 
 
 def _place(ticket: Ticket, sort: Sort) -> Place:
