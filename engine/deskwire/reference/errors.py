@@ -29,11 +29,17 @@ CODES: Final = (
     Code(400, "missing_project", "A dashboard call lacks the header `project`."),
     Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
     Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
+    Code(401, "invalid_metrics_token", "This is not the token of `DESKWIRE_METRICS_TOKEN`."),
     Code(401, "invalid_server_key", "There is no such server key."),
     Code(401, "invalid_token", "The access token is altered, incomplete, or of somebody unknown."),
     Code(401, "missing_credential", "There is no header `Authorization`."),
     Code(401, "revoked_server_key", "The server key has been revoked."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
+    Code(
+        403,
+        "metrics_local_only",
+        "Without `DESKWIRE_METRICS_TOKEN` only the service's own machine may read the metrics.",
+    ),
     Code(403, "permission_denied", "The user's role lacks the permission that `detail` names."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(404, "contact_not_found", "There is no such contact in this project."),
@@ -84,6 +90,7 @@ INTERNAL: Final[Mapping[str, str]] = {
     "unauthenticated": "class default: every such refusal has a code of its own",
     "unavailable": "class default: every such refusal has a code of its own",
     "consumer_superseded": "on the stream: `subscription_error` of status 409",
+    "too_many_takeovers": "on the stream: `subscription_error` of status 429",
     "too_many_channels": "on the stream: `subscription_error` of status 403",
     "wrong_channel": "on the stream: `subscription_error` of status 401",
     "wrong_project": "on the stream: `subscription_error` of status 401",
@@ -172,7 +179,8 @@ The server sends `pusher:error` with the code, and then closes with the same cod
 _SUBSCRIPTION: Final = """\
 ## Refused subscriptions
 
-`pusher:subscription_error` leaves the connection open. Its data is `{"type", "error", "status"}`.
+`pusher:subscription_error` leaves the connection open. Its data is `{"type", "error", "status"}`. After 409 and 429 the
+connection is closed with 4100 once the consumer may have the channel, so that its client comes back.
 
 """
 
@@ -180,6 +188,7 @@ _SUBSCRIPTION_ROWS: Final = (
     ("`AuthError`", "401", "`auth` is not valid, has expired, or is for another socket or channel."),
     ("`AuthError`", "403", "The project has no such channel, or the connection holds 100 already."),
     ("`ConsumerSuperseded`", "409", "Another consumer has taken the channel over and still holds it."),
+    ("`TooManyTakeovers`", "429", "Ten consumers took the channel from each other within a minute."),
 )
 
 

@@ -15,6 +15,7 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
+from deskwire.http.measured import Traffic
 from deskwire.http.session import LINGER_S, Limits, Session
 from deskwire.http.talk import Talk
 
@@ -54,7 +55,8 @@ class RealtimeStream:
         self._key = key
         self._limits = Limits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._frames = FrameCache()
-        self._sessions: set[Session] = set()
+        self.traffic: Final = Traffic()
+        self._sessions: dict[Session, None] = {}  # in the order in which they came
         self._openings: set[trio.CancelScope] = set()
         self._closing = False
 
@@ -117,15 +119,15 @@ class RealtimeStream:
         return result
 
     async def _serve(self, stream: trio.abc.Stream, opening: Opening) -> None:
-        session = Session(stream, self._hub, self._frames, self._limits, opening.rest)
+        session = Session(stream, self._hub, self._frames, self.traffic, self._limits, opening.rest)
         project, refusal = self._admit(opening)
         socket_id = pusher.new_socket_id()
         talk = Talk(self._hub, self._clock, self._key, session, project, socket_id)
-        self._sessions.add(session)
+        self._sessions[session] = None
         try:
             await session.run(lambda: talk.greet(refusal), talk.hear)
         finally:
-            self._sessions.discard(session)
+            del self._sessions[session]
 
     def _admit(self, opening: Opening) -> tuple[Project | None, pusher.Close | None]:
         if self._closing:
