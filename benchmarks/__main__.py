@@ -13,7 +13,7 @@ from typing import Final
 import click
 from rich.console import Console
 
-from benchmarks import delivering, engine, memory, posting, starting
+from benchmarks import delivering, engine, memory, posting, starting, ticketing
 from benchmarks.report import Section, machine, machine_line, save, show
 from benchmarks.scale import DEFAULT, FULL, QUICK, Scale
 
@@ -23,6 +23,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "memory": memory.measure,
     "engine": engine.measure,
     "start": starting.measure,
+    "tickets": ticketing.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"
 _WIDTH_IN_A_PIPE: Final = 140

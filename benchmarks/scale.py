@@ -20,6 +20,7 @@ class Scale:
         idle_connections, idle_websockets: that are held where one's share of memory is measured.
         in_flight: commands at the same time in the engine alone.
         stored: messages in the database where the start is timed.
+        tickets, bulk_calls: in the database where lists are timed, and changes of 1,000 of them.
     """
 
     rounds: int = 3
@@ -34,6 +35,8 @@ class Scale:
     idle_websockets: int = 500
     in_flight: tuple[int, ...] = (1, 16, 64, 256)
     stored: tuple[int, ...] = (0, 100_000)
+    tickets: int = 10_000
+    bulk_calls: int = 40
 
 
 DEFAULT: Final = Scale()
@@ -50,5 +53,9 @@ QUICK: Final = Scale(
     idle_websockets=10,
     in_flight=(1, 8),
     stored=(0, 500),
+    tickets=300,
+    bulk_calls=2,
 )
-FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000))
+FULL: Final = replace(
+    DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000), tickets=100_000
+)
