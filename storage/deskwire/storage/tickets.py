@@ -29,7 +29,6 @@ _INSERT: Final = (
     f"INSERT INTO tickets (id, project, created_at, {', '.join(_MUTABLE)}) "
     f"VALUES (?, ?, ?, {', '.join('?' for _ in _MUTABLE)})"
 )
-_UPDATE: Final = f"UPDATE tickets SET {', '.join(f'{name} = ?' for name in _MUTABLE)} WHERE rowid = ?"
 _NO_ROW: Final = (1 << 63) - 1
 
 
@@ -91,7 +90,11 @@ class TicketWrites:
         return stored
 
     def save_ticket(self, before: Ticket, after: Ticket) -> None:
-        self.conn.execute(_UPDATE, (*_mutable(after), after.rowid))
+        columns = zip(_MUTABLE, _mutable(before), _mutable(after), strict=True)
+        changed = {name: new for name, old, new in columns if new != old}
+        # Those alone: SQLite writes every index that has one of the columns named, whether it changes or not.
+        named = ", ".join(f"{name} = ?" for name in changed)
+        self.conn.execute(f"UPDATE tickets SET {named} WHERE rowid = ?", (*changed.values(), after.rowid))
         if after.tags != before.tags:
             self._untag(before, set(before.tags) - set(after.tags))
             self._tag(after, set(after.tags) - set(before.tags))
