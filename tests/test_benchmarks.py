@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SECTIONS = ["post", "latency", "maximum", "memory", "engine", "start", "tickets", "bulk"]
+SECTIONS = [
+    "post",
+    "latency",
+    "maximum",
+    "drain",
+    "isolation",
+    "backlog",
+    "memory",
+    "engine",
+    "start",
+    "tickets",
+    "bulk",
+]
 
 
 @pytest.fixture(scope="module")
