@@ -19,6 +19,8 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.teams import TeamReader, TeamTransaction
+from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 
 T = TypeVar("T")
 
@@ -82,7 +84,11 @@ class StreamConsumer:
     updated_at: int
 
 
-class Reader(Protocol):
+class Reader(
+    TeamReader,
+    TicketReader,
+    Protocol,
+):
     """Queries. Every method sees all that was acknowledged before it was called."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
@@ -176,9 +182,6 @@ class Reader(Protocol):
     def member_name(self, organisation: int, user_id: str) -> str | None:
         """The name of a user of the organisation."""
 
-    def team_name(self, project: int, team_id: str) -> str | None:
-        """The name of a team of the project."""
-
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         """Webhook endpoints, oldest first, of one project or of all; those removed left out."""
 
@@ -201,7 +204,12 @@ class Reader(Protocol):
         and how many more of them carry an event that is no longer stored."""
 
 
-class Transaction(Reader, Protocol):
+class Transaction(
+    Reader,
+    TeamTransaction,
+    TicketTransaction,
+    Protocol,
+):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
 
     def claim(self, state: Conversation) -> Claimed:
@@ -316,9 +324,6 @@ class Transaction(Reader, Protocol):
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
         """Make a user a member."""
-
-    def insert_team(self, team_id: str, project: int, name: str, at: int) -> None:
-        """Store a new team."""
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
         """Store a new server key, as its hash and last characters."""

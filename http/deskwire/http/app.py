@@ -26,6 +26,8 @@ from deskwire.http import (
     project,
     s2s,
     stream,
+    teams,
+    tickets,
     tokens,
     webhooks,
 )
@@ -49,6 +51,8 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
         deliveries,
         stream,
         dashboard,
+        tickets,
+        teams,
         tokens,
         health,
         metrics,

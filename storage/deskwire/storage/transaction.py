@@ -15,6 +15,9 @@ from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.teams import TeamReads, TeamWrites
+from deskwire.storage.ticket_lists import TicketListReads
+from deskwire.storage.tickets import TicketReads, TicketWrites
 
 
 class SqliteReader(
@@ -26,6 +29,9 @@ class SqliteReader(
     DeliveryLogReads,
     PeopleReads,
     ConsumerReads,
+    TeamReads,
+    TicketListReads,
+    TicketReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -42,11 +48,13 @@ class SqliteTransaction(
     DeliveryWrites,
     PeopleWrites,
     ConsumerWrites,
+    TeamWrites,
+    TicketWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries` and
-    `erased` until it is durable.
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
+    and `due` until it is durable. `text_erased` says that the file has to be scrubbed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -54,6 +62,8 @@ class SqliteTransaction(
         self.published: list[StoredEvent] = []
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
+        self.due: list[int] = []
+        self.text_erased = False
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
