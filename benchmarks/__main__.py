@@ -24,6 +24,7 @@ from benchmarks import (
     posting,
     processes,
     starting,
+    ticketing,
 )
 from benchmarks.report import Section, machine, machine_line, save, show
 from benchmarks.scale import DEFAULT, FULL, QUICK, Scale
@@ -38,6 +39,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "memory": memory.measure,
     "engine": engine.measure,
     "start": starting.measure,
+    "tickets": ticketing.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"
 _WIDTH_IN_A_PIPE: Final = 140

@@ -24,6 +24,7 @@ class Scale:
         deliveries: that are pending where the rate of deliveries is measured.
         flights: attempts, or posts of httpx, at the same time there.
         backlog: deliveries pending to a dead endpoint where its share of memory is measured.
+        tickets, bulk_calls: in the database where lists are timed, and changes of 1,000 of them.
     """
 
     rounds: int = 3
@@ -43,6 +44,8 @@ class Scale:
     deliveries: int = 1_500
     flights: tuple[int, ...] = (1, 16, 64)
     backlog: int = 100_000
+    tickets: int = 10_000
+    bulk_calls: int = 40
 
 
 DEFAULT: Final = Scale()
@@ -61,8 +64,12 @@ QUICK: Final = Scale(
     fan_frames=16,
     in_flight=(1, 8),
     stored=(0, 500),
+    tickets=300,
+    bulk_calls=2,
     deliveries=40,
     flights=(1, 8),
     backlog=500,
 )
-FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000))
+FULL: Final = replace(
+    DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000), tickets=100_000
+)

@@ -28,13 +28,14 @@ _DEMO_FILE: Final = "demo.json"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server under load; `key` and `project` are Deskwire's only."""
+    """A server under load; `key`, `project` and its owner's `token` are Deskwire's only."""
 
     name: str
     process: subprocess.Popen[str]
     port: int
     key: str = ""
     project: str = ""
+    token: str = ""
 
     def api(self) -> httpx.Client:
         """A client for what is not measured."""
@@ -76,7 +77,7 @@ def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
         url = processes.line(process, "running at http").partition("http://")[2].split()[0]
         demo = json.loads((directory / _DEMO_FILE).read_text())
         port = int(url.rpartition(":")[2])
-        yield Server("deskwire", process, port, demo["serverKey"], demo["projectId"])
+        yield Server("deskwire", process, port, demo["serverKey"], demo["projectId"], demo["token"])
     finally:
         processes.stop(process)
 

@@ -22,6 +22,8 @@ SECTIONS = [
     "memory",
     "engine",
     "start",
+    "tickets",
+    "bulk",
 ]
 
 

@@ -37,6 +37,7 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.http.app import make_app
@@ -143,7 +144,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         )
         couriers = _couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
-        tell.log, tell.couriers = events, couriers
+        upkeep = Upkeep(store, wall_clock)
+        tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         listeners = await _listen(config)
         url = config.public_url or _url(config.host, listeners[0])
         shelf = _shelf(config, store, derived_key(secret, "uploads"), url)
@@ -156,6 +158,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             await outgoing.start(hub.run)
             outgoing.start_soon(_retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
+            outgoing.start_soon(upkeep.run)
             outgoing.start_soon(shelf.run, config.retention_interval_s)
             async with trio.open_nursery() as actors:
                 directory = _directory(config, actors, store, hub, couriers, shelf.links)
@@ -187,6 +190,7 @@ class _Readers:
 
     log: EventLog | None = None
     couriers: Couriers | None = None
+    upkeep: Upkeep | None = None
     shelf: Shelf | None = None
 
     def __call__(self, commit: Commit) -> None:
@@ -194,6 +198,8 @@ class _Readers:
             self.log.publish(commit.events, commit.erased)
         if self.couriers is not None:
             self.couriers.commit_nowait(commit.deliveries, commit.erased)
+        if self.upkeep is not None:
+            self.upkeep.note_nowait(commit.due)
         if self.shelf is not None and commit.erased:
             self.shelf.wake_nowait()
 

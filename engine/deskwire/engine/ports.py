@@ -19,6 +19,8 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.teams import TeamReader, TeamTransaction
+from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
 
 T = TypeVar("T")
@@ -84,6 +86,8 @@ class StreamConsumer:
 
 
 class Reader(
+    TeamReader,
+    TicketReader,
     UploadReader,
     Protocol,
 ):
@@ -180,9 +184,6 @@ class Reader(
     def member_name(self, organisation: int, user_id: str) -> str | None:
         """The name of a user of the organisation."""
 
-    def team_name(self, project: int, team_id: str) -> str | None:
-        """The name of a team of the project."""
-
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         """Webhook endpoints, oldest first, of one project or of all; those removed left out."""
 
@@ -207,6 +208,8 @@ class Reader(
 
 class Transaction(
     Reader,
+    TeamTransaction,
+    TicketTransaction,
     UploadTransaction,
     Protocol,
 ):
@@ -324,9 +327,6 @@ class Transaction(
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
         """Make a user a member."""
-
-    def insert_team(self, team_id: str, project: int, name: str, at: int) -> None:
-        """Store a new team."""
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
         """Store a new server key, as its hash and last characters."""

@@ -15,6 +15,9 @@ from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.teams import TeamReads, TeamWrites
+from deskwire.storage.ticket_lists import TicketListReads
+from deskwire.storage.tickets import TicketReads, TicketWrites
 from deskwire.storage.uploads import UploadReads, UploadWrites
 
 
@@ -27,6 +30,9 @@ class SqliteReader(
     DeliveryLogReads,
     PeopleReads,
     ConsumerReads,
+    TeamReads,
+    TicketListReads,
+    TicketReads,
     UploadReads,
 ):
     """`ports.Reader` on one connection."""
@@ -44,12 +50,14 @@ class SqliteTransaction(
     DeliveryWrites,
     PeopleWrites,
     ConsumerWrites,
+    TeamWrites,
+    TicketWrites,
     UploadWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries` and
-    `erased` until it is durable. `scrub_wanted` says that text was deleted besides.
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
+    and `due` until it is durable. `text_erased` says that the file has to be scrubbed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -57,6 +65,8 @@ class SqliteTransaction(
         self.published: list[StoredEvent] = []
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
+        self.due: list[int] = []
+        self.text_erased = False
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()

@@ -8,7 +8,6 @@ from typing import Final
 
 from deskwire.engine.uploads.ports import Content, Doomed
 from deskwire.engine.uploads.upload import Upload, quota_exceeded
-from deskwire.storage.scrub import ScrubWish
 
 _COLUMNS: Final = "id, project, name, type, size, sha256, created_at"
 
@@ -43,10 +42,11 @@ class UploadReads:
         return row is not None
 
 
-class UploadWrites(UploadReads, ScrubWish):
+class UploadWrites(UploadReads):
     """Changes of uploads; the methods are those of `uploads.ports.UploadTransaction`."""
 
     conn: sqlite3.Connection
+    text_erased: bool
 
     def insert_upload(self, upload: Upload, quota: int) -> None:
         if not self._referred_to(Content(upload.project, upload.sha256)):
@@ -97,7 +97,8 @@ class UploadWrites(UploadReads, ScrubWish):
         for (upload,) in rows:
             self._delete_upload(upload)
         if rows:
-            self.want_scrub()
+            self.conn.execute("UPDATE event_window SET scrub_due = 1")
+            self.text_erased = True
         return len(rows)
 
     def forget_doomed(self, rowid: int) -> None:
