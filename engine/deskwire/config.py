@@ -271,6 +271,13 @@ class Config:
         60.0, number(1, HOUR_S), "Seconds that one call of the model may take."
     )
 
+    voice_audio_bytes: int = setting(
+        10 * MIB, integer(KIB, GIB), "Largest recording in bytes that a voice reply is made from."
+    )
+    voice_audio_s: float = setting(
+        300.0, number(1, HOUR_S), "Longest recording in seconds that a voice reply is made from."
+    )
+
     # Stopping
     shutdown_s: float = setting(  # decisions 5
         10.0, number(0.1, HOUR_S), "Seconds that a stop may take before what is left is cut off."

@@ -22,6 +22,7 @@ import trio
 from hypercorn.config import Config as HypercornConfig
 
 from deskwire.config import Config
+from deskwire.engine.chat import OpenAiChat
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.delivery.address import Policy
@@ -34,12 +35,14 @@ from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
+from deskwire.engine.model import ChatModel
 from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.voice.reply import Voice
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.measured import Measured
@@ -173,6 +176,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
                     shelf=shelf,
+                    voice=_voice(config, store, shelf),
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
@@ -354,6 +358,23 @@ def _shelf(config: Config, store: SqliteStore, key: bytes, url: str) -> Shelf:
         quota=config.upload_quota_bytes,
         unattached_s=config.upload_unattached_s,
     )
+
+
+def _voice(config: Config, store: SqliteStore, shelf: Shelf) -> Voice:
+    return Voice(
+        store,
+        shelf,
+        wall_clock,
+        _model(config),
+        audio_bytes=config.voice_audio_bytes,
+        audio_s=config.voice_audio_s,
+    )
+
+
+def _model(config: Config) -> ChatModel | None:
+    if config.model_url is None or config.model_name is None:
+        return None
+    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
 
 
 def _measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:

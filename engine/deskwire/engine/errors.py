@@ -112,5 +112,11 @@ class Unavailable(DomainError):
         super().__init__(detail, code=code, retry_after_s=retry_after_s)
 
 
+class BadGateway(DomainError):
+    """Something that the service asks itself has failed."""
+
+    code = "bad_gateway"
+
+
 class StaleState(Exception):
     """A commit found the conversation changed behind its actor: the actor must be loaded anew."""

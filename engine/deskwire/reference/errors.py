@@ -85,16 +85,25 @@ CODES: Final = (
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
     Code(
+        502,
+        "model_failed",
+        "The language model failed, was too slow, or answered something else; it was asked once.",
+    ),
+    Code(
         503,
         "connection_in_use",
         "A websocket upgrade came on a connection that had served a request; open a new one.",
     ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
+    Code(
+        503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
+    ),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(503, "overloaded", "Too many conversations are active at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
     Code(503, "storage_failed", "The disk refused; nothing of the command is stored."),
     Code(503, "uploads_busy", "Too many uploads are under way at once."),
+    Code(503, "voice_busy", "Too many voice replies are under way at once."),
 )
 """Every code that an HTTP answer may have, by status."""
 
@@ -102,6 +111,7 @@ INTERNAL: Final[Mapping[str, str]] = {
     "conflict": "class default: every conflict has a code of its own",
     "refused": "base class, never raised",
     "unauthenticated": "class default: every such refusal has a code of its own",
+    "bad_gateway": "class default: every such refusal has a code of its own",
     "unavailable": "class default: every such refusal has a code of its own",
     "consumer_superseded": "on the stream: `subscription_error` of status 409",
     "too_many_takeovers": "on the stream: `subscription_error` of status 429",
@@ -113,6 +123,9 @@ INTERNAL: Final[Mapping[str, str]] = {
 """Codes in the sources that no HTTP answer has, and why."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
+    "audio_format": "The recording is neither WAV nor MP3.",
+    "audio_too_long": "The recording is too long, in seconds or bytes.",
+    "audio_unreadable": "The file can't be read as a recording.",
     "bad_cursor": "This list has never given such a cursor.",
     "bad_event_id": "An event id is `evt_` and 26 characters.",
     "duplicate": "Something is given more than once in a list.",
@@ -145,6 +158,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "url_malformed": "The URL can't be read.",
     "url_no_host": "The URL has no host.",
     "url_not_https": "The URL does not begin with `https://`.",
+    "url_not_signed": "Not a valid URL that this service has signed for an upload of this project.",
     "url_port": "The port is neither 443 nor between 1024 and 65535.",
     "url_too_long": "The URL is too long.",
     "url_user_info": "The URL contains a user name or password.",

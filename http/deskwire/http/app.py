@@ -30,6 +30,7 @@ from deskwire.http import (
     tickets,
     tokens,
     uploads,
+    voice,
     webhooks,
 )
 from deskwire.http.access import admit
@@ -54,6 +55,7 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
         stream,
         dashboard,
         tickets,
+        voice,
         teams,
         uploads,
         tokens,

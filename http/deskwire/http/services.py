@@ -18,6 +18,7 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.voice.reply import Voice
 from deskwire.http.measured import Measured
 from deskwire.http.scraper import Scraping
 
@@ -68,6 +69,7 @@ class Services:
 
     Args:
         shelf: the uploads.
+        voice: makes voice replies.
         stream_key: what stream tokens are signed with.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
@@ -82,6 +84,7 @@ class Services:
     webhooks: Webhooks
     hub: Hub
     shelf: Shelf
+    voice: Voice
     stream_key: bytes
     limits: Limits
     version: str
