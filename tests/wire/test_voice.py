@@ -116,7 +116,8 @@ async def test_the_model_sees_the_last_twenty_messages_alone(tmp_path: Path) -> 
     ids=["slow", "500", "redirect", "garbage", "missing", "type", "empty", "more", "long"],
 )
 async def test_a_model_that_fails_is_asked_once_and_told_as_502(tmp_path: Path, reply: bytes) -> None:
-    async with with_model(tmp_path, model_timeout_s=0.5) as (service, model):
+    timeout_s = 2.0 if reply == NEVER else 60.0
+    async with with_model(tmp_path, model_timeout_s=timeout_s) as (service, model):
         ticket, upload = await ticket_of(service), await send(service, wav())
         model.reply = reply
         answer = await ask(service, ticket, upload["url"])
