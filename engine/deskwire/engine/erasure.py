@@ -1,4 +1,4 @@
-"""A contact's erasure: all conversations first, through their actors, then the contact (decisions 4).
+"""A contact's erasure: all conversations first, through their actors, survey responses, then the contact (decisions 4).
 
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
 crash cut short is taken up at the next start.
@@ -22,6 +22,9 @@ from deskwire.engine.ports import Reader, Store, Transaction
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
+
+BATCH: Final = 500
+"""Survey responses that one commit deletes; a few milliseconds of the writer's time."""
 
 
 class Erasures:
@@ -61,6 +64,8 @@ class Erasures:
         try:
             for conversation_id in await self._store.read(lambda reader: reader.conversation_ids(contact)):
                 await self._delete(project, conversation_id)
+            while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
+                await trio.lowlevel.checkpoint()
             await self._store.write(lambda tx: tx.erase_contact(contact))
         except Unavailable as error:
             log.warning("erasure.delayed", reason=error.reason)

@@ -15,6 +15,8 @@ from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
+from deskwire.storage.surveys import SurveyReads, SurveyWrites
 
 
 class SqliteReader(
@@ -26,6 +28,8 @@ class SqliteReader(
     DeliveryLogReads,
     PeopleReads,
     ConsumerReads,
+    SurveyReads,
+    SurveyResponseReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -42,11 +46,13 @@ class SqliteTransaction(
     DeliveryWrites,
     PeopleWrites,
     ConsumerWrites,
+    SurveyWrites,
+    SurveyResponseWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries` and
-    `erased` until it is durable.
+    `erased` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:

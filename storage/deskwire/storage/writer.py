@@ -183,7 +183,8 @@ class Writer:
 
     def _take(self, tx: SqliteTransaction) -> Commit:
         commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased))
-        self._erased = self._erased or bool(tx.erased)
+        self._erased = self._erased or bool(tx.erased) or tx.scrub_wanted
+        tx.scrub_wanted = False
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()

@@ -9,15 +9,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import structlog
 from yake_rust import Yake
 
 from deskwire.engine.surveys.comments import Comment
 from deskwire.engine.surveys.themes import THEMES_MAX, Theme, theme_of
 
-_LANGUAGES: Final = frozenset(
-    "ar bg br cz da de el en es et fa fi fr hi hr hu hy id it ja lt lv nl no pl pt ro ru sk sl sv tr uk zh".split()
-)
+log: Final = structlog.get_logger(__name__)
+
+_LANGUAGES: Final = frozenset((
+    "ar", "bg", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "hi", "hr", "hu", "hy", "id", "it", "ja", "lt",
+    "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "tr", "uk", "zh",
+))  # fmt: skip
 """Languages whose stop words the library has. Asked for another one it panics."""
+_OTHER_CODES: Final = {"cs": "cz", "nb": "no", "nn": "no"}
+"""What the library calls these."""
 
 _WORDS_MAX: Final = 3
 _CANDIDATES: Final = 80
@@ -65,14 +71,31 @@ def keyphrases(texts: Sequence[str], language: str) -> list[tuple[str, ...]]:
             if size > _CHARACTERS_MAX:
                 break
             document.append(sentence)
-    base = language.partition("-")[0].lower()
-    known = {"language": base} if base in _LANGUAGES else {"stopwords": set[str]()}
-    found = Yake(**known, ngrams=_WORDS_MAX).get_n_best("\n".join(document), n=_CANDIDATES)
+    found = _best("\n".join(document), language)
     phrases = (
         tuple(_WORD.findall(phrase.lower()))
         for phrase, _ in sorted(found, key=lambda each: (each[1], each[0]))
     )
     return [phrase for phrase in phrases if _telling(phrase)]
+
+
+def _best(document: str, language: str) -> list[tuple[str, float]]:
+    """What the library finds; nothing if it panics, which is no Exception and would end the program."""
+    try:
+        return _yake(language).get_n_best(document, n=_CANDIDATES)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # its class can't be imported
+            raise
+        log.exception("insights.keywords_failed", language=language)
+        return []
+
+
+def _yake(language: str) -> Yake:
+    """YAKE with the language's stop words, without any if it has none."""
+    base = language.partition("-")[0].lower()
+    if base in _LANGUAGES or base in _OTHER_CODES:
+        return Yake(language=_OTHER_CODES.get(base, base), ngrams=_WORDS_MAX)
+    return Yake(stopwords=set(), ngrams=_WORDS_MAX)
 
 
 def sentences(text: str) -> Iterator[list[str]]:
