@@ -35,9 +35,11 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.retention import run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.surveys.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
-from deskwire.http.services import Limits, Services, Webhooks
+from deskwire.http.services import Limits, Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
 from deskwire.provision import (
     DEMO_FILE,
@@ -159,11 +161,14 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     passwords=Passwords(config.argon2_memory_kib),
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
+                    surveys=Surveys(Refreshes(actors, store, wall_clock, None), Removals(actors, store)),
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
                 )
                 await services.erasures.resume()
+                await services.surveys.refreshes.recover()
+                actors.start_soon(services.surveys.removals.clear)
                 await _front(config, services, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()

@@ -43,6 +43,10 @@ CODES: Final = (
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path."),
     Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
+    Code(404, "refresh_not_found", "The survey's insights were never refreshed."),
+    Code(404, "response_not_found", "The survey has no such response."),
+    Code(404, "survey_not_found", "There is no such survey in this project."),
+    Code(404, "survey_version_not_found", "The survey has no such version; `detail` names those it has."),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
     Code(409, "conversation_closed", "The status of a closed conversation can't be changed; reopen it."),
@@ -51,6 +55,8 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being tried; only one that has ended can be sent again.",
     ),
+    Code(409, "survey_closed", "The survey is closed and takes no responses."),
+    Code(409, "survey_version_limit_reached", "The survey has its 100 versions."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
@@ -68,6 +74,7 @@ CODES: Final = (
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(503, "overloaded", "Too many conversations are active at once."),
+    Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
     Code(503, "storage_failed", "The disk refused; nothing of the command is stored."),
 )
@@ -87,13 +94,16 @@ INTERNAL: Final[Mapping[str, str]] = {
 """Codes in the sources that no HTTP answer has, and why."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
+    "bad_answer": "An answer does not fit its question; `message` says what it must be.",
     "bad_cursor": "This list has never given such a cursor.",
     "bad_event_id": "An event id is `evt_` and 26 characters.",
+    "duplicate_id": "An earlier item of the list has the same id.",
     "invalid": "Of another type or form than the field; `message` says which.",
     "invalid_format": "Not of the form that the field has.",
     "invalid_type": "Of another type than the field.",
     "invalid_value": "Not a value that the field may have.",
     "not_allowed": "Not one of the values, or not in this place.",
+    "not_asked": "With the other answers the survey's logic skips this question.",
     "not_nullable": "This field can't be null.",
     "not_reversible": "What the customer has seen can't be hidden again.",
     "repeated": "The parameter is given more than once.",
@@ -107,7 +117,10 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unknown": "There is no such user, team or upload in this project.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
+    "unknown_language": "The survey's version has no such language.",
     "unknown_parameter": "There is no such query parameter.",
+    "unknown_question": "The survey's version has no question with this id.",
+    "unknown_version": "The survey has no such version.",
     "url_address_refused": "The URL's host resolves to an address that is not public.",
     "url_characters": "The URL contains whitespace or control characters.",
     "url_fragment": "The URL has a fragment (`#`).",
@@ -151,7 +164,7 @@ comes with `WWW-Authenticate`, 405 with `Allow`, 503 with `Retry-After`.
 _PROBLEMS_HEAD: Final = """\
 ## Codes of single problems
 
-What stands in `errors[].code`.
+What stands in `errors[].code`. Below `/definition` it is a rule of [survey definitions](surveys.md).
 """
 
 _STREAM_HEAD: Final = """\
