@@ -51,7 +51,9 @@ def keyword_themes(comments: Sequence[Comment]) -> list[Theme]:
         for phrase, found in mentions.items()
         if _respondents(comments, found) >= _RESPONDENTS_MIN
     }
-    ranked = sorted(shared, key=lambda phrase: (-len(shared[phrase]) * (1 + len(phrase)), phrase))
+    ranked = sorted(
+        shared, key=lambda phrase: (-len(shared[phrase]) * (1 + len(phrase)), -len(phrase), phrase)
+    )
     chosen: list[tuple[str, ...]] = []
     for phrase in ranked:
         if len(chosen) < THEMES_MAX and not any(_same(shared, phrase, other) for other in chosen):
