@@ -117,7 +117,7 @@ class SurveyResponseWrites(SurveyResponseReads, ScrubWish):
         self.conn.execute(
             "INSERT INTO survey_insights VALUES (?, ?, ?, ?) ON CONFLICT (survey) DO UPDATE SET "
             "parts = excluded.parts, source = excluded.source, updated_at = excluded.updated_at",
-            (survey, orjson.dumps(insights.parts).decode(), insights.source, insights.updated_at),
+            (survey, orjson.dumps(dict(insights.parts)).decode(), insights.source, insights.updated_at),
         )
 
     def put_refresh(self, survey: int, refresh: Refresh) -> None:

@@ -84,7 +84,7 @@ class SurveyWrites:
     def publish_version(self, survey: int, version: SurveyVersion) -> None:
         self.conn.execute(
             "INSERT INTO survey_versions (survey, number, definition, created_at) VALUES (?, ?, ?, ?)",
-            (survey, version.number, orjson.dumps(version.definition).decode(), version.created_at),
+            (survey, version.number, orjson.dumps(dict(version.definition)).decode(), version.created_at),
         )
         self.conn.execute(
             "UPDATE surveys SET version = ?, updated_at = ? WHERE rowid = ?",
