@@ -97,6 +97,12 @@ class Config:
         "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
         secret=True,
     )
+    metrics_token: str | None = setting(
+        None,
+        optional(secret_text),
+        "Token for reading `/metrics`, at least 32 characters; unset means only from this machine, without one.",
+        secret=True,
+    )
     log_format: LogFormat = setting(
         "auto",
         choice("auto", "text", "json"),
@@ -264,6 +270,14 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
 
+CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
+        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
+    }
+)
+"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
+
 
 def _source(
     each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
@@ -277,9 +291,10 @@ def _source(
 
 
 def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
+    known = VARIABLES | CLIENT_VARIABLES.keys()
     for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in VARIABLES:
-            close = difflib.get_close_matches(variable, VARIABLES, n=1)
+        if variable.startswith(PREFIX) and variable not in known:
+            close = difflib.get_close_matches(variable, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
             yield f"{variable} is not a setting{hint}"
 

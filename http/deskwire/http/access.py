@@ -13,6 +13,7 @@ from deskwire.engine.ids import is_id
 from deskwire.engine.people import PERMISSIONS, Project, ServerKey, User
 from deskwire.engine.ports import Reader
 from deskwire.http.routing import Access, Caller
+from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services
 
 log: Final = structlog.get_logger(__name__)
@@ -21,16 +22,22 @@ _TOUCH_MS: Final = 60_000
 """How old the noted time of a key's last use may be; it saves a write on every call."""
 
 
-async def admit(services: Services, access: Access, headers: Headers) -> Caller:
+async def admit(services: Services, access: Access, headers: Headers, peer: str | None) -> Caller:
     """The caller, if the route is open to it.
+
+    Args:
+        peer: address of the connection's other end.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
         BadRequest: no `project` header where one is needed (`missing_project`).
         NotFound: a project that does not exist, or of an organisation the user is no member of.
-        Forbidden: the user's role lacks the permission.
+        Forbidden: the user's role lacks the permission, or a scraper is not local.
     """
     if access.kind == "none":
+        return Caller()
+    if access.kind == "metrics":
+        _admit_scraper(services.scraping, headers, peer)
         return Caller()
     credential = _bearer(headers)
     if access.kind == "server_key":
@@ -45,6 +52,13 @@ async def admit(services: Services, access: Access, headers: Headers) -> Caller:
     if not project_id:
         raise BadRequest("This call needs the header `project`.", code="missing_project")
     return _in_project(services, access, user, project_id)
+
+
+def _admit_scraper(scraping: Scraping, headers: Headers, peer: str | None) -> None:
+    if scraping.token is None:
+        scraping.check_local(peer, headers)
+    else:
+        scraping.check_token(_bearer(headers))
 
 
 def _bearer(headers: Headers) -> str:

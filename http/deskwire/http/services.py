@@ -19,6 +19,8 @@ from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
+from deskwire.http.measured import Measured
+from deskwire.http.scraper import Scraping
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class Services:
     stream_key: bytes
     limits: Limits
     version: str
+    measured: Measured
+    scraping: Scraping
     readiness: Readiness = field(default_factory=Readiness)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)

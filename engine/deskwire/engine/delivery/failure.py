@@ -44,12 +44,22 @@ def in_words(error: Exception) -> str:
     return _lower(str(error)) or "connection failed"
 
 
+def not_connected(words: str) -> bool:
+    """Whether an attempt that failed with these words of `in_words` reached nobody who could have got anything."""
+    return words in _NOBODY or words.startswith(_NO_HOST)
+
+
 def _errno_words(number: int) -> str:
     if number in (errno.ECONNRESET, errno.EPIPE):
         return _CLOSED
     return os.strerror(number).lower()
 
 
+_NOBODY = frozenset(
+    os.strerror(number).lower()
+    for number in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
+)
+_NO_HOST = "host not found"
 _CLOSED = "connection closed before the answer"
 
 
