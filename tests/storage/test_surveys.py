@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ids import new_id
 from deskwire.engine.surveys.insights import PARTS, Insights
+from deskwire.engine.surveys.model import ModelError
+from deskwire.engine.surveys.progress import Refresh
 from deskwire.engine.surveys.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals
 from deskwire.engine.surveys.rules import SOUND
@@ -243,7 +244,7 @@ async def test_a_second_call_joins_the_refresh_that_is_running(tmp_path: Path) -
         second = await refreshes.start(target)
         assert second.started_at == first.started_at
         assert 0 < second.progress < 1
-        assert refreshes.seen(target, None) == second
+        assert await refreshes.latest(target) == second
         assert model.calls == 1
         nursery.cancel_scope.cancel()
 
@@ -266,7 +267,53 @@ async def test_a_refresh_that_a_stop_cut_short_has_failed(tmp_path: Path) -> Non
             "failed",
             "The service was stopped in between; start it again.",
         )
-        assert refreshes.seen(target, replace(found, status="running")) is not None
+        assert await refreshes.latest(target) == found
+
+
+async def test_a_refresh_whose_end_could_not_be_stored_has_failed(inline_store: InlineStore) -> None:
+    target = await stored(inline_store)
+    left = Refresh("running", NOON)
+    await inline_store.write(lambda tx: tx.put_refresh(target.rowid, left))
+    async with trio.open_nursery() as nursery:
+        found = await Refreshes(nursery, inline_store, HandClock(), None).latest(target)
+    assert found is not None
+    assert found.status == "failed"
+
+
+class Failing:
+    """A model that is asked in vain."""
+
+    async def complete(self, messages: Any, schema: Any) -> Mapping[str, Any]:
+        await trio.lowlevel.checkpoint()
+        raise ModelError("It answered 500.")
+
+
+async def test_a_model_that_fails_ends_the_refresh_and_leaves_the_insights_as_they_were(
+    inline_store: InlineStore,
+) -> None:
+    target = await stored(inline_store)
+    before = insights(summary="As it was.")
+    await inline_store.write(lambda tx: tx.put_insights(target.rowid, before))
+    async with trio.open_nursery() as nursery:
+        refreshes = Refreshes(nursery, inline_store, HandClock(), Failing())
+        await refreshes.start(target)
+    ended = await refreshes.latest(target)
+    assert ended is not None
+    assert (ended.status, ended.error) == ("failed", "The model failed: It answered 500.")
+    assert inline_store.peek(lambda reader: reader.survey_insights(target.rowid)) == before
+
+
+async def test_a_refresh_of_a_survey_that_is_removed_meanwhile_ends_quietly(
+    inline_store: InlineStore,
+) -> None:
+    target = await stored(inline_store)
+    model = Slow()
+    async with trio.open_nursery() as nursery:
+        await Refreshes(nursery, inline_store, HandClock(), model).start(target)
+        await model.asked.wait()
+        await inline_store.write(lambda tx: tx.remove_survey(target.rowid))
+        model.answer.set()
+    assert inline_store.peek(lambda reader: reader.survey_insights(target.rowid)) is None
 
 
 async def test_too_many_refreshes_at_once_are_refused(inline_store: InlineStore) -> None:

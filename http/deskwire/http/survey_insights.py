@@ -12,7 +12,7 @@ from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights import Insights, insights_view
-from deskwire.engine.surveys.progress import Refresh, refresh_view
+from deskwire.engine.surveys.progress import refresh_view
 from deskwire.engine.surveys.shape import escaped
 from deskwire.engine.surveys.survey import Survey
 from deskwire.http.routing import Answer, Call, Routes
@@ -140,13 +140,10 @@ async def refresh_insights(call: Call[Body, Query]) -> Answer:
 async def get_refresh(call: Call[Body, Query]) -> Answer:
     """How the running refresh stands, or how the last one ended, with the scores that it computed."""
     project = call.project.rowid
-
-    def read(reader: Reader) -> tuple[Survey, Refresh | None]:
-        survey = find_survey(reader, project, call.path["survey_id"])
-        return survey, reader.survey_refresh(survey.rowid)
-
-    survey, stored = await call.services.store.read(read)
-    refresh = call.services.surveys.refreshes.seen(survey, stored)
+    survey = await call.services.store.read(
+        lambda reader: find_survey(reader, project, call.path["survey_id"])
+    )
+    refresh = await call.services.surveys.refreshes.latest(survey)
     if refresh is None:
         raise NotFound("These insights were never refreshed.", code="refresh_not_found")
     return refresh_view(refresh)

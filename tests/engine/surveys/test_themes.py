@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.surveys.comments import CHARACTERS_MAX, TOTAL_MAX, Comment, comments
 from deskwire.engine.surveys.insights import without_texts
-from deskwire.engine.surveys.keywords import _LANGUAGES, _OTHER_CODES, keyphrases, keyword_themes
+from deskwire.engine.surveys.keywords import _LANGUAGES, _OTHER_CODES, _best, keyphrases, keyword_themes
 from deskwire.engine.surveys.model import (
     BATCH,
     BATCHES_MAX,
@@ -94,6 +94,10 @@ def test_no_text_upsets_the_search_for_themes(texts: list[str], language: str) -
 def test_a_text_without_a_space_does_not_exhaust_the_library() -> None:
     assert keyphrases(["a" * 1_000_000], "en") == []
     assert keyword_themes([comment("x" * CHARACTERS_MAX, "r1"), comment("", "r2")]) == []
+
+
+def test_a_panic_of_the_library_costs_its_phrases_and_not_the_program() -> None:
+    assert _best("a" * 1_000_000, "en") == []
 
 
 def test_comments_are_bounded_in_number_and_length() -> None:

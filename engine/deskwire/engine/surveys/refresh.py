@@ -98,11 +98,13 @@ class Refreshes:
             raise run.refused
         return run.refresh
 
-    def seen(self, survey: Survey, stored: Refresh | None) -> Refresh | None:
-        """How the survey's refresh stands: `stored` brought up to date."""
+    async def latest(self, survey: Survey) -> Refresh | None:
+        """How the running refresh stands, or how the last one ended; None if there was none."""
         run = self._running.get(survey.rowid)
         if run is not None and run.begun.is_set() and run.refused is None:
             return run.refresh
+        # Read only now: the end is stored before the run leaves `_running`.
+        stored = await self._store.read(lambda reader: reader.survey_refresh(survey.rowid))
         if stored is not None and stored.status == "running":  # its end could not be stored
             return replace(stored, status="failed", error=_INTERRUPTED)
         return stored
