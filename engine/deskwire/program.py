@@ -22,6 +22,7 @@ import trio
 from hypercorn.config import Config as HypercornConfig
 
 from deskwire.config import Config
+from deskwire.engine.chat import OpenAiChat
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.delivery.address import Policy
@@ -32,6 +33,7 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
+from deskwire.engine.model import ChatModel
 from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
@@ -158,7 +160,9 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     passwords=Passwords(config.argon2_memory_kib),
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
-                    surveys=Surveys(Refreshes(actors, store, wall_clock, None), Removals(actors, store)),
+                    surveys=Surveys(
+                        Refreshes(actors, store, wall_clock, _model(config)), Removals(actors, store)
+                    ),
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
@@ -282,6 +286,12 @@ def _webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
         probe=couriers.probe,
         first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
     )
+
+
+def _model(config: Config) -> ChatModel | None:
+    if config.model_url is None or config.model_name is None:
+        return None
+    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
 
 
 def _limits(config: Config) -> Limits:

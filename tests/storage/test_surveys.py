@@ -16,8 +16,8 @@ from deskwire.engine.contact import Contact
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ids import new_id
+from deskwire.engine.model import ModelError
 from deskwire.engine.surveys.insights import PARTS, Insights
-from deskwire.engine.surveys.model import ModelError
 from deskwire.engine.surveys.progress import Refresh
 from deskwire.engine.surveys.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.modelserver import http, model_server
+
 from .conftest import Service, running
 from .surveying import DEFINITION, refreshed, respond, survey
 
@@ -178,6 +180,34 @@ async def test_a_refresh_of_a_survey_without_responses_is_done_with_nothing(serv
     found = (await service.dashboard.get(f"/engagement/surveys/{made['id']}/insights")).json()
     assert (found["themes"], found["summary"]) == ([], "0 responses.")
     assert found["updatedAt"] is not None
+
+
+async def test_with_a_model_the_refresh_has_its_themes_and_summary(tmp_path: Path) -> None:
+    async with (
+        model_server() as model,
+        running(tmp_path, model_url=model.url, model_name="m", model_key="k") as service,
+    ):
+        made = await survey(service)
+        for user in ("u1", "u2"):
+            await respond(service, made, user, answers={"score": 2, "why": f"Too late, says {user}"})
+        theme = {"title": "Waiting", "sentiment": "negative", "mentions": [0, 1]}
+        model.answer({"themes": [theme], "summary": "Two people waited."})
+        ended = await refreshed(service, made)
+        assert (ended["status"], ended["source"]) == ("done", "model")
+        path = f"/engagement/surveys/{made['id']}/insights"
+        found = (await service.dashboard.get(path)).json()
+        assert found["summary"] == "Two people waited."
+        assert [(each["title"], each["count"]) for each in found["themes"]] == [("Waiting", 2)]
+        assert len(model.asked) == 2
+        assert "Too late" not in str(model.asked[1])  # the summary is written from figures
+        model.reply = http("500 Internal Server Error", b"")
+        failed = await refreshed(service, made)
+        assert (failed["status"], failed["error"]) == (
+            "failed",
+            "The model failed: It answered with status 500.",
+        )
+        assert (await service.dashboard.get(path)).json() == found
+        assert len(model.asked) == 3  # a GET asks no model
 
 
 async def test_what_a_contact_said_is_no_longer_quoted_when_it_is_deleted(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 import trio
 
+from deskwire.engine.model import ChatModel
 from deskwire.engine.surveys.alerts import alerts
+from deskwire.engine.surveys.by_model import model_summary, model_themes
 from deskwire.engine.surveys.comments import Comment, comments
 from deskwire.engine.surveys.drivers import drivers, segments
 from deskwire.engine.surveys.insights import Source
 from deskwire.engine.surveys.keywords import keyword_themes
-from deskwire.engine.surveys.model import ChatModel, model_summary, model_themes
 from deskwire.engine.surveys.sample import Sample
 from deskwire.engine.surveys.scores import Score, scores, scores_view
 from deskwire.engine.surveys.summary import plain_summary

@@ -16,12 +16,12 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import DomainError, NotFound, Unavailable
+from deskwire.engine.model import ChatModel, ModelError
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.surveys.compute import Computed, compute
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights import Insights, alert_times
-from deskwire.engine.surveys.model import ChatModel, ModelError
 from deskwire.engine.surveys.progress import Refresh
 from deskwire.engine.surveys.sample import Sample
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey

@@ -6,10 +6,11 @@ Its words are never trusted: mentions must be comments that it was shown, quotes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.model import ChatModel, ModelError
 from deskwire.engine.surveys.comments import Comment, Sentiment
 from deskwire.engine.surveys.themes import THEMES_MAX, Theme, theme_id, theme_of
 
@@ -57,25 +58,6 @@ _SUMMARY_SCHEMA: Final[Mapping[str, Any]] = {
     "required": ["summary"],
     "additionalProperties": False,
 }
-
-
-class ModelError(Exception):
-    """The model could not be asked, or answered something else than it was asked for; the text says what."""
-
-
-class ChatModel(Protocol):
-    """A language model that answers in JSON."""
-
-    async def complete(
-        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """The JSON object that the model answers `messages` (`{role, content}`) with.
-
-        Args:
-            schema: the JSON Schema that the answer is to keep; it may not.
-
-        Raises ModelError.
-        """
 
 
 async def model_themes(
