@@ -29,6 +29,7 @@ from deskwire.setting import (
     numbers,
     optional,
     path,
+    proxy_url,
     secret_text,
     setting,
     words,
@@ -178,6 +179,12 @@ class Config:
         (),
         networks,
         "CIDR blocks, with commas between them, that webhooks may go to although they are private.",
+    )
+    webhook_proxy: str | None = setting(  # ADR 11
+        None,
+        optional(proxy_url),
+        "URL of the HTTP proxy that webhooks go through; unset means straight to the receivers.",
+        secret=True,
     )
     webhook_timeout_s: float = setting(  # contract 6.4.1
         5.0, number(0.1, 60), "Seconds that a receiver has from connecting to its status line."

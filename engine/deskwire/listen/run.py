@@ -133,7 +133,6 @@ class Listening:
             self._plan.forward,
             Dialer(Policy(allow_private=True), SystemResolver()),
             ssl_context=httpx.create_ssl_context(),
-            concurrency=LANES,
             timeout_s=TIMEOUT_S,
             clock=wall_clock,
         )
