@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deskwire.engine.model import ModelError
 from deskwire.engine.surveys.by_model import BATCH, BATCHES_MAX, model_summary, model_themes
 from deskwire.engine.surveys.comments import CHARACTERS_MAX, TOTAL_MAX, Comment, comments
-from deskwire.engine.surveys.insights import without_texts
+from deskwire.engine.surveys.insights import PARTS, without_texts
 from deskwire.engine.surveys.keywords import _LANGUAGES, _OTHER_CODES, _best, keyphrases, keyword_themes
 from deskwire.engine.surveys.summary import plain_summary
 from deskwire.engine.surveys.themes import theme_id, theme_view
@@ -196,20 +196,36 @@ def test_the_id_of_a_theme_is_made_of_its_title() -> None:
 def test_insights_forget_every_text_that_was_erased() -> None:
     parts = {
         "themes": [
-            {"id": "a", "title": "Late parcels", "quotes": ["It was LATE, says Ada", "fine", "ok"]},
+            {
+                "id": "a",
+                "title": "Late parcels",
+                "quotes": ["It was LATE, says Ada", "fine", "ok", "ok by me"],
+            },
             {"id": "b", "title": "Call Ada at home", "quotes": []},
         ],
         "summary": "As one said: it was late, says Ada.",
         "drivers": [],
         "segments": [],
-        "alerts": [{"id": "x", "message": "call ada!"}, {"id": "y", "message": "NPS 7"}],
+        "alerts": [{"id": "x", "message": "call ada at home!"}, {"id": "y", "message": "NPS 7, ok"}],
     }
-    assert without_texts(parts, ["it was late, says ada", "Call Ada", "ok", ""]) == {
-        "themes": [{"id": "a", "title": "Late parcels", "quotes": ["fine", "ok"]}],
+    assert without_texts(parts, ["it was late, says ada", "Call Ada at home", "ok", ""]) == {
+        "themes": [{"id": "a", "title": "Late parcels", "quotes": ["fine", "ok by me"]}],
         "summary": "",
         "drivers": [],
         "segments": [],
-        "alerts": [{"id": "x", "message": ""}, {"id": "y", "message": "NPS 7"}],
+        "alerts": [{"id": "y", "message": "NPS 7, ok"}],
     }
-    long = {**parts, "themes": [{"id": "a", "title": "T", "quotes": ["the beginning of something"]}]}
-    assert without_texts(long, ["The beginning of something much longer"])["themes"][0]["quotes"] == []
+
+
+def test_a_phrase_that_an_erased_contact_wrote_like_others_stays_a_theme() -> None:
+    parts = {**PARTS, "themes": [{"id": "late", "title": "Late delivery", "quotes": ["Late delivery"]}]}
+    assert without_texts(parts, ["late delivery"])["themes"] == [{**parts["themes"][0], "quotes": []}]
+
+
+def test_a_quote_that_was_cut_off_a_long_text_goes_with_it() -> None:
+    parts = {
+        **PARTS,
+        "themes": [{"id": "a", "title": "T", "quotes": ["The beginning of", "middle of all that I said"]}],
+    }
+    text = "The beginning of something, the middle of all that I said, and its end"
+    assert without_texts(parts, [text])["themes"][0]["quotes"] == []

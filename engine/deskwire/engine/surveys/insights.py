@@ -16,8 +16,9 @@ PARTS: Final[Mapping[str, Any]] = MappingProxyType(
 )
 """What insights consist of, as they are when nothing is stored yet."""
 
-_TELLING: Final = 4
-"""Characters from which on a text that stands in another one is taken for a quotation."""
+_TELLING_WORDS: Final = 4
+_TELLING_CHARACTERS: Final = 24
+"""From either on a text is somebody's own, not a phrase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +49,35 @@ def alert_times(insights: Insights | None) -> dict[str, str]:
 
 
 def without_texts(parts: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """The insights without anything that repeats one of these texts, or that one of them contains.
+    """The insights without anything that repeats one of these texts.
 
-    Quotes go, themes that are called so go, and a summary or message with such a text in it becomes empty.
+    Quotes of them go; so do themes and alerts that have a whole one in them, and the summary becomes empty. A text of
+    a few words that many write says nothing of anybody: it goes only where it is a quote by itself.
     """
-    forbidden = [text.strip().casefold() for text in texts if len(text.strip()) >= _TELLING]
+    gone = [text.strip().casefold() for text in texts]
+    long = [text for text in gone if _telling(text)]
 
-    def repeats(shown: str) -> bool:
-        plain = shown.strip().casefold()
-        return any(text in plain or (len(plain) >= _TELLING and plain in text) for text in forbidden)
+    def repeats(quote: str) -> bool:
+        plain = quote.strip().casefold()
+        if any(text.startswith(plain) for text in gone) or any(text in plain for text in long):
+            return True
+        return _telling(plain) and any(plain in text for text in gone)
 
-    def quotes(shown: str) -> bool:
-        return any(text in shown.casefold() for text in forbidden)
+    def has_one(shown: str) -> bool:
+        return any(text in shown.casefold() for text in long)
 
     return {
         **parts,
         "themes": [
             {**theme, "quotes": [quote for quote in theme["quotes"] if not repeats(quote)]}
             for theme in parts["themes"]
-            if not quotes(theme["title"])
+            if not has_one(theme["title"])
         ],
-        "summary": "" if quotes(parts["summary"]) else parts["summary"],
-        "alerts": [
-            {**each, "message": "" if quotes(each["message"]) else each["message"]}
-            for each in parts["alerts"]
-        ],
+        "summary": "" if has_one(parts["summary"]) else parts["summary"],
+        "alerts": [alert for alert in parts["alerts"] if not has_one(alert["message"])],
     }
+
+
+def _telling(text: str) -> bool:
+    """Whether a text is one that hardly two people write."""
+    return len(text.split()) >= _TELLING_WORDS or len(text) >= _TELLING_CHARACTERS
