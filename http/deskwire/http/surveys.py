@@ -191,13 +191,12 @@ async def list_versions(call: Call[Body, Paged]) -> Answer:
 @routes.add("GET", f"{_VERSIONS}/<version>", READ)
 async def get_version(call: Call[Body, Query]) -> Answer:
     """Fetch one version with its definition."""
-    project, wanted = call.project.rowid, call.path["version"]
+    project, text = call.project.rowid, call.path["version"]
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
 
     def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(reader, project, call.path["survey_id"])
-        return survey, find_version(
-            reader, survey, int(wanted) if wanted.isdecimal() and len(wanted) < 10 else 0
-        )
+        return survey, find_version(reader, survey, number)
 
     return version_view(*await call.services.store.read(read))
 

@@ -65,14 +65,14 @@ Flag = Annotated[bool, BeforeValidator(_flag), Field(strict=True)]
 _POSITIVE: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
-def positive(text: object) -> int:
+def _positive(text: object) -> int:
     """The positive integer that a text in plain digits is. Raises ValueError if it is none."""
     if not isinstance(text, str) or not _POSITIVE.fullmatch(text):
         raise ValueError("This must be a positive integer.")
     return int(text)
 
 
-Positive = Annotated[int, BeforeValidator(positive)]
+Positive = Annotated[int, BeforeValidator(_positive)]
 """A query parameter that is a positive integer."""
 
 Time = Annotated[int, BeforeValidator(milliseconds)]
