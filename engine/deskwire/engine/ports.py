@@ -19,6 +19,7 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 
@@ -87,6 +88,7 @@ class StreamConsumer:
 class Reader(
     TeamReader,
     TicketReader,
+    SurveyReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -208,6 +210,7 @@ class Transaction(
     Reader,
     TeamTransaction,
     TicketTransaction,
+    SurveyTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""

@@ -51,6 +51,10 @@ CODES: Final = (
     Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "ticket_not_found", "There is no such ticket."),
+    Code(404, "refresh_not_found", "The survey's insights were never refreshed."),
+    Code(404, "response_not_found", "The survey has no such response."),
+    Code(404, "survey_not_found", "There is no such survey in this project."),
+    Code(404, "survey_version_not_found", "The survey has no such version; `detail` names those it has."),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
     Code(409, "conversation_closed", "The status of a closed conversation can't be changed; reopen it."),
@@ -62,6 +66,8 @@ CODES: Final = (
     ),
     Code(409, "team_name_taken", "Another team of the project has this name, perhaps in another case."),
     Code(409, "ticket_changed", "The ticket's link to a conversation has changed meanwhile; look again."),
+    Code(409, "survey_closed", "The survey is closed and takes no responses."),
+    Code(409, "survey_version_limit_reached", "The survey has its 100 versions."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
@@ -79,6 +85,7 @@ CODES: Final = (
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(503, "overloaded", "Too many conversations are active at once."),
+    Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
     Code(503, "storage_failed", "The disk refused; nothing of the command is stored."),
 )
@@ -99,9 +106,11 @@ INTERNAL: Final[Mapping[str, str]] = {
 """Codes in the sources that no HTTP answer has, and why."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
+    "bad_answer": "An answer does not fit its question; `message` says what it must be.",
     "bad_cursor": "This list has never given such a cursor.",
     "bad_event_id": "An event id is `evt_` and 26 characters.",
     "duplicate": "Something is given more than once in a list.",
+    "duplicate_id": "An earlier item of the list has the same id.",
     "invalid": "Of another type or form than the field; `message` says which.",
     "invalid_format": "Not of the form that the field has.",
     "invalid_type": "Of another type than the field.",
@@ -109,6 +118,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "mismatch": "The linked conversation is another contact's.",
     "not_ahead": "The time has passed already.",
     "not_allowed": "Not one of the values, or not in this place.",
+    "not_asked": "With the other answers the survey's logic skips this question.",
     "not_nullable": "This field can't be null.",
     "not_reversible": "What the customer has seen can't be hidden again.",
     "repeated": "The parameter is given more than once.",
@@ -122,7 +132,10 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unknown": "The project has none with this id, or the organisation no such user.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
+    "unknown_language": "The survey's version has no such language.",
     "unknown_parameter": "There is no such query parameter.",
+    "unknown_question": "The survey's version has no question with this id.",
+    "unknown_version": "The survey has no such version.",
     "url_address_refused": "The URL's host resolves to an address that is not public.",
     "url_characters": "The URL contains whitespace or control characters.",
     "url_fragment": "The URL has a fragment (`#`).",
@@ -166,7 +179,7 @@ comes with `WWW-Authenticate`, 405 with `Allow`, 503 with `Retry-After`.
 _PROBLEMS_HEAD: Final = """\
 ## Codes of single problems
 
-What stands in `errors[].code`.
+What stands in `errors[].code`. Below `/definition` it is a rule of [survey definitions](surveys.md).
 """
 
 _STREAM_HEAD: Final = """\

@@ -15,6 +15,8 @@ from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
+from deskwire.storage.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.teams import TeamReads, TeamWrites
 from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
@@ -29,6 +31,8 @@ class SqliteReader(
     DeliveryLogReads,
     PeopleReads,
     ConsumerReads,
+    SurveyReads,
+    SurveyResponseReads,
     TeamReads,
     TicketListReads,
     TicketReads,
@@ -48,13 +52,15 @@ class SqliteTransaction(
     DeliveryWrites,
     PeopleWrites,
     ConsumerWrites,
+    SurveyWrites,
+    SurveyResponseWrites,
     TeamWrites,
     TicketWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
-    and `due` until it is durable. `text_erased` says that the file has to be scrubbed.
+    and `due` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -63,7 +69,6 @@ class SqliteTransaction(
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
         self.due: list[int] = []
-        self.text_erased = False
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
