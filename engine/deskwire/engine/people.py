@@ -70,14 +70,51 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class Organisation:
+    """What users are members of and projects belong to."""
+
+    rowid: int
+    id: str
+    name: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class User:
-    """A person who can sign in."""
+    """A person who can sign in.
+
+    Args:
+        password_hash: None for one who signs in elsewhere.
+        password_temporary: somebody else has made the password up; it is good for setting another one.
+        generation: grows with each new password, and ends the tokens that were issued before it.
+    """
 
     rowid: int
     id: str
     email: str
     name: str
     password_hash: str | None
+    password_temporary: bool = False
+    generation: int = 0
+    created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """An organisation that a user is a member of."""
+
+    organisation: Organisation
+    role: Role
+    joined_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A user who is a member of an organisation."""
+
+    user: User
+    role: Role
+    joined_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +126,6 @@ class ServerKey:
     project: Project
     last_used_at: int | None
     revoked_at: int | None
+    label: str = ""
+    tail: str = ""
+    created_at: int = 0

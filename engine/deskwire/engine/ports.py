@@ -17,6 +17,7 @@ from deskwire.engine.deliveries import Attempt, Delivery, DeliveryFilter, Delive
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.people import Project, Role, ServerKey, User
 
 T = TypeVar("T")
@@ -81,7 +82,10 @@ class StreamConsumer:
     updated_at: int
 
 
-class Reader(Protocol):
+class Reader(
+    OrganisationReader,
+    Protocol,
+):
     """Queries. Every method sees all that was acknowledged before it was called."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
@@ -197,7 +201,11 @@ class Reader(Protocol):
         and how many more of them carry an event that is no longer stored."""
 
 
-class Transaction(Reader, Protocol):
+class Transaction(
+    Reader,
+    OrganisationTransaction,
+    Protocol,
+):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
 
     def claim(self, state: Conversation) -> Claimed:
@@ -307,7 +315,7 @@ class Transaction(Reader, Protocol):
     ) -> Project:
         """Store a new project."""
 
-    def insert_user(self, user_id: str, email: str, name: str, password_hash: str, at: int) -> User:
+    def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
         """Store a new user."""
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:

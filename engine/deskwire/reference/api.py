@@ -30,6 +30,9 @@ CREDENTIALS: Final = {
     "none": "none",
     "server_key": "server key",
     "dashboard": "access token and the header `project`",
+    "user": "access token",
+    "organisation": "access token of a member",
+    "project": "access token of a member of the project's organisation",
 }
 
 _EITHER: Final = (

@@ -22,10 +22,14 @@ from deskwire.http import (
     deliveries,
     events,
     health,
+    members,
+    organisations,
     project,
+    projects,
     s2s,
     stream,
     tokens,
+    users,
     webhooks,
 )
 from deskwire.http.access import admit
@@ -39,7 +43,22 @@ log: Final = structlog.get_logger(__name__)
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
     route
-    for module in (project, s2s, contacts, events, webhooks, deliveries, stream, dashboard, tokens, health)
+    for module in (
+        project,
+        s2s,
+        contacts,
+        events,
+        webhooks,
+        deliveries,
+        stream,
+        dashboard,
+        tokens,
+        users,
+        organisations,
+        members,
+        projects,
+        health,
+    )
     for route in module.routes.table
 )
 _JSON: Final = "application/json"
@@ -81,7 +100,7 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
 
 
 async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answer:
-    caller = await admit(services, route.access, request.headers)
+    caller = await admit(services, route.access, request.headers, path)
     query = parse_query(route.query, dict(request.args.lists()))
     raw = b""
     if route.body is not None or not route.json_only:
@@ -89,7 +108,7 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
     if raw and route.json_only and request.mimetype != _JSON:
         raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
     body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
-    return await route.handler(Call(services, caller, path, query, body, raw))
+    return await route.handler(Call(services, caller, path, query, body, raw, request.remote_addr))
 
 
 async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:

@@ -144,6 +144,8 @@ ALTER TABLE projects ADD COLUMN archived_retention_days INTEGER DEFAULT 365;
 ALTER TABLE projects ADD COLUMN primary_language TEXT NOT NULL DEFAULT 'en';
 ALTER TABLE projects ADD COLUMN languages TEXT NOT NULL DEFAULT 'en';
 ALTER TABLE projects ADD COLUMN upload_quota_bytes INTEGER NOT NULL DEFAULT 10737418240;
+-- A row that stays behind a removed project, so that its key is never given to another one.
+ALTER TABLE projects ADD COLUMN removed_at INTEGER;
 
 -- A password that somebody else has made up is good for one thing: to be replaced.
 ALTER TABLE users ADD COLUMN password_temporary INTEGER NOT NULL DEFAULT 0;

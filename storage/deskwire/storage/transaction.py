@@ -14,6 +14,7 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
 
 
@@ -24,6 +25,7 @@ class SqliteReader(
     EndpointReads,
     DeliveryReads,
     DeliveryLogReads,
+    OrganisationReads,
     PeopleReads,
     ConsumerReads,
 ):
@@ -40,6 +42,7 @@ class SqliteTransaction(
     EventWrites,
     EndpointWrites,
     DeliveryWrites,
+    OrganisationWrites,
     PeopleWrites,
     ConsumerWrites,
 ):
