@@ -11,6 +11,10 @@ import rich.console
 import trio
 
 from deskwire import logs, reference
+from deskwire.admin.key import key, token
+from deskwire.admin.org import org
+from deskwire.admin.project import project
+from deskwire.admin.user import user
 from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
 from deskwire.reference.command import reference_command
@@ -79,4 +83,9 @@ def _print_table(config: Config) -> None:
 
 # Commands from other modules are registered here, one line each: cli.add_command(...)
 cli.add_command(demo)
+cli.add_command(key)
+cli.add_command(org)
+cli.add_command(project)
 cli.add_command(reference_command)
+cli.add_command(token)
+cli.add_command(user)

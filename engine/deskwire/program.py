@@ -21,9 +21,11 @@ import structlog
 import trio
 from hypercorn.config import Config as HypercornConfig
 
+from deskwire.admin.desk import Desk
+from deskwire.admin.socket import serve_orders
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
-from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.delivery.resolver import SystemResolver
@@ -48,6 +50,7 @@ from deskwire.provision import (
     provision_demo,
     refresh_url,
 )
+from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.writer import Commit
@@ -97,7 +100,7 @@ async def run(config: Config) -> int:
                 await anext(signals)
                 log.info("program.stopping")
                 serving.stop()
-    except* (DataDirectoryError, SecretError, StartError) as group:
+    except* (DataDirectoryError, SecretError, SigningError, StartError) as group:
         for reason in _leaves(group):
             print(f"Deskwire can't start: {reason}", file=sys.stderr)
         status = 1
@@ -117,7 +120,7 @@ def calm_collector() -> None:
 async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED) -> None:
     """Build the program and serve until `Serving.stop` is called; started when it is ready.
 
-    Raises DataDirectoryError, SecretError or StartError if it can't start.
+    Raises DataDirectoryError, SecretError, SigningError or StartError if it can't start.
     """
     tell = _Readers()
     opened = open_store(
@@ -125,7 +128,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
     )
     async with opened as store:
         secret = installation_secret(config.data_dir, config.secret)
-        sealing = Sealing(secret)
+        sealing, signers = Sealing(secret), signing(config, secret)
         events = EventLog(
             store,
             store.peek(lambda reader: reader.last_event_position()),
@@ -139,6 +142,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
             outgoing.start_soon(_retain, config, store)
+            if signers.keys is not None:
+                outgoing.start_soon(signers.keys.run)
             async with trio.open_nursery() as actors:
                 directory = Directory(
                     actors,
@@ -155,15 +160,18 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     erasures=Erasures(actors, store, directory),
                     log=events,
                     clock=wall_clock,
-                    tokens=Tokens(secret),
+                    tokens=signers.tokens,
+                    verifier=signers.verifier,
                     passwords=Passwords(config.argon2_memory_kib),
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
+                    sign_in=config.own_tokens,
                 )
                 await services.erasures.resume()
+                await actors.start(serve_orders, config.data_dir, _desk(config, services))
                 await _front(config, services, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
@@ -246,6 +254,11 @@ def _couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
         window_s=config.webhook_window_s,
         memory_deliveries=config.webhook_memory_deliveries,
     )
+
+
+def _desk(config: Config, services: Services) -> Desk:
+    tokens = services.tokens if config.own_tokens else None
+    return Desk(services.store, services.clock, services.passwords, lambda: tokens)
 
 
 def _policy(config: Config) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import jwt
 import orjson
@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-Algorithm = Literal["RS256", "ES256", "EdDSA"]
-ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
+from deskwire.engine.identity.algorithms import ALGORITHMS, Algorithm
+
 RSA_BITS_MIN: Final = 2_048
 KEYS_MAX: Final = 100
 """Keys of one set that are taken; identity providers publish a handful."""

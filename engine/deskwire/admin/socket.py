@@ -1,0 +1,176 @@
+"""The socket in the data directory by which commands reach the server that has it.
+
+One order a connection: a line of JSON `{"operation", "arguments"}`, answered by a line `{"answer"}` or `{"refusal"}`.
+Who can open the socket can read the directory, so there is nothing more to prove; other users are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import structlog
+import trio
+
+from deskwire.admin.desk import Desk, refusal
+from deskwire.admin.operations import carry_out
+from deskwire.engine.errors import BadRequest
+
+log: Final = structlog.get_logger(__name__)
+
+SOCKET_FILE: Final = "admin.sock"
+ORDER_BYTES_MAX: Final = 64 * 1024
+ORDER_S: Final = 30.0
+"""How long an order may take, its arrival and its answer included."""
+AT_ONCE: Final = 8
+_PATH_MAX: Final = 100
+"""Bytes of a socket's path, a few less than the least that systems take."""
+
+
+class Unanswered(Exception):
+    """The connection ended before the answer came: whether the order was carried out is not known."""
+
+
+async def serve_orders(
+    directory: Path, desk: Desk, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Carry out orders that come through the directory's socket, until cancelled."""
+    with _address(directory) as address:
+        if address is None:
+            log.warning("admin.no_socket", reason="the data directory's path is too long")
+            task_status.started()
+            await trio.sleep_forever()
+            return
+        path = directory / SOCKET_FILE
+        path.unlink(missing_ok=True)  # a crash's; the directory's lock says that nobody serves it
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(_bound(address)))
+        limiter = trio.CapacityLimiter(AT_ONCE)
+        try:
+            task_status.started()
+            await trio.serve_listeners(partial(_serve, desk, limiter), [listener])
+        finally:
+            path.unlink(missing_ok=True)
+
+
+async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
+    """What the server of this directory answers to an order; None if no server listens there.
+
+    Raises Unanswered.
+    """
+    async with _connected(directory) as stream:
+        if stream is None:
+            return None
+        said = bytearray()
+        with trio.move_on_after(ORDER_S), suppress(trio.BrokenResourceError):
+            await stream.send_all(
+                orjson.dumps({"operation": name, "arguments": orjson.Fragment(arguments)}) + b"\n"
+            )
+            async for data in stream:
+                said += data
+        if not said.endswith(b"\n"):
+            raise Unanswered("The server's answer did not come: look whether the order was carried out.")
+        answer: dict[str, Any] = orjson.loads(said)
+        return answer
+
+
+@asynccontextmanager
+async def _connected(directory: Path) -> AsyncIterator[trio.SocketStream | None]:
+    with _address(directory) as address:
+        if address is None:
+            yield None
+            return
+        sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            await sock.connect(address)
+        except (FileNotFoundError, ConnectionRefusedError):
+            sock.close()
+            yield None
+            return
+        async with trio.SocketStream(sock) as stream:
+            yield stream
+
+
+@contextmanager
+def _address(directory: Path) -> Iterator[str | None]:
+    """The socket's address; a short one by way of the open directory if its path is too long for a socket."""
+    path = str(directory / SOCKET_FILE)
+    if len(os.fsencode(path)) <= _PATH_MAX:
+        yield path
+        return
+    if not Path("/proc/self/fd").exists() or not directory.exists():
+        yield None
+        return
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{handle}/{SOCKET_FILE}"
+    finally:
+        os.close(handle)
+
+
+def _bound(address: str) -> socket.socket:
+    """A listening socket that only this user can open."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listening.bind(address)
+    except BaseException:
+        listening.close()
+        raise
+    finally:
+        os.umask(before)
+    listening.listen(AT_ONCE)
+    return listening
+
+
+async def _serve(desk: Desk, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
+    """Carry out the one order of a connection."""
+    try:
+        with trio.move_on_after(ORDER_S):
+            async with stream, limiter:
+                if not _same_user(stream.socket):
+                    return
+                order = await _order(stream)
+                if order is not None:
+                    await stream.send_all(orjson.dumps(await _answer(desk, order)) + b"\n")
+    except trio.BrokenResourceError:
+        return  # the command has gone
+    except Exception:  # a task's top: one order's bug is not the server's end
+        log.exception("admin.failed")
+
+
+async def _order(stream: trio.SocketStream) -> bytes | None:
+    """The line with the order, None if it is too long or cut short."""
+    line = bytearray()
+    async for data in stream:
+        line += data
+        if line.endswith(b"\n"):
+            return bytes(line)
+        if len(line) > ORDER_BYTES_MAX:
+            return None
+    return None
+
+
+async def _answer(desk: Desk, line: bytes) -> dict[str, Any]:
+    try:
+        order: Any = orjson.loads(line)
+        name, arguments = str(order["operation"]), orjson.dumps(order["arguments"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return {"refusal": refusal(BadRequest("This is no order."))}
+    log.info("admin.order", operation=name)
+    return await carry_out(desk, name, arguments)
+
+
+def _same_user(peer: trio.socket.SocketType) -> bool:
+    """Whether the peer is this process's user or root; where the system can't say, the file's mode decides."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    _, user, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return user in (0, os.geteuid())
