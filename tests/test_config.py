@@ -174,6 +174,7 @@ def test_every_duration_and_size_says_its_unit_at_its_end() -> None:
             "webhook_retry_after_s": st.tuples(*[st.floats(0, 900)] * 3),
             "webhook_allow": st.just((ip_network("10.0.0.0/8"), ip_network("fd00::/8"))),
             "secret": st.text(min_size=32),
+            "metrics_token": st.text(min_size=32),
         },
     )
 )

@@ -137,6 +137,12 @@ class Config:
         choice("sub", "email"),
         "How the identity provider's tokens name a user: sub is a user id; email a verified address.",
     )
+    metrics_token: str | None = setting(
+        None,
+        optional(secret_text),
+        "Token for reading `/metrics`, at least 32 characters; unset means only from this machine, without one.",
+        secret=True,
+    )
     log_format: LogFormat = setting(
         "auto",
         choice("auto", "text", "json"),

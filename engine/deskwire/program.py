@@ -12,6 +12,7 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -34,11 +35,13 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
-from deskwire.engine.retention import run_retention
+from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
+from deskwire.http.measured import Measured
+from deskwire.http.scraper import Scraping
 from deskwire.http.services import Limits, Services, Webhooks
 from deskwire.http.socket import RealtimeStream
 from deskwire.provision import (
@@ -123,10 +126,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
     Raises DataDirectoryError, SecretError, SigningError or StartError if it can't start.
     """
     tell = _Readers()
-    opened = open_store(
-        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
-    )
-    async with opened as store:
+    async with _opened(config, tell) as store:
         secret = installation_secret(config.data_dir, config.secret)
         sealing, signers = Sealing(secret), signing(config, secret)
         events = EventLog(
@@ -138,22 +138,16 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         couriers = _couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         tell.log, tell.couriers = events, couriers
+        stream = _stream(config, store, hub, derived_key(secret, "stream"))
+        measured = _measured(store, couriers, stream)
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
-            outgoing.start_soon(_retain, config, store)
-            if signers.keys is not None:
-                outgoing.start_soon(signers.keys.run)
+            outgoing.start_soon(_retain, config, store, measured.pruned)
+            outgoing.start_soon(measured.stalls.run)
+            outgoing.start_soon(signers.run)
             async with trio.open_nursery() as actors:
-                directory = Directory(
-                    actors,
-                    store,
-                    wall_clock,
-                    mailbox=config.mailbox_commands,
-                    idle_s=config.actor_idle_s,
-                    live=config.actors_live,
-                    passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
-                )
+                directory = _directory(config, actors, store, hub, couriers)
                 services = Services(
                     store=store,
                     directory=directory,
@@ -168,13 +162,21 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
+                    measured=measured,
+                    scraping=Scraping(config.metrics_token, config.public_url),
                     sign_in=config.own_tokens,
                 )
                 await services.erasures.resume()
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
-                await _front(config, services, task_status)
+                await _front(config, services, stream, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
+
+
+def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
+    return open_store(
+        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
+    )
 
 
 class _Readers:
@@ -190,7 +192,9 @@ class _Readers:
             self.couriers.commit_nowait(commit.deliveries, commit.erased)
 
 
-async def _front(config: Config, services: Services, task_status: trio.TaskStatus[Serving]) -> None:
+async def _front(
+    config: Config, services: Services, stream: RealtimeStream, task_status: trio.TaskStatus[Serving]
+) -> None:
     """Listen, and serve until the stop."""
     try:
         listeners = await trio.open_tcp_listeners(config.port, host=config.host)
@@ -201,7 +205,6 @@ async def _front(config: Config, services: Services, task_status: trio.TaskStatu
         ) from error
     url = config.public_url or _url(config.host, listeners[0])
     demo = await _provision(config, services, url)
-    stream = _stream(config, services)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(
@@ -239,6 +242,20 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
     plan.demo.write(config.data_dir, url)
     await services.store.write(lambda tx: provision_demo(tx, plan, now))
     return plan.demo
+
+
+def _directory(
+    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Couriers
+) -> Directory:
+    return Directory(
+        actors,
+        store,
+        wall_clock,
+        mailbox=config.mailbox_commands,
+        idle_s=config.actor_idle_s,
+        live=config.actors_live,
+        passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
+    )
 
 
 def _couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
@@ -287,16 +304,27 @@ def _limits(config: Config) -> Limits:
     )
 
 
-def _stream(config: Config, services: Services) -> RealtimeStream:
+def _stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> RealtimeStream:
     return RealtimeStream(
-        services.store,
-        services.hub,
-        services.clock,
-        key=services.stream_key,
+        store,
+        hub,
+        wall_clock,
+        key=key,
         ping_s=config.stream_ping_s,
         write_timeout_s=config.stream_write_timeout_s,
         inbound_bytes=config.stream_inbound_bytes,
         unsubscribed_s=config.stream_unsubscribed_s,
+    )
+
+
+def _measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:
+    return Measured(
+        commits=store.commits,
+        waiting=lambda: store.waiting,
+        room=store.room,
+        couriers=couriers,
+        connections=lambda: stream.connections,
+        traffic=stream.traffic,
     )
 
 
@@ -308,13 +336,14 @@ def _hypercorn(config: Config) -> HypercornConfig:
     return hypercorn
 
 
-async def _retain(config: Config, store: SqliteStore) -> None:
+async def _retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
     await run_retention(
         store,
         wall_clock,
         interval_s=config.retention_interval_s,
         event_window_s=config.event_window_s,
         delivery_log_s=config.delivery_log_s,
+        pruned=pruned,
     )
 
 

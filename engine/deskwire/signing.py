@@ -23,11 +23,16 @@ class SigningError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What issues tokens and what verifies them; `keys.run` is to be kept running, if there are `keys`."""
+    """What issues tokens and what verifies them."""
 
     tokens: Tokens
     verifier: Verifier
-    keys: KeySource | None
+    _keys: KeySource | None
+
+    async def run(self) -> None:
+        """Keep an identity provider's keys fresh, if there is one."""
+        if self._keys is not None:
+            await self._keys.run()
 
 
 def signing(config: Config, secret: str) -> Signing:

@@ -18,7 +18,6 @@ from deskwire.engine.errors import DomainError
 from deskwire.engine.events import CATALOG
 from deskwire.http.app import ROUTES
 from deskwire.http.problems import STATUS
-from deskwire.reference.api import public_path
 from deskwire.reference.command import PAGES
 from deskwire.reference.errors import CODES, INTERNAL, PROBLEMS
 from deskwire.reference.events import example_envelopes
@@ -89,13 +88,13 @@ def test_the_page_is_what_the_program_writes(page: str) -> None:
 def test_every_route_has_a_section_with_its_summary() -> None:
     page = (REFERENCE / "api.md").read_text()
     for route in ROUTES:
-        assert f"\n### `{route.method} {public_path(route)}`\n\n{route.summary}" in page
+        assert f"\n### `{route.method} {route.public_path}`\n\n{route.summary}" in page
 
 
 def test_every_field_and_parameter_is_listed_by_its_name_on_the_wire() -> None:
     page = (REFERENCE / "api.md").read_text()
     for route in ROUTES:
-        section = page.partition(f"### `{route.method} {public_path(route)}`\n")[2].partition("\n### ")[0]
+        section = page.partition(f"### `{route.method} {route.public_path}`\n")[2].partition("\n### ")[0]
         for model in (route.query, route.body):
             for name, field in model.model_fields.items() if model is not None else ():
                 assert f"\n| `{field.alias or name}` |" in section

@@ -122,6 +122,28 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
     trio.run(compare)
 
 
+@given(COMMITS, st.integers(0, 12), st.integers(0, 20))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_how_far_a_position_is_behind_is_right_where_it_is_said_to_be_and_never_too_much(
+    commits: list[tuple[list[tuple[int, int, int, str]], frozenset[int]]], ring_events: int, before: int
+) -> None:
+    table = Table([event(position, 1 + position % 2) for position in range(1, before + 1)])
+    log, position = opened(table, ring_events), before
+    for made, erased in commits:
+        events = []
+        for step, project, conversation, kind in made:
+            position += step
+            events.append(event(position, project, conversation, kind))
+        publish(table, log, *events, erased=erased)
+        assert log.kept == (min(log.kept[0], ring_events), 10 * log.kept[0])
+        for asked in (1, 2, 3):
+            for after in range(position + 1):
+                count, exact = log.behind(asked, after)
+                truth = len(table.events(asked, after, 10_000, frozenset()))
+                assert count == truth if exact else count <= truth
+            assert log.behind(asked, position) == (0, True)
+
+
 @given(st.integers(1, 40), st.integers(1, 40))
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_a_reader_that_keeps_up_never_touches_the_table(count: int, ring_events: int) -> None:

@@ -1,6 +1,6 @@
-"""Published Pusher clients, unmodified, against a real service.
+"""Published clients, unmodified, against a real service.
 
-pusher-js and laravel-echo come from the npm registry (`package-lock.json` beside this file says which), Pysher is one
+pusher-js, laravel-echo and stripe come from the npm registry (`package-lock.json` beside this file says which), Pysher is one
 of the development dependencies. Each runs in a process of its own, which takes commands and tells what it sees as
 lines of JSON. Without Node, or where the packages can't be had, the tests are skipped with the reason.
 
@@ -27,17 +27,17 @@ def node() -> None:
     """Node is there, with the locked packages installed."""
     npm = shutil.which("npm")
     if shutil.which("node") is None or npm is None:
-        pytest.skip("Node or npm is not installed: pusher-js and laravel-echo can't be run")
+        pytest.skip("Node or npm is not installed: the npm clients can't be run")
     if _installed():
         return
     command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
     try:
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
-        pytest.skip("npm did not finish in 2 minutes: pusher-js and laravel-echo can't be run")
+        pytest.skip("npm did not finish in 2 minutes: the npm clients can't be run")
     if done.returncode != 0:
         reasons = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-        pytest.skip(f"npm can't install pusher-js and laravel-echo: {reasons[:1] or done.stderr[-300:]}")
+        pytest.skip(f"npm can't install the clients: {reasons[:1] or done.stderr[-300:]}")
 
 
 def _installed() -> bool:

@@ -22,7 +22,7 @@ from deskwire.admin.desk import (
 )
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
-from deskwire.engine.errors import BadRequest, Conflict, DomainError, Invalid, Problem
+from deskwire.engine.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
 from deskwire.engine.ids import new_id
 from deskwire.engine.organisations import members, projects
 from deskwire.engine.organisations.members import Newcomer, member_view, user_view, with_password
@@ -228,7 +228,7 @@ async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
     user = await desk.store.read(lambda reader: user_named(reader, order.user))
     tokens = desk.tokens()
     if tokens is None:
-        raise Conflict(
+        raise Forbidden(
             "This installation does not take tokens of its own (DESKWIRE_OWN_TOKENS).",
             code="sign_in_disabled",
         )

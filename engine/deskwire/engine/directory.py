@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextvars import Context
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -26,6 +27,21 @@ _EVICTION_LOOK: Final = 64
 """How many of the longest unused actors are looked at for an idle one before giving up."""
 
 _Key = tuple[int, str]
+
+
+@dataclass(slots=True)
+class Commands:
+    """What has happened to commands since the start.
+
+    Args:
+        actors: started for one, as its conversation had none.
+        mailbox_full: refused because too many waited for the conversation.
+        too_many_actors: refused because no further actor may live.
+    """
+
+    actors: int = 0
+    mailbox_full: int = 0
+    too_many_actors: int = 0
 
 
 class Directory:
@@ -50,6 +66,7 @@ class Directory:
         live: int,
         passing: Passing | None = None,
     ) -> None:
+        self.commands: Final = Commands()
         self._nursery = nursery
         self._store = store
         self._clock = clock
@@ -74,7 +91,12 @@ class Directory:
         Cancellation: the command may still be carried out.
         """
         ask = Ask(command)
-        self._actor(project, conversation_id).send_nowait(ask)
+        actor = self._actor(project, conversation_id)
+        try:
+            actor.send_nowait(ask)
+        except Unavailable:
+            self.commands.mailbox_full += 1
+            raise
         return await ask.wait()
 
     async def create(self, project: Project, command: Create) -> Receipt:
@@ -90,6 +112,7 @@ class Directory:
             self._make_room()
             actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox, self._passing)
             self._actors[key] = actor
+            self.commands.actors += 1
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
             Context().run(self._nursery.start_soon, self._run, key, actor)
         else:
@@ -122,4 +145,5 @@ class Directory:
         for typing in (False, True):  # Ours: a command is worth more than an indicator (ADR 9)
             if any(self._let_go(key, actor, typing=typing) for key, actor in oldest):
                 return
+        self.commands.too_many_actors += 1
         raise Unavailable("Too many conversations are active at once.", code="overloaded")

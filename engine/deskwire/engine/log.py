@@ -36,9 +36,10 @@ class Chunk:
 class _Tail:
     """One project's newest events, by position."""
 
-    __slots__ = ("bell", "dropped", "events")
+    __slots__ = ("bell", "dropped", "events", "floor")
 
-    def __init__(self) -> None:
+    def __init__(self, floor: int) -> None:
+        self.floor = floor  # behind it, all is here
         self.events: list[StoredEvent] = []
         self.dropped = 0
         self.bell = trio.Event()
@@ -47,7 +48,11 @@ class _Tail:
         start = bisect_right(self.events, position, lo=self.dropped, key=_position)
         return self.events[start : start + limit]
 
+    def count_after(self, position: int) -> int:
+        return len(self.events) - bisect_right(self.events, position, lo=self.dropped, key=_position)
+
     def drop_first(self) -> None:
+        self.floor = self.events[self.dropped].position
         self.dropped += 1
         if self.dropped == len(self.events) or self.dropped >= _COMPACT_AT:
             del self.events[: self.dropped]
@@ -72,13 +77,26 @@ class EventLog:
 
     def __init__(self, store: Store, start: int, *, ring_events: int, ring_bytes: int) -> None:
         self._store = store
-        self._floor = start
+        self._start = self._floor = start
         self._ring_events = ring_events
         self._ring_bytes = ring_bytes
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, _Tail] = {}
         self.position = start
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many events are in memory, and the bytes of their envelopes."""
+        return len(self._order), self._bytes
+
+    def behind(self, project: int, position: int) -> tuple[int, bool]:
+        """How many of the project's events lie behind `position`, and whether that is exact.
+
+        If it is not, memory does not reach back that far, and there may be more in the table.
+        """
+        tail = self._tail(project)
+        return tail.count_after(position), tail.floor <= position
 
     def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
@@ -126,7 +144,7 @@ class EventLog:
             await tail.bell.wait()
 
     def _tail(self, project: int) -> _Tail:
-        return self._tails.setdefault(project, _Tail())
+        return self._tails.setdefault(project, _Tail(self._start))
 
     def _drop_oldest(self) -> None:
         event = self._order.popleft()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from itertools import groupby
@@ -33,6 +32,7 @@ CREDENTIALS: Final = {
     "user": "access token",
     "organisation": "access token of a member",
     "project": "access token of a member of the project's organisation",
+    "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; unset, only this machine itself may call",
 }
 
 _EITHER: Final = (
@@ -45,13 +45,8 @@ def markdown() -> str:
     return "\n".join((INTRODUCTION, *_contents(), "", *_sections()))
 
 
-def public_path(route: Route) -> str:
-    """Give a route's path as readers write it: `/v3/s2s/contacts/{userId}`."""
-    return re.sub(r"<(?:\w+:)?(\w+)>", lambda match: f"{{{_camel(match[1])}}}", route.path)
-
-
 def _contents() -> Iterator[str]:
-    rows = [(f"`{route.method} {public_path(route)}`", route.summary) for route in ROUTES]
+    rows = [(f"`{route.method} {route.public_path}`", route.summary) for route in ROUTES]
     yield markdown_table(("Call", "What it does"), rows).rstrip()
 
 
@@ -64,7 +59,7 @@ def _sections() -> Iterator[str]:
 
 def _section(route: Route) -> str:
     parts = [
-        f"### `{route.method} {public_path(route)}`\n",
+        f"### `{route.method} {route.public_path}`\n",
         f"{plain(route.handler.__doc__)}\n",
         f"Credential: {_credential(route)}.\n",
         *_table("Query parameter", route.query),
@@ -91,8 +86,3 @@ def _table(head: str, model: type[BaseModel]) -> Iterator[str]:
     else:
         yield f"{plain(model.__doc__)}\n"
     yield markdown_table((head, "Type", "Default"), rows)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -15,6 +15,7 @@ from deskwire.engine.organisations.roles import membership_of, project_of
 from deskwire.engine.people import PERMISSIONS, ServerKey, User
 from deskwire.engine.ports import Reader
 from deskwire.http.routing import Access, Caller
+from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services
 
 log: Final = structlog.get_logger(__name__)
@@ -23,17 +24,25 @@ _TOUCH_MS: Final = 60_000
 """How old the noted time of a key's last use may be; it saves a write on every call."""
 
 
-async def admit(services: Services, access: Access, headers: Headers, path: Mapping[str, str]) -> Caller:
+async def admit(
+    services: Services, access: Access, headers: Headers, peer: str | None, path: Mapping[str, str]
+) -> Caller:
     """The caller, if the route is open to it.
+
+    Args:
+        peer: address of the connection's other end.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
         BadRequest: no `project` header where one is needed (`missing_project`).
         NotFound: a project or organisation that does not exist, or that the user is no member of.
-        Forbidden: the user's role lacks the permission.
+        Forbidden: the user's role lacks the permission, or a scraper is not local.
         Unavailable: the token can't be verified at the moment.
     """
     if access.kind == "none":
+        return Caller()
+    if access.kind == "metrics":
+        _admit_scraper(services.scraping, headers, peer)
         return Caller()
     credential = _bearer(headers)
     if access.kind == "server_key":
@@ -65,6 +74,13 @@ def _caller(reader: Reader, access: Access, user: User, named: str | None, path:
             return Caller(project, user, role=role)
         case _:
             return Caller(user=user, named_project=named)
+
+
+def _admit_scraper(scraping: Scraping, headers: Headers, peer: str | None) -> None:
+    if scraping.token is None:
+        scraping.check_local(peer, headers)
+    else:
+        scraping.check_token(_bearer(headers))
 
 
 def _bearer(headers: Headers) -> str:

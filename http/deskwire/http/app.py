@@ -23,6 +23,7 @@ from deskwire.http import (
     events,
     health,
     members,
+    metrics,
     organisations,
     project,
     projects,
@@ -34,7 +35,7 @@ from deskwire.http import (
 )
 from deskwire.http.access import admit
 from deskwire.http.problems import problem, problem_of
-from deskwire.http.routing import NO_CONTENT, Answer, Call, RawJson, Route
+from deskwire.http.routing import NO_CONTENT, Answer, Call, Page, RawJson, Route
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
 from deskwire.http.validation import Empty, parse_body, parse_query
@@ -58,6 +59,7 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
         members,
         projects,
         health,
+        metrics,
     )
     for route in module.routes.table
 )
@@ -85,7 +87,7 @@ def make_app(services: Services) -> QuartTrio:
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
     app.before_request(partial(_begin, services))
-    app.after_request(_end)
+    app.after_request(partial(_end, services))
     return app
 
 
@@ -100,7 +102,7 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
 
 
 async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answer:
-    caller = await admit(services, route.access, request.headers, path)
+    caller = await admit(services, route.access, request.headers, request.remote_addr, path)
     query = parse_query(route.query, dict(request.args.lists()))
     raw = b""
     if route.body is not None or not route.json_only:
@@ -130,6 +132,8 @@ async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:
 def _response(answer: Answer) -> Response:
     if answer is NO_CONTENT:
         return Response(b"", HTTPStatus.NO_CONTENT)
+    if isinstance(answer, Page):
+        return Response(answer.body, HTTPStatus.OK, content_type=answer.content_type)
     body = answer.body if isinstance(answer, RawJson) else orjson.dumps(answer)
     return Response(body, HTTPStatus.OK, content_type=_JSON)
 
@@ -145,18 +149,15 @@ async def _begin(services: Services) -> None:
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
 
 
-async def _end(response: Response) -> Response:
+async def _end(services: Services, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cache-Control"] = "no-store"
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
-    log.info(
-        "http.request",
-        method=request.method,
-        route=request.url_rule.rule if request.url_rule else None,
-        status=response.status_code,
-        ms=round((trio.current_time() - g.started) * 1000, 1),
-    )
+    route = request.url_rule.rule if request.url_rule else None
+    method, status, seconds = request.method, response.status_code, trio.current_time() - g.started
+    services.measured.requests.note(method, route, status, seconds)
+    log.info("http.request", method=method, route=route, status=status, ms=round(seconds * 1000, 1))
     return response
 
 

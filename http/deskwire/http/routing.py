@@ -5,9 +5,13 @@ The table of routes is the source for the dispatcher and for everything that is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
+
+from pydantic.alias_generators import to_camel
 
 from deskwire.engine.people import Organisation, Project, Role, User
 from deskwire.http.services import Services
@@ -17,6 +21,7 @@ B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
 BASE: Final = "/v3"
+_PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -24,16 +29,18 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 class Access:
     """Which credential a route asks for, and which permission.
 
-    `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header. The others
-    are for a JWT alone: `user`, and `organisation` and `project` of a member of what the path names.
+    `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header. `metrics`: the
+    metrics token, or if there is none a peer on this machine. The others are for a JWT alone: `user`, and
+    `organisation` and `project` of a member of what the path names.
     """
 
-    kind: Literal["none", "server_key", "dashboard", "user", "organisation", "project"]
+    kind: Literal["none", "server_key", "dashboard", "metrics", "user", "organisation", "project"]
     permission: str | None = None
 
 
 OPEN: Final = Access("none")
 S2S: Final = Access("server_key")
+SCRAPER: Final = Access("metrics")
 SIGNED_IN: Final = Access("user")
 
 
@@ -107,10 +114,18 @@ class RawJson:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer that is not JSON."""
+
+    body: bytes
+    content_type: str
+
+
 NO_CONTENT: Final = RawJson(b"")
 """An answer of 204 without a body."""
 
-Answer = Mapping[str, Any] | RawJson
+Answer = Mapping[str, Any] | RawJson | Page
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
 
@@ -133,9 +148,20 @@ class Route:
         return (self.handler.__doc__ or "").strip().split("\n")[0]
 
     @property
+    def public_path(self) -> str:
+        """The path as readers write it."""
+        return public_path(self.path)
+
+    @property
     def name(self) -> str:
         """The handler's name, unique among all routes."""
         return f"{self.handler.__module__.rpartition('.')[2]}.{self.handler.__name__}"
+
+
+@lru_cache(maxsize=1024)  # there are a few dozen rules; a scrape asks for each several times
+def public_path(rule: str) -> str:
+    """A path of the URL map as readers write it: `/v3/s2s/contacts/{userId}`."""
+    return _PARAMETER.sub(lambda match: f"{{{to_camel(match[1])}}}", rule)
 
 
 @dataclass(slots=True)

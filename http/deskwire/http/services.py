@@ -19,6 +19,8 @@ from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
+from deskwire.http.measured import Measured
+from deskwire.http.scraper import Scraping
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class Services:
     stream_key: bytes
     limits: Limits
     version: str
+    measured: Measured
+    scraping: Scraping
     readiness: Readiness = field(default_factory=Readiness)
     sign_in: bool = True
     throttle: Throttle = field(default_factory=Throttle)

@@ -25,6 +25,7 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache, text_frame
+from deskwire.http.measured import Traffic
 from deskwire.http.pings import Pings
 
 log: Final = structlog.get_logger(__name__)
@@ -52,17 +53,25 @@ class Session:
 
     Args:
         stream: the transport; closed by the caller.
+        traffic: counts what is written.
         rest: bytes that came behind the handshake.
     """
 
     def __init__(
-        self, stream: trio.abc.Stream, hub: Hub, frames: FrameCache, limits: Limits, rest: bytes
+        self,
+        stream: trio.abc.Stream,
+        hub: Hub,
+        frames: FrameCache,
+        traffic: Traffic,
+        limits: Limits,
+        rest: bytes,
     ) -> None:
         self.subscriptions: dict[str, Subscription] = {}
         self.settled = False
         self._stream = stream
         self._hub = hub
         self._frames = frames
+        self._traffic = traffic
         self._limits = limits
         self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
         self._lock = trio.Lock()
@@ -144,6 +153,7 @@ class Session:
             with trio.move_on_after(self._limits.write_timeout_s):
                 await self._stream.send_all(data)
                 return True
+            self._traffic.write_timeouts += 1
             log.info("stream.write_timeout")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
@@ -159,6 +169,7 @@ class Session:
                 frames = b"".join(self._frames.frame(event, held.channel.name) for event in batch.events)
                 if not await self._write(frames, held):
                     return
+                self._traffic.events += len(batch.events)
                 if self._pings.want():
                     self._stir.set()
             held.written = batch.upto  # without events it is confirmed by the next heartbeat
@@ -167,7 +178,9 @@ class Session:
         while held.current:
             event = await held.next_passing()
             # Past the frames that are kept: of each channel there is one reader, and replay there is none.
-            await self._write(text_frame(pusher.event(event.type, held.channel.name, event.body)), held)
+            frame = text_frame(pusher.event(event.type, held.channel.name, event.body))
+            if await self._write(frame, held):
+                self._traffic.typing += 1
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
         with trio.move_on_after(LINGER_S):
@@ -201,6 +214,7 @@ class Session:
             self._stir = trio.Event()
             due, now = self._pings.due_at(), trio.current_time()
             if not self._pings.beat(now):
+                self._traffic.no_pong += 1
                 self.end(pusher.NO_PONG)
             elif not self.settled and now >= patience:
                 self.end(pusher.NEVER_SUBSCRIBED)

@@ -15,6 +15,7 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
+from deskwire.http.measured import Traffic
 from deskwire.http.session import LINGER_S, Limits, Session
 from deskwire.http.talk import Talk
 
@@ -54,6 +55,7 @@ class RealtimeStream:
         self._key = key
         self._limits = Limits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._frames = FrameCache()
+        self.traffic: Final = Traffic()
         self._sessions: set[Session] = set()
         self._openings: set[trio.CancelScope] = set()
         self._closing = False
@@ -117,7 +119,7 @@ class RealtimeStream:
         return result
 
     async def _serve(self, stream: trio.abc.Stream, opening: Opening) -> None:
-        session = Session(stream, self._hub, self._frames, self._limits, opening.rest)
+        session = Session(stream, self._hub, self._frames, self.traffic, self._limits, opening.rest)
         project, refusal = self._admit(opening)
         socket_id = pusher.new_socket_id()
         talk = Talk(self._hub, self._clock, self._key, session, project, socket_id)

@@ -13,6 +13,7 @@ import trio
 
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.tally import Commits, Room
 from deskwire.storage.database import FILE_NAME, DirectoryLock, connect_reader, connect_writer, migrate
 from deskwire.storage.transaction import SqliteReader
 from deskwire.storage.writer import Commit, Writer
@@ -24,12 +25,29 @@ class SqliteStore:
     """`ports.Store` on one SQLite file. Made by `open_store`."""
 
     def __init__(self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None]) -> None:
+        self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
         self._writer = Writer(self._connection, self._file, batch, on_commit)
         self._limiter = trio.CapacityLimiter(readers)
         self._readers = [SqliteReader(connect_reader(path)) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
+
+    @property
+    def commits(self) -> Commits:
+        """What the writer has counted."""
+        return self._writer.commits
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for the writer."""
+        return self._writer.waiting
+
+    def room(self) -> Room:
+        """What the database takes of its disk. Raises OSError if that can't be said."""
+        disk = os.statvfs(self._path)
+        wal = self._path.with_name(f"{self._path.name}-wal")
+        return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`."""

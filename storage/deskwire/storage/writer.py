@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from deskwire.engine.deliveries import Delivery
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ports import Transaction
+from deskwire.engine.tally import Commits
 from deskwire.storage.scrub import Scrubber
 from deskwire.storage.transaction import SqliteTransaction
 
@@ -58,6 +60,7 @@ class Writer:
     def __init__(
         self, connection: sqlite3.Connection, file: int, batch: int, on_commit: Callable[[Commit], None]
     ) -> None:
+        self.commits: Final = Commits()
         self._connection = connection
         self._file = file
         self._batch = batch
@@ -86,6 +89,11 @@ class Writer:
             self._jobs.put(None)
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(thread.join)
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs no commit has taken yet."""
+        return self._jobs.qsize()
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`."""
@@ -147,6 +155,7 @@ class Writer:
         self, tx: SqliteTransaction, batch: list[_Job[Any]], token: trio.lowlevel.TrioToken
     ) -> list[_Job[Any]]:
         """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
+        began = time.perf_counter()
         try:
             tx.conn.execute("BEGIN IMMEDIATE")
             for job in batch:
@@ -165,6 +174,7 @@ class Writer:
             tx.conn.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo(tx)
+            self.commits.refused += 1
             log.error("storage.commit_failed", error=str(error), jobs=len(batch))
             for job in batch:
                 job.error = Unavailable(
@@ -172,6 +182,8 @@ class Writer:
                 )
             self._tell(token, None, batch)
             return []
+        self.commits.seconds.observe(time.perf_counter() - began)
+        self.commits.jobs.observe(len(batch))
         self._tell(token, self._take(tx), batch)
         return []
 

@@ -52,6 +52,11 @@ class Courier:
         self._unwanted = False
         self._grace_s = means.stop_grace_s
 
+    @property
+    def held(self) -> int:
+        """How many deliveries are in memory."""
+        return self._outbox.held
+
     def offer(self, delivery: Delivery) -> None:
         """Take in a delivery that was just committed."""
         self._outbox.offer(delivery)
@@ -209,6 +214,7 @@ class Courier:
         counters = self._means.counters
         counters.attempts += 1
         counters.failed_attempts += attempt.error is not None
+        counters.attempt_s.observe(attempt.latency_ms / 1000)
         return Result(delivery, attempt, verdict, ended_at)
 
     async def _post(self, delivery: Delivery) -> Attempt:

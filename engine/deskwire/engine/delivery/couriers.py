@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 
 import httpx
 import trio
@@ -16,6 +16,7 @@ from deskwire.engine.clock import Clock
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.breaker import Breaker
+from deskwire.engine.delivery.circuit import State
 from deskwire.engine.delivery.closing import close_endpoint
 from deskwire.engine.delivery.courier import Courier
 from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
@@ -106,6 +107,22 @@ class Couriers:
         self._seats: dict[int, _Seat] = {}
         self._passing = PassingCouriers(self._means)
         self._nursery: trio.Nursery | None = None
+
+    @property
+    def held(self) -> int:
+        """How many pending deliveries are in memory; more may wait as rows."""
+        return sum(seat.courier.held for seat in self._seats.values())
+
+    @property
+    def typing_held(self) -> int:
+        """How many deliveries of typing events wait."""
+        return self._passing.held
+
+    def circuits(self) -> Mapping[str, int]:
+        """How many endpoints that are delivered to have their circuit in each state."""
+        now = self._means.clock()
+        states = [seat.breaker.circuit.state(now) for seat in self._seats.values()]
+        return {state: states.count(state) for state in get_args(State)}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Deliver to all enabled endpoints until cancelled, beginning with what is pending.

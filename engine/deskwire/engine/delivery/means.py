@@ -20,11 +20,16 @@ from deskwire.engine.delivery.signature import SigningSecrets
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.ports import Store
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.tally import Histogram
 
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened since the start, for metrics; typing, which leaves no rows, apart."""
+    """What has happened since the start, for metrics; typing, which leaves no rows, apart.
+
+    Args:
+        attempt_s: how long the attempts that are counted in `attempts` took, in seconds.
+    """
 
     attempts: int = 0
     failed_attempts: int = 0
@@ -35,6 +40,7 @@ class Counters:
     typing_failed_attempts: int = 0
     typing_delivered: int = 0
     typing_dropped: int = 0
+    attempt_s: Histogram = field(default_factory=Histogram)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,6 +126,11 @@ class PassingCourier:
         self._bell = trio.Event()
         self._made = 0
 
+    @property
+    def held(self) -> int:
+        """How many deliveries wait for an attempt."""
+        return len(self._box)
+
     def offer(self, event: PassingEvent) -> None:
         """Take in an event that the endpoint wants."""
         self._made += 1

@@ -33,6 +33,11 @@ class PassingCouriers:
         self._seats: dict[int, _Seat] = {}
         self._projects: dict[int, dict[int, _Seat]] = {}
 
+    @property
+    def held(self) -> int:
+        """How many deliveries wait, over all endpoints."""
+        return sum(seat.courier.held for seat in self._seats.values())
+
     def add(self, endpoint: Endpoint, breaker: Breaker, nursery: trio.Nursery) -> None:
         """Deliver to an endpoint, if it lists typing; what waits for it as it was before is gone."""
         self.remove(endpoint.rowid)

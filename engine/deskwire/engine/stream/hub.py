@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -15,7 +15,8 @@ from deskwire.engine.events import PassingEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, StreamConsumer, Transaction
-from deskwire.engine.stream.channel import Channel, Subjects
+from deskwire.engine.stream.channel import Channel, Kind, Subjects
+from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
 from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
@@ -28,8 +29,6 @@ _COMMIT_S: Final = 10.0
 """How long a takeover may wait for its commit, with its cancellation held back."""
 _SEATS: Final = 10_000
 """Channels remembered in memory; beyond it those that nobody holds or waits for are read anew."""
-_LAG_LIMIT: Final = 10_000
-"""Up to which the lag is counted."""
 
 
 class ConsumerSuperseded(Conflict):
@@ -86,6 +85,7 @@ class Hub:
         self._seats: dict[Channel, Seat] = {}
         self._subjects = Subjects()
         self._typists: dict[int, set[Subscription]] = {}
+        self.takings: Final = Takings()
 
     async def subscribe(
         self, project: Project, channel: Channel, grant: Grant, superseded: Callable[[], None]
@@ -105,6 +105,7 @@ class Hub:
         seat = await self._seat(channel)
         async with seat.lock:
             if seat.fenced(grant.consumer_id, trio.current_time()):
+                self.takings.fenced += 1
                 raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
             start = await find_start(
                 self._store,
@@ -125,6 +126,7 @@ class Hub:
                 admits=self._subjects.admits,
             )
             self._swap(seat, holder, generation, since)
+            self.takings.note(start)
             return holder
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
@@ -174,6 +176,11 @@ class Hub:
         }
         return await self._store.read(query)
 
+    async def lags(self) -> Mapping[Kind, Lag]:
+        """How far the connected consumers are behind, by the kind of their channels."""
+        held = [(channel, seat.position) for channel, seat in self._seats.items() if seat.holder is not None]
+        return await find_lags(self._store, self._log, held)
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Save confirmed positions until cancelled, then once more; forget channels that nobody uses.
 
@@ -193,7 +200,7 @@ class Hub:
             connected,
             row.since,
             reader.event_id_at(row.project, position),
-            reader.events_behind(row.project, position, _LAG_LIMIT),
+            reader.events_behind(row.project, position, LAG_MAX),
         )
 
     async def _seat(self, channel: Channel) -> Seat:
@@ -240,6 +247,7 @@ class Hub:
         if holder.typing:
             self._typists.setdefault(holder.channel.project, set()).add(holder)
         if previous is not None:
+            self.takings.note_takeover(previous.consumer_id, holder.consumer_id)
             self._typists.get(holder.channel.project, set()).discard(previous)
             log.info(
                 "stream.superseded",

@@ -1,0 +1,113 @@
+"""How far consumers are behind, and how they came to their channels: what an operator watches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, get_args
+
+import trio
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.log import EventLog
+from deskwire.engine.ports import Reader, Store
+from deskwire.engine.stream.channel import Channel, Kind
+from deskwire.engine.stream.subscription import Start
+
+LAG_MAX: Final = 10_000
+"""Up to which a lag is counted."""
+
+_READ_MAX: Final = 64
+"""Lags that are counted in the table at one look: some milliseconds each if they are long. Those of the
+others count as what is in memory of them, which is less."""
+
+_TURN: Final = 1_000
+"""Consumers that are looked at before other tasks have their turn: about two milliseconds."""
+
+
+@dataclass(slots=True)
+class Takings:
+    """How consumers have come to their channels since the start.
+
+    Args:
+        live: began with what came next.
+        resumed: went on behind what was confirmed, or behind the event that they named.
+        gaps: could not, as those events are no longer stored or too old.
+        takeovers: of these, how many took the channel from another consumer that held it.
+        replaced: how many took it from another connection of their own.
+        fenced: how many were refused, as their successor holds the channel.
+    """
+
+    live: int = 0
+    resumed: int = 0
+    gaps: int = 0
+    takeovers: int = 0
+    replaced: int = 0
+    fenced: int = 0
+
+    def note(self, start: Start) -> None:
+        """Count a consumer that has taken its channel."""
+        if start.gap:
+            self.gaps += 1
+        elif start.resumed_after is not None:
+            self.resumed += 1
+        else:
+            self.live += 1
+
+    def note_takeover(self, previous: str, consumer_id: str) -> None:
+        """Count one that has put an end to the previous one's connection."""
+        if previous == consumer_id:
+            self.replaced += 1
+        else:
+            self.takeovers += 1
+
+
+@dataclass(slots=True)
+class Lag:
+    """Events behind the confirmed positions of some consumers, each counted up to `LAG_MAX`."""
+
+    consumers: int = 0
+    summed: int = 0
+    largest: int = 0
+
+    def add(self, events: int) -> None:
+        """Count a consumer that is behind by this."""
+        self.consumers += 1
+        self.summed += events
+        self.largest = max(self.largest, events)
+
+
+async def find_lags(store: Store, log: EventLog, held: Sequence[tuple[Channel, int]]) -> Mapping[Kind, Lag]:
+    """The lags of consumers, given by channel and confirmed position, by the channels' kind.
+
+    Memory tells all but those that are far behind; the table is asked for a bounded number of these.
+    """
+    lags: dict[Kind, Lag] = {kind: Lag() for kind in get_args(Kind)}
+    unsure: list[tuple[int, int, Kind]] = []
+    for number, (channel, position) in enumerate(held):
+        if number % _TURN == 0:
+            await trio.lowlevel.checkpoint()
+        count, exact = log.behind(channel.project, position)
+        if exact:
+            lags[channel.kind].add(min(count, LAG_MAX))
+        else:
+            unsure.append((position, channel.project, channel.kind))
+    unsure.sort()
+    for (position, project, kind), counted in zip(unsure, await _counted(store, unsure), strict=True):
+        in_memory, _ = log.behind(project, position)
+        lags[kind].add(min(max(in_memory, counted), LAG_MAX))
+    return lags
+
+
+async def _counted(store: Store, unsure: Sequence[tuple[int, int, Kind]]) -> list[int]:
+    """What the table says of the farthest behind; 0 for the others, and for all if it can't be read."""
+    asked, rest = unsure[:_READ_MAX], len(unsure[_READ_MAX:])
+
+    def query(reader: Reader) -> list[int]:
+        return [reader.events_behind(project, position, LAG_MAX) for position, project, _ in asked]
+
+    try:
+        found = await store.read(query) if asked else []
+    except Unavailable:
+        found = [0] * len(asked)
+    return [*found, *[0] * rest]

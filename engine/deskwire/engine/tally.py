@@ -1,0 +1,86 @@
+"""Plain numbers that only grow, kept by whoever does the work and read by whoever shows it.
+
+Counting takes well under a microsecond and no lock: each tally is written by one thread. A reader on another
+thread may see it one observation late.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+LATENCY_S: Final = (
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)
+"""Bounds for what takes from half a millisecond to a long poll, in seconds."""
+
+JOBS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+"""Bounds for the jobs of one commit."""
+
+
+class Histogram:
+    """How often an observed value lay in each of a few ranges, and the sum of all.
+
+    Args:
+        bounds: upper bounds of the ranges, included, growing; above the last is one range more.
+    """
+
+    __slots__ = ("_bounds", "_counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...] = LATENCY_S) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def cumulative(self) -> Iterator[tuple[float, int]]:
+        """Each bound with how many values were not above it; infinity, and so the count of all, comes last."""
+        count = 0
+        for bound, here in zip((*self._bounds, inf), tuple(self._counts), strict=True):
+            count += here
+            yield bound, count
+
+
+@dataclass(slots=True)
+class Commits:
+    """Group commits.
+
+    Args:
+        jobs: how many each that succeeded has carried out.
+        seconds: how long it took, from its begin until it was on disk.
+        refused: how many the disk has refused.
+    """
+
+    jobs: Histogram = field(default_factory=lambda: Histogram(JOBS))
+    seconds: Histogram = field(default_factory=Histogram)
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the database takes of its disk, and what is left there, in bytes."""
+
+    database: int
+    wal: int
+    free: int

@@ -1,0 +1,73 @@
+"""Who may read the metrics: who has the token, or without one this machine itself (ADR 13).
+
+A proxy on this machine makes every client look local. So a request counts as local only if nothing about it
+speaks of a proxy, and no public URL says that there is one.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from werkzeug.datastructures import Headers
+
+from deskwire.engine.errors import Forbidden, Unauthenticated
+
+_FORWARDED: Final = (
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+    "Via",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scraping:
+    """What the operator has set.
+
+    Args:
+        token: what a scraper must show; None lets this machine read without one.
+        public_url: by which clients reach the service, None if it was not said.
+    """
+
+    token: str | None = field(default=None, repr=False)
+    public_url: str | None = None
+
+    def check_token(self, credential: str) -> None:
+        """Raises Unauthenticated if this is not the token. Takes the same time wherever they differ."""
+        assert self.token is not None, "there is a token"
+        if not hmac.compare_digest(credential.encode(), self.token.encode()):
+            raise Unauthenticated("This is not the metrics token.", code="invalid_metrics_token")
+
+    def check_local(self, peer: str | None, headers: Headers) -> None:
+        """Raises Forbidden unless a request from `peer`, an address, is one of this machine itself."""
+        public = self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname)
+        proxied = any(name in headers for name in _FORWARDED)
+        if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("Host", ""))):
+            raise Forbidden(
+                "Without DESKWIRE_METRICS_TOKEN only this machine itself may read the metrics.",
+                code="metrics_local_only",
+            )
+
+
+def _host(header: str) -> str | None:
+    try:
+        return urlsplit(f"//{header}").hostname
+    except ValueError:  # brackets that do not match
+        return None
+
+
+def _is_loopback(host: str | None) -> bool:
+    if host is None:
+        return False
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback

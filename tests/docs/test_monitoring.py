@@ -1,0 +1,174 @@
+"""The metrics' page, guide, dashboard and alerts speak of the metrics that there are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskwire.http.families import METRICS
+from deskwire.http.metric import PREFIX
+from deskwire.http.metrics import PROCESS
+from tests.wire.conftest import running
+from tests.wire.test_metrics import Figures, scrape
+
+from .pages import ROOT
+
+DASHBOARD: dict[str, Any] = json.loads((ROOT / "docs/monitoring/dashboard.json").read_text())
+GUIDE = (ROOT / "docs/guide/monitoring.md").read_text()
+PAGE = (ROOT / "docs/reference/metrics.md").read_text()
+RULE = re.compile(
+    r"      - alert: (?P<alert>\w+)\n"
+    r"        expr: (?P<expr>.+)\n"
+    r"(?:        for: \d+m\n)?"
+    r"        labels: \{severity: (?:page|ticket)\}\n"
+    r'        annotations: \{summary: "(?P<summary>[^"\\]+)"\}\n'
+)
+"""One rule as our file writes it: a small part of YAML, so that nothing is needed to read it."""
+SELECTOR = re.compile(r"\b(deskwire_\w+)(?:\{([^}]*)\})?")
+MATCHER = re.compile(r'(\w+)(=~|!=|=)"([^"]*)"')
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+FROM_THE_START = {each.name for each in METRICS if not each.name.startswith("http_")}
+"""Without those that a first request makes."""
+
+
+def alerts() -> list[dict[str, str]]:
+    """The rules; what is not one fails."""
+    text = (ROOT / "docs/monitoring/alerts.yml").read_text()
+    head, _, rules = text.partition("    rules:\n")
+    assert re.fullmatch(r"(?:# .*\n)+groups:\n  - name: deskwire\n", head)
+    assert RULE.sub("", rules).strip() == ""
+    return [match.groupdict() for match in RULE.finditer(rules)]
+
+
+def expressions() -> Iterator[str]:
+    """Every expression that is published."""
+    yield from (rule["expr"] for rule in alerts())
+    for panel in PANELS:
+        yield from (target["expr"] for target in panel["targets"])
+
+
+def series() -> dict[str, frozenset[str]]:
+    """Every series by its name, with its labels."""
+    found: dict[str, frozenset[str]] = {}
+    for each in METRICS:
+        name, labels = PREFIX + each.name, frozenset(each.labels)
+        if each.kind == "histogram":
+            found |= {f"{name}_bucket": labels | {"le"}, f"{name}_sum": labels, f"{name}_count": labels}
+        else:
+            found[name] = labels
+    for family in PROCESS.collect():
+        found |= {sample.name: frozenset() for sample in family.samples}
+    return found
+
+
+def rows() -> dict[str, tuple[str, str]]:
+    """Kind and labels of each metric on the page."""
+    cells = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| .+ \|$", PAGE, re.MULTILINE)
+    return {name: (kind, labels) for name, kind, labels in cells}
+
+
+def test_the_page_has_every_metric_and_no_other() -> None:
+    listed = {PREFIX + each.name: each for each in METRICS}
+    process = {sample.name for family in PROCESS.collect() for sample in family.samples}
+    assert rows().keys() == listed.keys() | process
+    for name, each in listed.items():
+        assert rows()[name] == (each.kind, ", ".join(f"`{label}`" for label in each.labels))
+
+
+def test_names_follow_the_conventions_and_none_is_there_twice() -> None:
+    names = [each.name for each in METRICS]
+    assert len(set(names)) == len(names)
+    for each in METRICS:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", each.name)
+        assert each.name.endswith("_total") == (each.kind == "counter")
+        assert not each.name.endswith(("_ms", "_count", "_sum", "_bucket"))
+        assert each.meaning.endswith(".")
+        assert not set(each.labels) & {"project", "conversation", "contact", "endpoint", "url", "id", "le"}
+
+
+def test_the_guide_names_only_metrics_that_exist() -> None:
+    named = set(re.findall(r"\bdeskwire_\w+", GUIDE))
+    assert named
+    assert named <= rows().keys()
+
+
+@pytest.mark.parametrize("expression", list(expressions()))
+def test_an_expression_names_only_series_and_labels_that_exist(expression: str) -> None:
+    known = series()
+    used = SELECTOR.findall(expression)
+    assert used
+    for name, matchers in used:
+        assert name in known, name
+        assert {label for label, _, _ in MATCHER.findall(matchers)} <= known[name] | {"instance"}
+        assert MATCHER.sub("", matchers).strip(", ") == ""
+    grouped = {label for group in re.findall(r"\bby \(([^)]*)\)", expression) for label in group.split(", ")}
+    assert grouped <= {"instance"}.union(*(known[name] for name, _ in used))
+    assert expression.count("(") == expression.count(")")
+    for name in re.findall(r"\b(?:rate|increase)\((\w+)", expression):
+        assert name.endswith(("_total", "_bucket", "_sum", "_count")), f"{name} is no counter"
+    for name in re.findall(r"\b(?:deriv|predict_linear)\((\w+)", expression):
+        assert not name.endswith("_total"), f"{name} is a counter"
+
+
+async def test_every_label_value_in_an_expression_is_one_that_occurs(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        figures = await scrape(service)
+    for expression in expressions():
+        for name, matchers in SELECTOR.findall(expression):
+            if name.removeprefix(PREFIX).removesuffix("_bucket") in FROM_THE_START:
+                for label, how, value in MATCHER.findall(matchers):
+                    assert how == "=~" or value in values(figures, name, label), (expression, value)
+
+
+def values(figures: Figures, name: str, label: str) -> set[str]:
+    """The values of a label that a series has."""
+    return {dict(labels)[label] for labels in figures.series(name.removeprefix(PREFIX))}
+
+
+def test_every_alert_is_explained_in_the_guide_and_no_other() -> None:
+    names = [rule["alert"] for rule in alerts()]
+    assert len(names) == len(set(names)) > 10
+    assert set(re.findall(r"`(Deskwire\w+)`", GUIDE)) == set(names)
+
+
+def test_the_labels_in_a_summary_are_those_that_its_expression_leaves() -> None:
+    for rule in alerts():
+        for label in re.findall(r"\$labels\.(\w+)", rule["summary"]):
+            whole = {label for name, _ in SELECTOR.findall(rule["expr"]) for label in series()[name]}
+            kept = re.findall(r"\bby \(([^)]*)\)", rule["expr"])
+            assert label in (kept[0].split(", ") if kept else whole)
+
+
+def test_the_panels_of_the_dashboard_have_titles_units_and_places_of_their_own() -> None:
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    assert len({panel["title"] for panel in PANELS}) == len(PANELS)
+    places = [
+        (x, y)
+        for panel in DASHBOARD["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(places) == len(set(places))
+    assert all(0 <= x < 24 for x, _ in places)
+    for panel in PANELS:
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        for target in panel["targets"]:
+            shown = re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])
+            assert all(re.search(rf"\bby \([^)]*\b{label}\b", target["expr"]) for label in shown)
+
+
+def test_the_dashboard_is_free_of_addresses_and_asks_for_its_data_source() -> None:
+    assert "http:" not in json.dumps(DASHBOARD)
+    variables = {each["name"]: each["type"] for each in DASHBOARD["templating"]["list"]}
+    assert variables == {"datasource": "datasource", "instance": "query"}
+
+
+def test_the_guide_links_to_what_is_published() -> None:
+    published = {path.name for path in (ROOT / "docs/monitoring").iterdir()}
+    assert published == set(re.findall(r"\(\.\./monitoring/([\w.]+)\)", GUIDE))

@@ -1,0 +1,111 @@
+"""What an operator is told of the stream's consumers: how they came, and how far they are behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from trio.testing import MockClock
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.stream import lag
+from deskwire.engine.stream.hub import ConsumerSuperseded
+from deskwire.engine.stream.lag import Lag
+from tests.streaming import JumpStore, Stage
+
+RING = 100
+"""Events that the stage's log has in memory."""
+
+
+async def test_nobody_is_behind_when_nobody_is_there(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.emit(5)
+    assert await stage.hub.lags() == {"project": Lag(), "conversation": Lag(), "contact": Lag()}
+
+
+async def test_the_lag_is_what_is_not_confirmed(autojump_clock: MockClock, stage: Stage) -> None:
+    held = await stage.hold("c1")
+    events = await stage.emit(10)
+    assert (await stage.hub.lags())["project"] == Lag(1, 10, 10)
+    stage.hub.confirm(held, events[6].position)
+    assert (await stage.hub.lags())["project"] == Lag(1, 3, 3)
+    stage.hub.confirm(held, events[-1].position)
+    assert (await stage.hub.lags())["project"] == Lag(1, 0, 0)
+
+
+async def test_the_lags_of_a_kind_are_summed_and_the_largest_is_told(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    await stage.hold("c1", channel="private-contact-u1")
+    await stage.emit(4)
+    await stage.hold("c2", channel="private-contact-u2")
+    await stage.emit(3)
+    lags = await stage.hub.lags()
+    assert (lags["contact"], lags["project"]) == (Lag(2, 10, 7), Lag())
+
+
+async def test_who_is_no_longer_connected_is_not_counted(autojump_clock: MockClock, stage: Stage) -> None:
+    held = await stage.hold("c1")
+    await stage.emit(4)
+    stage.hub.leave(held, for_good=False)
+    assert (await stage.hub.lags())["project"] == Lag()
+
+
+async def test_what_has_left_memory_is_counted_in_the_table(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.hold("c1")
+    await stage.emit(3 * RING)
+    assert (await stage.hub.lags())["project"] == Lag(1, 3 * RING, 3 * RING)
+
+
+async def test_a_lag_is_counted_up_to_a_bound(
+    autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag, "LAG_MAX", 50)
+    await stage.hold("c1", channel="private-contact-u1")
+    await stage.emit(2 * RING)
+    await stage.hold("c2", channel="private-contact-u2")
+    await stage.emit(60)
+    assert (await stage.hub.lags())["contact"] == Lag(2, 100, 50)
+
+
+async def test_no_more_than_so_many_lags_are_counted_in_the_table_and_the_others_not_below_memory(
+    autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag, "_READ_MAX", 1)
+    await stage.hold("c1", channel="private-contact-u1")
+    await stage.emit(1)
+    await stage.hold("c2", channel="private-contact-u2")
+    await stage.emit(2 * RING)
+    assert (await stage.hub.lags())["contact"] == Lag(2, 2 * RING + 1 + RING, 2 * RING + 1)
+
+
+async def test_a_disk_that_fails_hides_only_what_it_would_have_told(
+    autojump_clock: MockClock, store: JumpStore, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stage.hold("c1")
+    await stage.emit(2 * RING)
+
+    async def fail(_query: object) -> None:
+        raise Unavailable("The disk is gone.", code="storage_failed")
+
+    monkeypatch.setattr(store, "read", fail)
+    assert (await stage.hub.lags())["project"] == Lag(1, RING, RING)
+
+
+async def test_how_consumers_came_to_their_channels_is_counted(
+    autojump_clock: MockClock, stage: Stage, tmp_path: Path
+) -> None:
+    takings = stage.hub.takings
+    await stage.emit(3)
+    await stage.hold("c1")
+    assert (takings.live, takings.resumed, takings.gaps) == (1, 0, 0)
+    second = await stage.hold("c1")
+    assert (takings.resumed, takings.replaced, takings.takeovers) == (1, 1, 0)
+    third = await stage.hold("c2")
+    assert (takings.replaced, takings.takeovers) == (1, 1)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c1")
+    assert takings.fenced == 1
+    stage.hub.leave(third, for_good=True)
+    await stage.hold("c3", resume="evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+    assert (takings.gaps, takings.takeovers) == (1, 1), "nobody held the channel any more"
+    assert not second.current

@@ -1,0 +1,53 @@
+"""Stripe's JavaScript verifier, unmodified, on the published vectors and on real deliveries (decisions 6)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.wire.conftest import running
+from tests.wire.test_out import receiving, register
+
+from .client import HERE
+
+VECTORS: list[dict[str, Any]] = json.loads((HERE.parents[1] / "docs/signature-vectors.json").read_text())
+
+pytestmark = pytest.mark.usefixtures("node")
+
+
+async def verdicts(cases: list[dict[str, Any]]) -> list[bool]:
+    """What the verifier says of each case."""
+    command = ["node", str(HERE / "stripe_verifier.mjs")]
+    done = await trio.run_process(command, stdin=json.dumps(cases).encode(), capture_stdout=True)
+    answer: list[bool] = json.loads(done.stdout)
+    return answer
+
+
+async def test_it_gives_the_published_verdicts() -> None:
+    assert await verdicts(VECTORS) == [vector["valid"] for vector in VECTORS]
+
+
+async def test_it_accepts_deliveries_before_and_in_a_rotation_with_either_secret(tmp_path: Path) -> None:
+    async with receiving() as receiver, running(tmp_path) as service:
+        endpoint = await register(service, receiver.url)
+        path = f"/s2s/webhooks/{endpoint['id']}"
+        conversation = await service.create(message={"text": "Grüße 👋"})
+        await receiver.wait(2)
+        rotated = (await service.http.post(f"{path}/rotate-secret")).json()
+        await service.say(conversation, "Zwei Schlüssel")
+        await receiver.wait(3)
+    cases = [
+        {
+            "body": request.body.decode(),
+            "header": (header := request.headers["Service-Signature"]),
+            "secret": secret,
+            "now": int(header.partition(",")[0].removeprefix("t=")),
+        }
+        for request in receiver.requests
+        for secret in (endpoint["secret"], rotated["secret"])
+    ]
+    assert await verdicts(cases) == [True, False, True, False, True, True]
