@@ -21,7 +21,7 @@ from deskwire.reference.command import reference_command
 from deskwire.setting import Setting
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-WIDTH_IN_A_PIPE: Final = 200  # characters; without a terminal there is no width to fit into
+WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
 
 
 def settings_options(command: CommandT) -> CommandT:

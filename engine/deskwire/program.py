@@ -129,12 +129,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
     async with _opened(config, tell) as store:
         secret = installation_secret(config.data_dir, config.secret)
         sealing, signers = Sealing(secret), signing(config, secret)
-        events = EventLog(
-            store,
-            store.peek(lambda reader: reader.last_event_position()),
-            ring_events=config.log_ring_events,
-            ring_bytes=config.log_ring_bytes,
-        )
+        events = _event_log(config, store)
         couriers = _couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         tell.log, tell.couriers = events, couriers
@@ -176,6 +171,15 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
 def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
     return open_store(
         config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
+    )
+
+
+def _event_log(config: Config, store: SqliteStore) -> EventLog:
+    return EventLog(
+        store,
+        store.peek(lambda reader: reader.last_event_position()),
+        ring_events=config.log_ring_events,
+        ring_bytes=config.log_ring_bytes,
     )
 
 
