@@ -30,10 +30,10 @@ class Signer:
             "EdDSA": ed25519.Ed25519PrivateKey.generate,
         }[kind]()
 
-    def token(self, *, header: dict[str, Any] | None = None, **claims: Any) -> str:
+    def token(self, **claims: object) -> str:
         """A token that is valid for a minute; a claim that is None is left out."""
-        wanted = {"exp": int(time.time()) + 60, **claims}
-        named = {**({"kid": self.kid} if self.kid else {}), **(header or {})}
+        wanted: dict[str, object] = {"exp": int(time.time()) + 60, **claims}
+        named = {"kid": self.kid} if self.kid else None
         kept = {name: value for name, value in wanted.items() if value is not None}
         return jwt.encode(kept, self.key, algorithm=self.kind, headers=named)
 

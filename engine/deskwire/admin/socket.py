@@ -30,6 +30,8 @@ ORDER_BYTES_MAX: Final = 64 * 1024
 ORDER_S: Final = 30.0
 """How long an order may take, its arrival and its answer included."""
 AT_ONCE: Final = 8
+WAITING: Final = 128
+"""Orders that are carried out side by side, and connections that wait for their turn."""
 _PATH_MAX: Final = 100
 """Bytes of a socket's path, a few less than the least that systems take."""
 
@@ -60,18 +62,21 @@ async def serve_orders(
 
 
 async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
-    """What the server of this directory answers to an order; None if no server listens there.
+    """What the server of this directory answers to an order; None if no server takes it there.
 
     Raises Unanswered.
     """
     async with _connected(directory) as stream:
         if stream is None:
             return None
+        line = orjson.dumps({"operation": name, "arguments": orjson.Fragment(arguments)}) + b"\n"
         said = bytearray()
+        with trio.move_on_after(ORDER_S):
+            try:
+                await stream.send_all(line)
+            except trio.BrokenResourceError:  # it is stopping, or too many wait: a line cut short is no order
+                return None
         with trio.move_on_after(ORDER_S), suppress(trio.BrokenResourceError):
-            await stream.send_all(
-                orjson.dumps({"operation": name, "arguments": orjson.Fragment(arguments)}) + b"\n"
-            )
             async for data in stream:
                 said += data
         if not said.endswith(b"\n"):
@@ -125,7 +130,7 @@ def _bound(address: str) -> socket.socket:
         raise
     finally:
         os.umask(before)
-    listening.listen(AT_ONCE)
+    listening.listen(WAITING)
     return listening
 
 

@@ -166,7 +166,8 @@ class UrlKeys:
         async with self._client.stream("GET", self._url) as answer:
             answer.raise_for_status()
             async for chunk in answer.aiter_bytes():
-                content += chunk
-                if len(content) > JWKS_BYTES_MAX:
-                    raise BadKeys(f"it has more than {JWKS_BYTES_MAX:,} bytes")
+                if len(content) <= JWKS_BYTES_MAX:  # what is more is read for at most FETCH_S, and let go
+                    content += chunk
+        if len(content) > JWKS_BYTES_MAX:
+            raise BadKeys(f"it has more than {JWKS_BYTES_MAX:,} bytes")
         return bytes(content)
