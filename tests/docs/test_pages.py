@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
+import click
 import pytest
 
 from deskwire.cli import cli
@@ -82,11 +84,17 @@ def test_every_setting_that_is_named_is_one(page: Path) -> None:
     assert named <= VARIABLES
 
 
+def commands(group: click.Group) -> Iterator[click.Command]:
+    """Every command of a group, those of its groups included."""
+    for command in group.commands.values():
+        yield command
+        if isinstance(command, click.Group):
+            yield from commands(command)
+
+
 def test_every_option_that_the_guides_name_exists() -> None:
     options = {each.option for each in SETTINGS.values()}
-    options |= {
-        option for command in cli.commands.values() for each in command.params for option in each.opts
-    }
+    options |= {option for command in commands(cli) for each in command.params for option in each.opts}
     for page in guides():
         ours = [line for line in page.read_text().splitlines() if not FOREIGN.search(line)]
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(ours))) <= options
