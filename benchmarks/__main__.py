@@ -13,13 +13,16 @@ from typing import Final
 import click
 from rich.console import Console
 
-from benchmarks import delivering, engine, memory, posting, starting
+from benchmarks import backlog, delivering, draining, engine, isolation, memory, posting, starting
 from benchmarks.report import Section, machine, machine_line, save, show
 from benchmarks.scale import DEFAULT, FULL, QUICK, Scale
 
 BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "post": posting.measure,
     "deliver": delivering.measure,
+    "drain": draining.measure,
+    "isolation": isolation.measure,
+    "backlog": backlog.measure,
     "memory": memory.measure,
     "engine": engine.measure,
     "start": starting.measure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import trio
 
@@ -13,13 +13,18 @@ from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
 from deskwire.engine.conversation import Author, Conversation
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.decide import decide
+from deskwire.engine.delivery.signature import new_secret
+from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
+from deskwire.engine.sealing import Sealing
 from deskwire.engine.turn import commit_turn
 from deskwire.provision import plan_demo, provision_demo
 from deskwire.storage.store import SqliteStore, open_store
 
+SECRET: Final = "a benchmark's secret of a good length"
+"""What the endpoints' own secrets are sealed with."""
 _TURNS: Final = 1_000
 """In one commit."""
 _TEXT: Final = "The parcel has not arrived yet, could you please look into it? " * 4
@@ -49,18 +54,50 @@ async def found(store: SqliteStore, directory: Path) -> Project:
     return project
 
 
+class Filling:
+    """A project whose conversations are filled in bulk."""
+
+    def __init__(self, store: SqliteStore, project: Project) -> None:
+        self._store = store
+        self._states: list[Conversation] = []
+        self._posted = 0
+        self.project: Final = project
+
+    @classmethod
+    async def begin(cls, store: SqliteStore, directory: Path) -> Self:
+        """With the demo project, in a fresh directory."""
+        return cls(store, await found(store, directory))
+
+    async def create(self, count: int) -> list[str]:
+        """Start conversations, each with a message; their ids."""
+        for first in range(0, count, _TURNS):
+            numbers = range(first, min(first + _TURNS, count))
+            self._states += await self._store.write(partial(_create_all, self.project, numbers))
+        return [state.id for state in self._states]
+
+    async def post(self, count: int) -> None:
+        """Post messages to all conversations in turn."""
+        for first in range(0, count, _TURNS):
+            turns = range(self._posted, self._posted + min(_TURNS, count - first))
+            await self._store.write(partial(_post_all, self.project, self._states, turns))
+            self._posted = turns.stop
+
+
 async def fill(directory: Path, conversations: int, messages: int) -> list[str]:
     """Store that many of both in a fresh directory; the conversations' ids."""
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
-        project = await found(store, directory)
-        states: list[Conversation] = []
-        for first in range(0, conversations, _TURNS):
-            numbers = range(first, min(first + _TURNS, conversations))
-            states += await store.write(partial(_create_all, project, numbers))
-        for first in range(conversations, messages, _TURNS):
-            turns = range(first, min(first + _TURNS, messages))
-            await store.write(partial(_post_all, project, states, turns))
-        return [state.id for state in states]
+        filling = await Filling.begin(store, directory)
+        ids = await filling.create(conversations)
+        await filling.post(messages - conversations)
+        return ids
+
+
+def hook(project: Project, sealing: Sealing, url: str, tx: Transaction) -> Endpoint:
+    """Register a webhook for everything but typing, as the API would."""
+    at = wall_clock()
+    sealed = sealing.seal(new_secret())
+    new = Endpoint(0, new_id("whk", at), project.rowid, url, frozenset(), sealed, "tail", at, at)
+    return tx.insert_endpoint(new)
 
 
 def _create_all(project: Project, numbers: range, tx: Transaction) -> list[Conversation]:

@@ -20,6 +20,9 @@ class Scale:
         idle_connections, idle_websockets: that are held where one's share of memory is measured.
         in_flight: commands at the same time in the engine alone.
         stored: messages in the database where the start is timed.
+        deliveries: that are pending where the rate of deliveries is measured.
+        flights: attempts, or posts of httpx, at the same time there.
+        backlog: deliveries pending to a dead endpoint where its share of memory is measured.
     """
 
     rounds: int = 3
@@ -34,6 +37,9 @@ class Scale:
     idle_websockets: int = 500
     in_flight: tuple[int, ...] = (1, 16, 64, 256)
     stored: tuple[int, ...] = (0, 100_000)
+    deliveries: int = 1_500
+    flights: tuple[int, ...] = (1, 16, 64)
+    backlog: int = 100_000
 
 
 DEFAULT: Final = Scale()
@@ -50,5 +56,8 @@ QUICK: Final = Scale(
     idle_websockets=10,
     in_flight=(1, 8),
     stored=(0, 500),
+    deliveries=40,
+    flights=(1, 8),
+    backlog=500,
 )
 FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000))

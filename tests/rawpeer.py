@@ -37,11 +37,14 @@ class RawPeer:
         self._text = ""
 
     async def open(self, request: bytes | None = None) -> bytes:
-        """Ask for the upgrade; returns the head of the answer."""
+        """Ask for the upgrade; returns the head of the answer. Raises BrokenResourceError if none comes."""
         await self.stream.send_all(request or upgrade())
         answer = b""
         while b"\r\n\r\n" not in answer:
-            answer += await self.stream.receive_some(4096)
+            data = await self.stream.receive_some(4096)
+            if not data:
+                raise trio.BrokenResourceError("the connection has ended without an answer")
+            answer += data
         head, _, rest = answer.partition(b"\r\n\r\n")
         self.wire.receive_data(rest)
         return head

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SECTIONS = ["post", "latency", "maximum", "memory", "engine", "start"]
+SECTIONS = ["post", "latency", "maximum", "drain", "isolation", "backlog", "memory", "engine", "start"]
 
 
 @pytest.fixture(scope="module")

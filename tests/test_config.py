@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.config import SETTINGS, VARIABLES, Config, ConfigError
+from deskwire.config import CLIENT_VARIABLES, SETTINGS, VARIABLES, Config, ConfigError
 from deskwire.setting import as_text
 
 SECRET = "correct horse battery staple, and more"
@@ -54,6 +54,14 @@ def test_an_empty_option_is_a_mistake_and_not_a_default() -> None:
 
 def test_variables_of_other_programs_are_left_alone() -> None:
     assert Config.load({"PATH": "x", "PORT": "y", "deskwire_port": "z"}, {}) == Config()
+
+
+def test_the_variables_of_the_other_commands_do_not_upset_the_server_but_are_known_to_it() -> None:
+    environ = {"DESKWIRE_URL": "nonsense", "DESKWIRE_KEY": "sk_1"}
+    assert CLIENT_VARIABLES.keys() == environ.keys()
+    assert Config.load(environ, {}) == Config()
+    (problem,) = refusal({"DESKWIRE_KEYS": "sk_1"}).problems
+    assert problem == "DESKWIRE_KEYS is not a setting; did you mean DESKWIRE_KEY?"
 
 
 def test_every_bad_variable_is_named_in_one_error() -> None:

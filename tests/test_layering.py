@@ -21,6 +21,9 @@ VIOLATIONS = [
     ("storage/deskwire/storage", "deskwire.logs"),
     ("http/deskwire/http", "deskwire.storage"),
     ("http/deskwire/http", "deskwire.cli"),
+    ("engine/deskwire/remote", "deskwire.program"),
+    ("engine/deskwire/listen", "deskwire.storage"),
+    ("engine/deskwire/operate", "deskwire.http"),
 ]
 
 

@@ -99,6 +99,43 @@ def test_what_is_no_plain_url_is_refused_without_being_repeated(text: str) -> No
     assert "hunter2" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://proxy.example",
+        "http://proxy.example:3128/",
+        "https://me:hunter2@proxy.example:3128",
+        "http://me:hunter2%40@[fd00::1]:3128",
+    ],
+)
+def test_a_proxys_url_is_taken_as_it_is(text: str) -> None:
+    assert setting.proxy_url(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "proxy.example:3128",
+        "socks5://me:hunter2@proxy.example",
+        "http://me:hunter2@",
+        "http://:hunter2@proxy.example",
+        "http://me:hunter2@proxy.example:port",
+        "http://me:hunter2@proxy.example:0",
+        "http://me:hunter2@proxy.example/path",
+        "http://me:hunter2@proxy.example?a",
+        "http://me:hunter2#@proxy.example",
+        "http://me:hunter 2@proxy.example",
+        "http://me:hunter2@pröxy.example",
+        "http://me:hunter2@[fd00::1",
+        "http://me:hunter2\r\n@proxy.example",
+    ],
+)
+def test_what_is_no_proxys_url_is_refused_without_its_password(text: str) -> None:
+    with pytest.raises(ValueError, match="must be an http or https URL") as refusal:
+        setting.proxy_url(text)
+    assert "hunter2" not in str(refusal.value)
+
+
 def test_networks_of_both_families_are_read() -> None:
     assert setting.networks("10.0.0.0/8, fd00::/8") == (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 

@@ -17,6 +17,8 @@ from deskwire.admin.project import project
 from deskwire.admin.user import user
 from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
+from deskwire.listen.command import listen
+from deskwire.operate.command import deliveries, redeliver_command
 from deskwire.reference.command import reference_command
 from deskwire.setting import Setting
 
@@ -79,10 +81,14 @@ def show_config(form: str | None, **options: object) -> None:
 def _print_table(config: Config) -> None:
     console = rich.console.Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
     console.print(reference.table(config))
+    console.print(reference.client_table())
 
 
 # Commands from other modules are registered here, one line each: cli.add_command(...)
 cli.add_command(demo)
+cli.add_command(listen)
+cli.add_command(deliveries)
+cli.add_command(redeliver_command)
 cli.add_command(key)
 cli.add_command(org)
 cli.add_command(project)

@@ -30,6 +30,7 @@ from deskwire.setting import (
     numbers,
     optional,
     path,
+    proxy_url,
     secret_text,
     setting,
     several,
@@ -218,6 +219,12 @@ class Config:
         networks,
         "CIDR blocks, with commas between them, that webhooks may go to although they are private.",
     )
+    webhook_proxy: str | None = setting(  # ADR 11
+        None,
+        optional(proxy_url),
+        "URL of the HTTP proxy that webhooks go through; unset means straight to the receivers.",
+        secret=True,
+    )
     webhook_timeout_s: float = setting(  # contract 6.4.1
         5.0, number(0.1, 60), "Seconds that a receiver has from connecting to its status line."
     )
@@ -310,6 +317,14 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
 
+CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
+        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
+    }
+)
+"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
+
 
 def _source(
     each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
@@ -323,9 +338,10 @@ def _source(
 
 
 def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
+    known = VARIABLES | CLIENT_VARIABLES.keys()
     for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in VARIABLES:
-            close = difflib.get_close_matches(variable, VARIABLES, n=1)
+        if variable.startswith(PREFIX) and variable not in known:
+            close = difflib.get_close_matches(variable, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
             yield f"{variable} is not a setting{hint}"
 

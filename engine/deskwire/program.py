@@ -29,7 +29,8 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.couriers import Couriers
-from deskwire.engine.delivery.resolver import SystemResolver
+from deskwire.engine.delivery.proxy import Proxy
+from deskwire.engine.delivery.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
@@ -274,6 +275,7 @@ def _couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
         concurrency=config.webhook_concurrency,
         window_s=config.webhook_window_s,
         memory_deliveries=config.webhook_memory_deliveries,
+        proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
     )
 
 
@@ -287,7 +289,8 @@ def _policy(config: Config) -> Policy:
 
 
 def _webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
-    policy, resolver = _policy(config), SystemResolver()
+    policy = _policy(config)
+    resolver = spelled_addresses if config.webhook_proxy else SystemResolver()
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,

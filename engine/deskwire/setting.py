@@ -219,6 +219,21 @@ def keys_url(text: str) -> str:
     return text
 
 
+def proxy_url(text: str) -> str:
+    """Parse the URL of an HTTP proxy: user and password are allowed, a path is not. It is never repeated in an error."""
+    reason = "must be an http or https URL with a host, and at most a user, a password and a port besides"
+    if not text.isascii() or not text.isprintable() or any(mark in text for mark in " ?#\\"):
+        raise ValueError(reason)
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, a port that is no number
+        usable = False
+    if not usable or parts.path not in {"", "/"} or parts.username == "":
+        raise ValueError(reason)
+    return text
+
+
 def networks(text: str) -> tuple[Network, ...]:
     """Parse CIDR blocks with commas between them, each without host bits."""
     try:

@@ -65,5 +65,5 @@ def _keys(config: Config) -> KeySource | None:
         config.jwt_jwks_url,
         refresh_s=config.jwt_jwks_refresh_s,
         keep_s=config.jwt_jwks_keep_s,
-        client=httpx.AsyncClient(verify=trust, timeout=None),
+        client=httpx.AsyncClient(verify=trust, timeout=None, trust_env=False),
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
+from tests.serving import environment
 from tests.wire.conftest import Service, running
 
 from .pages import ROOT, blocks, guides, name
@@ -35,6 +36,10 @@ def commands(page: Path) -> str:
 def checkout(folder: Path, service: Service) -> Path:
     """A folder that looks like a checkout in which the service was started."""
     folder.mkdir()
+    program = folder / ".venv" / "bin" / "deskwire"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m deskwire "$@"\n')
+    program.chmod(0o755)
     (folder / "data").symlink_to(service.directory)
     (folder / "docs").symlink_to(ROOT / "docs")
     return folder
@@ -42,7 +47,7 @@ def checkout(folder: Path, service: Service) -> Path:
 
 async def pasted(page: Path, folder: Path) -> str:
     """What the commands print, run in that folder."""
-    environ = {**os.environ, "NO_PROXY": "*", "no_proxy": "*"}
+    environ = {**environment(), "NO_PROXY": "*", "no_proxy": "*", "XDG_STATE_HOME": str(folder / "state")}
     with trio.fail_after(60):
         done = await trio.run_process(
             ["bash", "-c", commands(page)],
@@ -64,6 +69,9 @@ async def test_the_commands_of_the_page_work_as_they_are(page: Path, tmp_path: P
     if page.name == "README.md":
         assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
         assert re.search(r"^verified message\.created 2 evt_\w+$", output, re.MULTILINE)
+    if page.name == "listen.md":
+        assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
+        assert re.search(r"^message\.created +cnv_\w+ +2  204  \d+ ms$", output, re.MULTILINE)
 
 
 def test_the_readme_has_commands_to_run() -> None:

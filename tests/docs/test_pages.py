@@ -11,7 +11,7 @@ import click
 import pytest
 
 from deskwire.cli import cli
-from deskwire.config import SETTINGS, VARIABLES
+from deskwire.config import CLIENT_VARIABLES, SETTINGS, VARIABLES
 from deskwire.engine.events import CATALOG
 from deskwire.http.app import ROUTES
 from deskwire.reference.errors import CODES
@@ -81,7 +81,7 @@ def test_the_guides_name_no_event_that_is_not_sent_but_those_that_one_must_ask_f
 @pytest.mark.parametrize("page", documents(), ids=name)
 def test_every_setting_that_is_named_is_one(page: Path) -> None:
     named = {each for each in VARIABLE.findall(page.read_text()) if not each.endswith("_")}
-    assert named <= VARIABLES
+    assert named <= VARIABLES | CLIENT_VARIABLES.keys()
 
 
 def commands(group: click.Group) -> Iterator[click.Command]:
@@ -122,7 +122,7 @@ def test_every_error_code_with_its_status_in_the_guides_is_one() -> None:
 def test_every_route_and_every_setting_is_in_the_reference() -> None:
     api = (ROOT / "docs/reference/api.md").read_text()
     settings = (ROOT / "docs/reference/settings.md").read_text()
-    assert all(f"`{variable}`" in settings for variable in VARIABLES)
+    assert all(f"`{variable}`" in settings for variable in VARIABLES | CLIENT_VARIABLES.keys())
     found = re.findall(r"^### `([A-Z]+) (\S+)`$", api, re.MULTILINE)
     assert {(method, shape(path)) for method, path in found} == CALLS
 

@@ -174,6 +174,27 @@ async def test_a_close_frame_that_crosses_ours_confirms_nothing(
     assert await confirmed(stage) != event.id
 
 
+async def test_a_close_frame_confirms_no_gap_that_was_never_said(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream
+) -> None:
+    """The connection ends during the takeover, so its answer is not written: the next one must hear of the gap."""
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    await stage.emit(1)
+    await trio.sleep(7_201)
+    ours, theirs = memory_stream_pair()
+    peer = RawPeer(ours)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stream.handle, theirs)
+        await peer.open()
+        grant = Grant(PROJECT_ID, await socket_id(peer), CHANNEL, "c1")
+        data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+        store.publish = lambda _: stream.close_all()  # while the takeover is being stored
+        await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+        closed = await peer.until(CloseConnection)
+        await peer.send(closed.response())
+    assert (await stage.hold("c1")).start.gap
+
+
 async def test_a_peer_that_never_reads_is_dropped_by_the_first_write_that_waits(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream
 ) -> None:

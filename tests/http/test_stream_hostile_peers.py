@@ -45,10 +45,31 @@ async def test_a_message_in_many_fragments_is_one_message(peer: RawPeer) -> None
     assert orjson.loads(event.data)["event"] == "pusher:pong"
 
 
-async def test_bad_utf_8_closes_with_1007(peer: RawPeer) -> None:
-    """RFC 6455 8.1."""
-    await peer.stream.send_all(b"\x81\x82" + _MASK + b"\xff\xfe")
+@pytest.mark.parametrize(
+    "frames",
+    [
+        b"\x81\x82" + _MASK + b"\xff\xfe",
+        b"\x81\x83" + _MASK + b"\xed\xa0\x80",  # half of a surrogate pair
+        b"\x81\x81" + _MASK + b"\xc3",  # cut off in a character
+        b"\x01\x81" + _MASK + b"\xc3" + b"\x80\x81" + _MASK + b"\xc3",  # wrong where two fragments meet
+        b"\x88\x84" + _MASK + b"\x03\xe8\xff\xfe",  # in the reason of a close frame
+    ],
+)
+async def test_bad_utf_8_closes_with_1007(peer: RawPeer, frames: bytes) -> None:
+    """RFC 6455 5.5.1, 8.1."""
+    await peer.stream.send_all(frames)
     assert await peer.close_code() == 1007
+
+
+async def test_a_character_in_two_fragments_with_a_ping_in_it_is_read_whole(peer: RawPeer) -> None:
+    """RFC 6455 5.4: fragments end anywhere, also within a character, and control frames come between."""
+    text = '{"event":"pusher:ping","data":"ü"}'.encode()
+    middle = text.index("ü".encode()) + 1
+    first = bytes((0x01, 0x80 | middle)) + _MASK + text[:middle]
+    last = bytes((0x80, 0x80 | len(text) - middle)) + _MASK + text[middle:]
+    await peer.stream.send_all(first + b"\x89\x82" + _MASK + b"hi" + last)
+    assert (await peer.until(Pong)).payload == b"hi"
+    assert (await peer.message())["event"] == "pusher:pong"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +82,11 @@ async def test_bad_utf_8_closes_with_1007(peer: RawPeer) -> None:
         b"\x09\x80" + _MASK,  # a fragmented ping (5.5)
         b"\x89\xfe\x00\x7e" + _MASK,  # a ping of 126 bytes (5.5)
         b"\x81\xff" + b"\xff" * 8 + _MASK,  # 2^64 bytes (5.2)
+        b"\x81\xfe\x00\x02" + _MASK + b"{}",  # a length in more bytes than it needs (5.2)
+        b"\x01\x81" + _MASK + b"{" + b"\x81\x81" + _MASK + b"}",  # a message within another (5.4)
+        b"\x88\x81" + _MASK + b"\x03",  # half a close code (5.5.1)
+        b"\x88\x82" + _MASK + b"\x03\xed",  # 1005, which is never sent (7.4.1)
+        b"\x88\x82" + _MASK + b"\x00\x07",  # no close code at all (7.4.2)
     ],
 )
 async def test_a_frame_that_breaks_the_rules_closes_with_1002(peer: RawPeer, frame: bytes) -> None:
@@ -72,6 +98,19 @@ async def test_a_message_above_the_limit_closes_with_1009(peer: RawPeer) -> None
     """Pusher protocol, messages: inbound messages are limited to 64 KiB."""
     await peer.send(TextMessage("x" * 65_537))
     assert await peer.close_code() == 1009
+
+
+async def test_a_megabyte_is_refused_as_soon_as_the_limit_is_passed(peer: RawPeer) -> None:
+    """The length in its head is not waited for."""
+    head = b"\x81\xff" + (1_000_000).to_bytes(8)
+    await peer.stream.send_all(head + _MASK + b"x" * 70_000)
+    assert await peer.close_code() == 1009
+
+
+async def test_what_follows_a_broken_frame_is_read_and_forgotten(peer: RawPeer) -> None:
+    """Closing with unread input would reset the connection, and the close frame with it."""
+    await peer.stream.send_all(b"\x81\x02ab" + b"\xff" * 300_000)
+    assert await peer.close_code() == 1002
 
 
 async def test_endless_fragments_close_with_1009_before_they_end(peer: RawPeer) -> None:
@@ -118,6 +157,23 @@ async def test_a_channel_that_is_not_the_projects_is_refused(
 async def test_a_close_frame_is_answered_with_its_code(peer: RawPeer) -> None:
     """RFC 6455 5.5.1."""
     await peer.send(CloseConnection(1000, "bye"))
+    assert await peer.close_code() == 1000
+    assert await peer.event() is None
+
+
+async def test_a_close_frame_without_a_code_is_answered_and_4000s_are_too(front: Front) -> None:
+    """RFC 6455 5.5.1, 7.4.2: an empty close frame, and codes for private use."""
+    for frame, expected in ((b"\x88\x80" + _MASK, 1005), (b"\x88\x82" + _MASK + b"\x0f\xa0", 4000)):
+        peer = RawPeer(await front.raw())
+        await peer.open()
+        await peer.stream.send_all(frame)
+        assert await peer.close_code() == expected
+        assert await peer.event() is None
+
+
+async def test_data_behind_a_close_frame_is_ignored(peer: RawPeer) -> None:
+    """RFC 6455 5.5.1."""
+    await peer.stream.send_all(b"\x88\x82" + _MASK + b"\x03\xe8" + b"\x81\x82" + _MASK + b"{}")
     assert await peer.close_code() == 1000
     assert await peer.event() is None
 

@@ -15,6 +15,7 @@ import trio
 
 from deskwire import program
 from deskwire.config import Config
+from deskwire.storage.store import SqliteStore, open_store
 
 SMALL: dict[str, Any] = {
     "port": 0,
@@ -118,6 +119,20 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Service]:
         ):
             yield Service(serving.url, demo, http, dashboard, directory)
         serving.stop()
+
+
+def tapping(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+    """The stores of the services that are started from now on, for what the API does not let one do."""
+    stores: list[SqliteStore] = []
+
+    @asynccontextmanager
+    async def opened(*args: Any, **settings: Any) -> AsyncIterator[SqliteStore]:
+        async with open_store(*args, **settings) as store:
+            stores.append(store)
+            yield store
+
+    monkeypatch.setattr(program, "open_store", opened)
+    return stores
 
 
 @pytest.fixture

@@ -241,14 +241,16 @@ async def test_a_channel_of_one_conversation_carries_only_that(service: Service)
 async def test_an_authorization_may_come_in_every_form_that_clients_send(
     service: Service, form: dict[str, str]
 ) -> None:
-    """Contract 4.4, decisions 5."""
+    """Contract 4.4, decisions 5; Pusher protocol, authorization: exactly 200, only `auth`, and no CORS headers."""
     channel = f"private-project-{service.demo['projectId']}"
     content = form["content"].format(channel=channel)
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "https://shop.test"}
     answer = await service.http.post(
         f"/s2s/stream/auth{form.get('query', '')}", content=content, headers=headers
     )
     assert answer.status_code == 200, answer.text
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+    assert list(answer.json()) == ["auth"]
     assert answer.json()["auth"].startswith(f"{service.demo['streamKey']}:")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ import orjson
 import trio
 
 from deskwire.demo.history import Outcome
+from deskwire.remote.service import Content, problem_in_words
 
 TRIES_MAX: Final = 12
 """Requests for one call that the service has put off; with its pauses of a second, well over ten seconds."""
@@ -43,25 +43,6 @@ class Reply:
     body: Any = None
     detail: str = ""
     raw: bytes = b""
-
-
-class _Content(httpx.AsyncByteStream):
-    """A body in one piece.
-
-    httpx's own is an async generator, left to the garbage collector when the connection breaks while it is
-    being sent, which Trio warns of.
-    """
-
-    def __init__(self, content: bytes) -> None:
-        self._pieces = iter((content,) if content else ())
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        for piece in self._pieces:
-            return piece
-        raise StopAsyncIteration
 
 
 class Api:
@@ -108,7 +89,7 @@ class Api:
             sent_at = trio.current_time()
             try:
                 request = self._client.build_request(method, path, headers=headers)
-                request.stream = _Content(content)
+                request.stream = Content(content)
                 answer = await self._client.send(request)
             except httpx.TransportError as error:
                 again = repeatable or isinstance(error, _NOT_SENT)
@@ -140,13 +121,4 @@ def _reply(answer: httpx.Response, sent_at: float) -> Reply:
         body = None
     if status == httpx.codes.OK and body is not None:
         return Reply("acknowledged", sent_at, status, body, raw=answer.content)
-    return Reply("refused", sent_at, status, None, _reason(status, body))
-
-
-def _reason(status: int, body: Any) -> str:
-    """What a problem document says (RFC 9457), in one line."""
-    if not isinstance(body, dict):
-        return f"HTTP {status}"
-    problems = body.get("errors")
-    named = [f"{each['pointer']}: {each['message']}" for each in problems] if problems else []
-    return f"HTTP {status} {body.get('code', '')}: {'; '.join(named) or body.get('detail', '')}"
+    return Reply("refused", sent_at, status, None, problem_in_words(status, body))

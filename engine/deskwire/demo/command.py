@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 import trio
 
+from deskwire.remote.access import base_url
+
 
 @click.command("demo")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -63,18 +65,10 @@ def demo(
     plan = Plan(
         chats=tuple(itertools.chain.from_iterable(itertools.repeat(chats, repeat))),
         concurrency=concurrency,
-        url=None if url is None else _base_url(url),
+        url=None if url is None else base_url(url),
         key=key,
         webhook=not no_webhook,
         patience_s=patience,
         keep=keep,
     )
     ctx.exit(trio.run(show_demo, plan, as_json))
-
-
-def _base_url(url: str) -> str:
-    """The URL without a path `/v3`. Raises UsageError if it is none."""
-    base = url.rstrip("/").removesuffix("/v3")
-    if not base.startswith(("http://", "https://")):
-        raise click.UsageError("--url must start with http:// or https://.")
-    return base

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,12 +11,11 @@ from deskwire.demo.api import Api
 from deskwire.demo.errors import DemoError
 from deskwire.demo.history import Arrival
 from deskwire.demo.journal import Journal
+from deskwire.remote.page import raw_items
 
 PAGE: Final = 200  # decisions 1: the largest
 _TIME_DIGITS: Final = 10
 _RANDOM_DIGITS: Final = 16
-_ITEMS: Final = '{"items":['
-_DECODER: Final = json.JSONDecoder()
 
 
 class Feed:
@@ -40,28 +38,18 @@ class Feed:
             reply = await self._api.call("GET", f"/s2s/events?limit={PAGE}{behind}", repeatable=True)
             if reply.outcome != "acknowledged":
                 raise DemoError(f"The feed can't be read: {reply.detail}")
-            for body in raw_items(reply.raw):
+            for body in _bodies(reply.raw):
                 self._journal.record(Arrival(trio.current_time(), body))
             if reply.body["items"]:
                 self._after = str(reply.body["items"][-1]["id"])
             more = reply.body["nextCursor"] is not None
 
 
-def raw_items(page: bytes) -> list[bytes]:
-    """The items of a list as the very bytes that they were sent as, to compare with other channels.
-
-    Raises DemoError if the page is not laid out as the service does it.
-    """
-    text = page.decode()
-    if not text.startswith(_ITEMS):
-        raise DemoError("The feed's page does not begin with its items.")
-    items, at = list[bytes](), len(_ITEMS)
-    while text[at] != "]":
-        at += text[at] == ","
-        _, end = _DECODER.raw_decode(text, at)
-        items.append(text[at:end].encode())
-        at = end
-    return items
+def _bodies(page: bytes) -> list[bytes]:
+    try:
+        return raw_items(page)
+    except ValueError as error:
+        raise DemoError(f"The feed can't be read: {error}.") from error
 
 
 def just_before(identifiers: Iterable[str]) -> str | None:

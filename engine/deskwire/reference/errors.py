@@ -105,6 +105,7 @@ INTERNAL: Final[Mapping[str, str]] = {
     "unauthenticated": "class default: every such refusal has a code of its own",
     "unavailable": "class default: every such refusal has a code of its own",
     "consumer_superseded": "on the stream: `subscription_error` of status 409",
+    "too_many_takeovers": "on the stream: `subscription_error` of status 429",
     "too_many_channels": "on the stream: `subscription_error` of status 403",
     "wrong_channel": "on the stream: `subscription_error` of status 401",
     "wrong_project": "on the stream: `subscription_error` of status 401",
@@ -190,7 +191,8 @@ The server sends `pusher:error` with the code, and then closes with the same cod
 _SUBSCRIPTION: Final = """\
 ## Refused subscriptions
 
-`pusher:subscription_error` leaves the connection open. Its data is `{"type", "error", "status"}`.
+`pusher:subscription_error` leaves the connection open. Its data is `{"type", "error", "status"}`. After 409 and 429 the
+connection is closed with 4100 once the consumer may have the channel, so that its client comes back.
 
 """
 
@@ -198,6 +200,7 @@ _SUBSCRIPTION_ROWS: Final = (
     ("`AuthError`", "401", "`auth` is not valid, has expired, or is for another socket or channel."),
     ("`AuthError`", "403", "The project has no such channel, or the connection holds 100 already."),
     ("`ConsumerSuperseded`", "409", "Another consumer has taken the channel over and still holds it."),
+    ("`TooManyTakeovers`", "429", "Ten consumers took the channel from each other within a minute."),
 )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from deskwire.config import SETTINGS, Config
+from deskwire.config import CLIENT_VARIABLES, SETTINGS, Config
 from deskwire.reference.tables import markdown_table
 from deskwire.setting import Setting
 
@@ -23,6 +23,13 @@ Units are the endings of the names: `_s` seconds, `_bytes` bytes, `_kib` units o
 `false`, lists take commas. `deskwire config` shows the values that hold and where each comes from.
 """
 
+CLIENT_HEAD: Final = """
+## Variables of other commands
+
+No settings of the server, which leaves them alone; each is an option of those commands, too.
+
+"""
+
 
 def table(config: Config) -> Table:
     """Give the settings of `config` for a terminal: name, variable, value, origin, meaning."""
@@ -30,6 +37,14 @@ def table(config: Config) -> Table:
     for each in SETTINGS.values():
         value = Text(_value(each, config))  # not str, in which rich would look for markup
         made.add_row(each.name, each.variable, value, config.origin[each.name], each.meaning)
+    return made
+
+
+def client_table() -> Table:
+    """Give the variables that the server has no use for, for a terminal: name and meaning."""
+    made = Table("Variable", "Meaning", title="Variables of other commands")
+    for variable, meaning in CLIENT_VARIABLES.items():
+        made.add_row(variable, meaning)
     return made
 
 
@@ -51,7 +66,9 @@ def document(config: Config) -> list[Mapping[str, object]]:
 def markdown() -> str:
     """Give the page of the reference: every setting with its default, whatever holds here."""
     heads = ("Variable", "Option", "Default", "Meaning")
-    return f"{INTRODUCTION}\n{markdown_table(heads, map(_cells, SETTINGS.values()))}"
+    settings = markdown_table(heads, map(_cells, SETTINGS.values()))
+    clients = ((f"`{variable}`", meaning) for variable, meaning in CLIENT_VARIABLES.items())
+    return f"{INTRODUCTION}\n{settings}{CLIENT_HEAD}{markdown_table(('Variable', 'Meaning'), clients)}"
 
 
 def _cells(each: Setting) -> tuple[str, str, str, str]:

@@ -110,13 +110,17 @@ class Session:
         if not self._ending:
             self._nursery.start_soon(task)
 
-    async def send(self, *messages: bytes) -> None:
-        """Write protocol messages, unless the connection is ending."""
-        await self._write(b"".join(map(text_frame, messages)))
+    async def send(self, *messages: bytes) -> bool:
+        """Write protocol messages, unless the connection is ending; whether they were written."""
+        return await self._write(b"".join(map(text_frame, messages)))
 
     def follow(self, held: Subscription) -> None:
-        """Send what the subscription finds, from now until it or the connection ends."""
+        """Send what the subscription finds, from now until it or the connection ends.
+
+        Its answer has been written: from here on a pong confirms where it begins, and a gap before that.
+        """
         self.subscriptions[held.channel.name] = held
+        held.written = held.start.position
         self.settled = True
         self.spawn(lambda: self._pump(held))
         if held.typing:

@@ -56,7 +56,7 @@ class RealtimeStream:
         self._limits = Limits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._frames = FrameCache()
         self.traffic: Final = Traffic()
-        self._sessions: set[Session] = set()
+        self._sessions: dict[Session, None] = {}  # in the order in which they came
         self._openings: set[trio.CancelScope] = set()
         self._closing = False
 
@@ -123,11 +123,11 @@ class RealtimeStream:
         project, refusal = self._admit(opening)
         socket_id = pusher.new_socket_id()
         talk = Talk(self._hub, self._clock, self._key, session, project, socket_id)
-        self._sessions.add(session)
+        self._sessions[session] = None
         try:
             await session.run(lambda: talk.greet(refusal), talk.hear)
         finally:
-            self._sessions.discard(session)
+            del self._sessions[session]
 
     def _admit(self, opening: Opening) -> tuple[Project | None, pusher.Close | None]:
         if self._closing:

@@ -8,7 +8,7 @@ from deskwire.engine.clock import Clock
 from deskwire.engine.errors import DomainError, Forbidden, Unavailable
 from deskwire.engine.people import Project
 from deskwire.engine.stream.channel import Channel, open_channel
-from deskwire.engine.stream.hub import ConsumerSuperseded, Hub
+from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http import pusher
 from deskwire.http.session import Session
@@ -35,6 +35,7 @@ class Talk:
         self._session = session
         self._project = project
         self._socket_id = socket_id
+        self._awaited: tuple[str, ...] = ()
 
     async def greet(self, refusal: pusher.Close | None) -> None:
         """Begin: with the socket id, or with the reason why not (Pusher protocol, 4001, 4007)."""
@@ -71,6 +72,9 @@ class Talk:
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
             self._stand_by(channel, grant.consumer_id)
+        except TooManyTakeovers as refusal:
+            await self._refuse(name, "TooManyTakeovers", refusal, 429)
+            self._stand_by(channel, grant.consumer_id)
         except TokenRefused as refusal:
             await self._refuse(name, "AuthError", refusal, 401)
         except Forbidden as refusal:
@@ -106,10 +110,9 @@ class Talk:
             )
             subscriptions[channel.name] = held  # from here on the session leaves it
             start = held.start
-            await self._session.send(
-                pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
-            )
-            self._session.follow(held)
+            answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
+            if await self._session.send(answer):
+                self._session.follow(held)
         else:
             await self._session.send(pusher.subscription_succeeded(channel.name, None, False))
 
@@ -117,8 +120,11 @@ class Talk:
         await self._session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
     def _stand_by(self, channel: Channel, consumer_id: str) -> None:
-        """Keep a fenced client's connection; when the channel is free it is told to come back."""
+        """Keep a refused client's connection; when it may have the channel it is told to come back."""
+        if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
+            return
         self._session.settled = True
+        self._awaited = (*self._awaited, channel.name)
 
         async def wait() -> None:
             await self._hub.until_unfenced(channel, consumer_id)

@@ -213,7 +213,6 @@ def client_for(
         receiver.url,
         Dialer(policy or Policy(allow_private=True), resolver or resolving()),
         ssl_context=ssl_context or ssl.create_default_context(),
-        concurrency=4,
         timeout_s=timeout_s,
         clock=wall,
     )

@@ -9,6 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.events import StoredEvent
 from deskwire.engine.ids import new_id
 from deskwire.engine.stream.subscription import Subscription
 from tests.streaming import NOON, JumpStore, Stage, jump_stage, number, real_stage, typing
@@ -64,6 +65,38 @@ async def test_a_gap_longer_than_the_window_is_said_and_not_filled(
     assert (again.start.resumed_after, again.start.gap) == (None, True)
     await stage.emit(1)
     assert await numbers(again, 1) == [1]
+
+
+async def test_a_gap_is_said_again_until_somebody_has_confirmed_something_behind_it(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    """A connection may end before its answer has arrived; then nobody would ever have heard of the gap."""
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    await stage.emit(1)
+    await trio.sleep(7_201)
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    assert (await stage.hold("c2")).start.gap
+    restarted = await jump_stage(store)
+    held = await restarted.hold("c2")
+    assert held.start.gap
+    restarted.hub.confirm(held, held.start.position)
+    assert not (await restarted.hold("c2")).start.gap
+
+
+async def test_what_is_confirmed_while_a_takeover_is_being_stored_counts_for_the_next(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    first = await stage.hold("c1")
+    events = await stage.emit(2)
+
+    def confirm_meanwhile(_: list[StoredEvent]) -> None:
+        stage.hub.confirm(first, events[1].position)
+
+    store.publish = confirm_meanwhile
+    second = await stage.hold("c2")
+    store.publish = stage.log.publish
+    assert await numbers(second, 2) == [0, 1]
+    assert (await stage.hold("c3")).start.resumed_after == events[1].id
 
 
 async def test_live_begins_now_whatever_was_confirmed(autojump_clock: MockClock, stage: Stage) -> None:

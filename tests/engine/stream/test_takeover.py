@@ -7,7 +7,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.stream.hub import ConsumerSuperseded
+from deskwire.engine.stream.hub import ConsumerSuperseded, TooManyTakeovers
 from tests.streaming import JumpStore, Stage, jump_stage, number
 
 
@@ -134,6 +134,36 @@ async def test_two_at_the_same_moment_leave_one_holder(autojump_clock: MockClock
     other = {"c1": "c2", "c2": "c1"}[status.consumer_id]
     with pytest.raises(ConsumerSuperseded):
         await stage.hold(other)
+
+
+async def test_consumers_with_ever_new_ids_can_take_over_ten_times_a_minute(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Pusher protocol, takeover: supervisors that restart both processes would flap with fresh ids."""
+    for n in range(11):
+        holder = await stage.hold(f"c{n}")
+    with pytest.raises(TooManyTakeovers):
+        await stage.hold("c11")
+    assert holder.current
+    start = trio.current_time()
+    await stage.hub.until_unfenced(stage.channel, "c11")
+    assert trio.current_time() - start == 60
+    assert (await stage.hold("c11")).current
+
+
+async def test_a_holder_that_comes_back_or_is_gone_is_no_matter_of_too_many_takeovers(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    for n in range(11):
+        holder = await stage.hold(f"c{n}")
+    for _ in range(20):
+        holder = await stage.hold("c10")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.hub.until_unfenced, stage.channel, "c11")
+        await trio.testing.wait_all_tasks_blocked()
+        stage.hub.leave(holder, for_good=False)
+    assert trio.current_time() == 0
+    assert (await stage.hold("c11")).current
 
 
 async def test_what_the_old_holder_confirms_after_the_swap_means_nothing(

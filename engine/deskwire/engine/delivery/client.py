@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Protocol
 
-import httpx
 import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.deliveries import Attempt
-from deskwire.engine.delivery.dialer import Dialer
+from deskwire.engine.delivery.connection import Connection, Header, secured
+from deskwire.engine.delivery.dialer import Route
 from deskwire.engine.delivery.failure import WIRE_ERRORS, in_words
 from deskwire.engine.delivery.retry_after import asked_wait_ms
 from deskwire.engine.delivery.signature import signature_header
-from deskwire.engine.delivery.transport import Transport
+from deskwire.engine.delivery.target import Target
+from deskwire.engine.delivery.transport import IdleConnections
 
 READ_MAX: Final = 16 * 1024
 """Bytes of an answer's body that are read at most (decisions 6)."""
@@ -70,42 +71,41 @@ class Postable(Protocol):
 
 @dataclass(slots=True)
 class _Seen:
-    """What has come back so far; it stays when the time is up."""
+    """What has come back so far; it stays when the time is up. Header names are in lower case."""
 
+    stage: str = ""
     status: int | None = None
-    headers: Sequence[tuple[bytes, bytes]] = field(default_factory=tuple)
+    headers: Sequence[Header] = ()
     answer: bytes = b""
     error: str | None = None
 
 
 class Client:
-    """Posts to one endpoint; connections are kept and used again.
+    """Posts to one endpoint; connections are kept and used again. Each attempt under way has one of its own.
 
     Args:
         url: one that `target.url_problems` found nothing wrong with.
-        concurrency: how many attempts are under way at the same time at most.
+        route: makes connections.
+        ssl_context: verifies the receiver's certificate.
         timeout_s: seconds for name, connection, TLS, request and the head of the answer together.
         clock: says when an attempt began.
     """
 
     def __init__(
-        self,
-        url: str,
-        dialer: Dialer,
-        *,
-        ssl_context: ssl.SSLContext,
-        concurrency: int,
-        timeout_s: float,
-        clock: Clock,
+        self, url: str, route: Route, *, ssl_context: ssl.SSLContext, timeout_s: float, clock: Clock
     ) -> None:
-        self._url = httpx.URL(url)
-        self._transport = Transport(dialer, connections=concurrency, ssl_context=ssl_context)
+        self._target: Final = Target.parse(url)
+        self._route = route
+        self._ssl_context = ssl_context
         self._timeout_s = timeout_s
         self._clock = clock
+        self._idle: Final = IdleConnections()
+        self._form, extra = route.form(self._target)
         self._headers: Final = (
-            (b"Host", self._url.netloc),
+            (b"Host", self._target.authority),
             (b"Content-Type", b"application/json"),
             (b"User-Agent", _USER_AGENT),
+            *extra,
         )
 
     async def post(self, delivery: Postable, secrets: Sequence[str]) -> Attempt:
@@ -115,15 +115,15 @@ class Client:
         which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
         """
         at, began = self._clock(), trio.current_time()
-        request = self._request(delivery, secrets, at)
+        headers = self._headers_of(delivery, secrets, at)
         seen = _Seen()
         with trio.move_on_after(self._timeout_s) as scope:
             try:
-                await self._exchange(request, seen)
+                await self._exchange(headers, delivery.event.body, seen)
             except WIRE_ERRORS as error:
                 seen.error = in_words(error)
         if scope.cancelled_caught:
-            seen.error = f"timeout: no answer within {self._timeout_s:g} s"
+            seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(
             delivery.attempts + 1,
@@ -136,13 +136,15 @@ class Client:
         )
 
     async def aclose(self) -> None:
-        """Close all connections; the client may be used again afterwards."""
-        await self._transport.aclose()
+        """Close all idle connections; the client may be used again afterwards."""
+        self._idle.close()
+        await trio.lowlevel.checkpoint()
 
-    def _request(self, delivery: Postable, secrets: Sequence[str], at: int) -> httpx.Request:
+    def _headers_of(self, delivery: Postable, secrets: Sequence[str], at: int) -> list[Header]:
         body = delivery.event.body
         headers = [
             *self._headers,
+            (b"Content-Length", b"%d" % len(body)),
             (b"Service-Signature", signature_header(secrets, at // 1000, body).encode()),
             (b"Service-Delivery-Id", delivery.id.encode()),
             (b"Service-Event", delivery.event.type.encode()),
@@ -150,24 +152,32 @@ class Client:
         ]
         if delivery.previous is not None:
             headers.append((b"Service-Previous-Sequence", b"%d" % delivery.previous))
-        return httpx.Request("POST", self._url, headers=headers, content=body)
+        return headers
 
-    async def _exchange(self, request: httpx.Request, seen: _Seen) -> None:
-        response = await self._transport.handle_async_request(request)
-        seen.status, seen.headers = response.status_code, response.headers.raw
-        stream = response.stream
-        assert isinstance(stream, httpx.AsyncByteStream)
-        size = 0
+    async def _exchange(self, headers: list[Header], body: bytes, seen: _Seen) -> None:
+        """Send and read on one connection. Nothing is sent a second time: what was sent may have arrived."""
+        connection = self._idle.take() or await self._connect(seen)
         try:
-            with trio.CancelScope() as reading:
-                async for chunk in stream:
-                    size += len(chunk)
-                    if len(seen.answer) < KEPT_MAX:
-                        seen.answer += chunk
-                    if size >= READ_MAX:
-                        reading.cancel()  # ends the generators inside; a `break` would leave them open
-        finally:
-            await stream.aclose()
+            await connection.send(b"POST", self._form, headers, body)
+            head = await connection.head()
+            seen.status, seen.headers = head.status_code, head.headers
+            size = 0
+            while size < READ_MAX and (piece := await connection.piece()):
+                size += len(piece)
+                if len(seen.answer) < KEPT_MAX:
+                    seen.answer += piece
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.give(connection)
+
+    async def _connect(self, seen: _Seen) -> Connection:
+        seen.stage = self._route.stage
+        stream = await self._route.reach(self._target)
+        seen.stage = ""
+        if self._target.tls:
+            stream = await secured(stream, self._ssl_context, self._target.host)
+        return Connection(stream)
 
 
 def _verdict(seen: _Seen) -> str | None:

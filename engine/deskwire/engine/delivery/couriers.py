@@ -22,6 +22,7 @@ from deskwire.engine.delivery.courier import Courier
 from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.delivery.means import Counters, Means
 from deskwire.engine.delivery.passing_couriers import PassingCouriers
+from deskwire.engine.delivery.proxy import Proxy
 from deskwire.engine.delivery.resolver import Resolver
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.endpoint import Endpoint
@@ -63,6 +64,7 @@ class Couriers:
         memory_deliveries: deliveries of one endpoint that are in memory at most.
         stop_grace_s: how long a stop waits for attempts under way.
         ssl_context: verifies receivers; the default trusts the public authorities.
+        proxy: what all attempts go through, if not straight to the receivers.
         resolver: for all endpoints; the default gives each one of its own.
         rng: for the jitter.
     """
@@ -82,6 +84,7 @@ class Couriers:
         memory_deliveries: int = 1000,
         stop_grace_s: float = _STOP_GRACE_S,
         ssl_context: ssl.SSLContext | None = None,
+        proxy: Proxy | None = None,
         resolver: Resolver | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -99,6 +102,7 @@ class Couriers:
             stop_grace_s=stop_grace_s,
             pause_s=_PAUSE_S,
             ssl_context=ssl_context or httpx.create_ssl_context(),
+            proxy=proxy,
             resolver=resolver,
             rng=rng or random.Random(),
             counters=self.counters,

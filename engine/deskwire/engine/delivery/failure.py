@@ -7,18 +7,28 @@ import os
 import ssl
 from collections.abc import Iterator
 
-import httpcore
+import h11
+import trio
 
+from deskwire.engine.delivery.connection import Disconnected
 from deskwire.engine.delivery.dialer import AddressRefused
 from deskwire.engine.delivery.resolver import ResolutionFailed
 
+
+class ProxyFailed(Exception):
+    """The operator's proxy did not do its part; the text says how."""
+
+
 WIRE_ERRORS = (
-    httpcore.NetworkError,
-    httpcore.TimeoutException,
-    httpcore.ProtocolError,
+    OSError,
+    trio.BrokenResourceError,
+    Disconnected,
+    h11.RemoteProtocolError,
+    AddressRefused,
     ResolutionFailed,
+    ProxyFailed,
 )
-"""What an attempt may raise because of the network or the receiver."""
+"""What an attempt may raise because of the network, the proxy or the receiver."""
 
 
 def in_words(error: Exception) -> str:
@@ -26,11 +36,14 @@ def in_words(error: Exception) -> str:
     match error:
         case AddressRefused():
             return f"address refused: {error}"
+        case ProxyFailed():
+            return f"proxy: {error}"
         case ResolutionFailed():
             return str(error)
-        case httpcore.RemoteProtocolError():
-            closed = "without sending" in str(error)
-            return _CLOSED if closed else f"malformed answer: {_lower(str(error))}"
+        case Disconnected():
+            return _CLOSED
+        case h11.RemoteProtocolError():
+            return f"malformed answer: {_lower(str(error))}"
     for cause in _causes(error):
         match cause:
             case ssl.SSLCertVerificationError():
@@ -39,9 +52,12 @@ def in_words(error: Exception) -> str:
                 return f"TLS: {_lower((cause.reason or str(cause)).replace('_', ' '))}"
             case OSError(errno=int(number)):
                 return _errno_words(number)
-    if isinstance(error, (httpcore.ReadError, httpcore.WriteError)):
-        return _CLOSED
-    return _lower(str(error)) or "connection failed"
+    return _CLOSED
+
+
+def not_connected(words: str) -> bool:
+    """Whether an attempt that failed with these words of `in_words` reached nobody who could have got anything."""
+    return words in _NOBODY or words.startswith(_NO_HOST)
 
 
 def _errno_words(number: int) -> str:
@@ -50,6 +66,11 @@ def _errno_words(number: int) -> str:
     return os.strerror(number).lower()
 
 
+_NOBODY = frozenset(
+    os.strerror(number).lower()
+    for number in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
+)
+_NO_HOST = "host not found"
 _CLOSED = "connection closed before the answer"
 
 
@@ -58,10 +79,7 @@ def _lower(text: str) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and everything that led to it, groups included."""
+    """The error and everything that led to it."""
     while error is not None:
         yield error
-        if isinstance(error, BaseExceptionGroup):
-            for inner in error.exceptions:
-                yield from _causes(inner)
         error = error.__cause__ or error.__context__

@@ -14,6 +14,7 @@ from deskwire.engine.clock import Clock
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.dialer import Dialer
+from deskwire.engine.delivery.proxy import Proxy, ProxyDialer
 from deskwire.engine.delivery.resolver import Resolver, SystemResolver
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.delivery.signature import SigningSecrets
@@ -62,6 +63,7 @@ class Means:
     stop_grace_s: float
     pause_s: float
     ssl_context: ssl.SSLContext = field(default_factory=httpx.create_ssl_context)
+    proxy: Proxy | None = None
     resolver: Resolver | None = None
     rng: random.Random = field(default_factory=random.Random)
     counters: Counters = field(default_factory=Counters)
@@ -75,11 +77,10 @@ class Means:
 
     def client(self, url: str) -> Client:
         """A client for one endpoint, with a resolver of its own unless one was given."""
-        return Client(
-            url,
-            Dialer(self.policy, self.resolver or SystemResolver()),
-            ssl_context=self.ssl_context,
-            concurrency=self.concurrency,
-            timeout_s=self.timeout_s,
-            clock=self.clock,
+        resolver = self.resolver or SystemResolver()
+        route = (
+            Dialer(self.policy, resolver)
+            if self.proxy is None
+            else ProxyDialer(self.proxy, self.policy, resolver, self.ssl_context)
         )
+        return Client(url, route, ssl_context=self.ssl_context, timeout_s=self.timeout_s, clock=self.clock)

@@ -20,6 +20,9 @@ _LOOKUPS: Final = 2
 behind; with a bound of its own for each endpoint it takes no thread from anybody else."""
 
 
+_LOCAL: Final = "localhost"
+
+
 class ResolutionFailed(Exception):
     """A host has no address now; the text says why."""
 
@@ -46,3 +49,21 @@ class SystemResolver:
         except UnicodeError:
             raise ResolutionFailed(f"host not found: {host} is no valid name") from None
         return tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+
+
+async def spelled_addresses(host: str, _port: int) -> Sequence[IPAddress]:
+    """The address that `host` itself is, in any spelling that systems take (`0x7f.1`); none for a name.
+
+    A `Resolver` for when somebody else resolves names. What is called localhost is, everywhere (RFC 6761, 6.3).
+    """
+    await trio.lowlevel.checkpoint()
+    bare = host.removesuffix(".").lower()
+    if bare == _LOCAL or bare.endswith(f".{_LOCAL}"):
+        return (ip_address("127.0.0.1"),)
+    given = literal(bare)
+    if given is not None:
+        return (given,)
+    try:
+        return (ip_address(socket.inet_aton(bare)),)
+    except OSError:
+        return ()

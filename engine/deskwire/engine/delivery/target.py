@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import httpx
 import trio
@@ -27,6 +28,30 @@ _RESOLVE_S: Final = 5.0
 _NAME_MAX: Final = 254
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _A_LABEL: Final = "xn--"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A webhook's URL in the parts that a request is made of.
+
+    Args:
+        host: as it is resolved and as certificates name it: ASCII, without brackets.
+        authority: the `Host` header.
+        path: with the query.
+    """
+
+    tls: bool
+    host: str
+    port: int
+    authority: bytes
+    path: bytes
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """From a URL that `url_problems` found nothing wrong with."""
+        parsed = httpx.URL(url)
+        tls = parsed.scheme == "https"
+        return cls(tls, host_of(parsed), port_of(parsed), parsed.netloc, parsed.raw_path)
 
 
 def url_problems(url: str, policy: Policy) -> tuple[Problem, ...]:

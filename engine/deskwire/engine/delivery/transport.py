@@ -1,71 +1,46 @@
-"""httpx's transport for webhooks: a small httpcore pool that dials under a policy.
-
-httpcore directly under a pool for each endpoint is two to four times as fast as httpx's client with one
-pool for all, and an endpoint's connections are then nobody else's.
-"""
+"""Idle connections to one receiver, to be used again. They are nobody else's, so nobody else waits for them."""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import AsyncIterable, AsyncIterator
+from collections import deque
 from typing import Final
 
-import httpcore
-import httpx
+import trio
 
-from deskwire.engine.delivery.dialer import Dialer
+from deskwire.engine.delivery.connection import Connection
 
 KEEPALIVE_S: Final = 4.0
 """How long an idle connection is kept. Many servers close theirs after 5 s (Node's default); a request
 sent just then would fail."""
 
 
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
+class IdleConnections:
+    """Those that have had an answer and may have another one."""
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        assert isinstance(self._response.stream, AsyncIterable)
-        return aiter(self._response.stream)
+    def __init__(self) -> None:
+        self._idle: deque[Connection] = deque()
 
-    async def aclose(self) -> None:
-        await self._response.aclose()
+    def take(self) -> Connection | None:
+        """The one used last, if it is still good; so that those not needed grow old and go."""
+        oldest_kept = trio.current_time() - KEEPALIVE_S
+        while self._idle and self._idle[0].idle_since < oldest_kept:
+            self._idle.popleft().close()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.quiet:
+                return connection
+            connection.close()
+        return None
 
+    def give(self, connection: Connection) -> None:
+        """Keep it, or close it if it has had its last answer."""
+        if connection.next_cycle():
+            connection.idle_since = trio.current_time()
+            self._idle.append(connection)
+        else:
+            connection.close()
 
-class Transport(httpx.AsyncBaseTransport):
-    """Sends requests as they are, with no redirects, proxies, cookies or retries.
-
-    Args:
-        connections: how many are open at the same time at most.
-        ssl_context: verifies the receivers' certificates.
-    """
-
-    def __init__(self, dialer: Dialer, *, connections: int, ssl_context: ssl.SSLContext) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=ssl_context,
-            max_connections=connections,
-            max_keepalive_connections=connections,
-            keepalive_expiry=KEEPALIVE_S,
-            network_backend=dialer,
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send `request`; returns when the head of the answer is there.
-
-        Raises httpcore's errors, AddressRefused and ResolutionFailed: `failure.in_words` knows them all.
-        """
-        assert isinstance(request.stream, httpx.AsyncByteStream)
-        url = httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        )
-        response = await self._pool.handle_async_request(
-            httpcore.Request(request.method, url, headers=request.headers.raw, content=request.stream)
-        )
-        return httpx.Response(response.status, headers=response.headers, stream=_Body(response))
-
-    async def aclose(self) -> None:
-        """Close all connections; the transport may be used again afterwards."""
-        await self._pool.aclose()
+    def close(self) -> None:
+        """Close all."""
+        while self._idle:
+            self._idle.pop().close()

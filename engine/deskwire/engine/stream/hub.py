@@ -20,7 +20,7 @@ from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
 from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
-from deskwire.engine.stream.subscription import Start, Subscription
+from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
@@ -35,6 +35,12 @@ class ConsumerSuperseded(Conflict):
     """Another consumer took the channel over from this one and still holds it."""
 
     code: ClassVar[str] = "consumer_superseded"
+
+
+class TooManyTakeovers(Conflict):
+    """Consumers take the channel from each other too often; its holder keeps it for now."""
+
+    code: ClassVar[str] = "too_many_takeovers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,7 @@ class Hub:
 
         Raises:
             ConsumerSuperseded: the consumer is fenced.
+            TooManyTakeovers: the channel is held, and has been taken from its holder too often of late.
             Unavailable: the takeover could not be stored; nothing has changed.
 
         Cancellation: not while the takeover is being committed, for at most 10 s; after that the
@@ -107,6 +114,8 @@ class Hub:
             if seat.fenced(grant.consumer_id, trio.current_time()):
                 self.takings.fenced += 1
                 raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
+            if trio.current_time() < seat.crowded_until(grant.consumer_id):
+                raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
             start = await find_start(
                 self._store,
                 self._log,
@@ -115,7 +124,9 @@ class Hub:
                 seat.position if seat.consumer_id is not None else None,
                 oldest_ms=self._clock() - self._window_ms,
             )
-            generation, since = await self._commit(seat, grant.consumer_id, start)
+            continues = grant.resume == "auto" and seat.consumer_id is not None
+            position = seat.position if continues else start.position
+            generation, since = await self._commit(seat, grant.consumer_id, position)
             holder = Subscription(
                 self._log,
                 channel,
@@ -126,6 +137,7 @@ class Hub:
                 admits=self._subjects.admits,
             )
             self._swap(seat, holder, generation, since)
+            self._place(seat, position, continues=continues)
             self.takings.note(start)
             return holder
 
@@ -153,9 +165,9 @@ class Hub:
         seat = await self._seat(channel)
         seat.waiting += 1
         try:
-            while seat.fenced(consumer_id, trio.current_time()):
+            while trio.current_time() < (admitted_at := seat.admitted_at(consumer_id)):
                 changed = seat.changed
-                with trio.move_on_at(seat.free_at()):
+                with trio.move_on_at(admitted_at):
                     await changed.wait()
         finally:
             seat.waiting -= 1
@@ -229,17 +241,29 @@ class Hub:
             if not seat.busy and not self._positions.unsaved(seat):
                 del self._seats[channel]
 
-    async def _commit(self, seat: Seat, consumer_id: str, start: Start) -> tuple[int, int]:
+    async def _commit(self, seat: Seat, consumer_id: str, position: int) -> tuple[int, int]:
         channel, at = seat.channel, self._clock()
         superseded = tuple(seat.after_taking(consumer_id, trio.current_time()))
 
         def job(tx: Transaction) -> int:
-            return tx.take_channel(channel.project, channel.name, consumer_id, start.position, superseded, at)
+            return tx.take_channel(channel.project, channel.name, consumer_id, position, superseded, at)
 
         # Shielded: a generation that is stored but not seated would lose the holder its saves.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
             return await self._store.write(job), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
+
+    def _place(self, seat: Seat, stored: int, *, continues: bool) -> None:
+        """Set what counts as confirmed from here on, of which `stored` was in the takeover's commit.
+
+        Who continues leaves it where it is, a gap included: until its consumer has confirmed something, nobody
+        knows whether it has heard of the gap, and the next one must be told again. The previous holder may have
+        confirmed more during the commit.
+        """
+        if not continues:
+            seat.position = stored
+        elif seat.position != stored:
+            self._positions.touch(seat)
 
     def _swap(self, seat: Seat, holder: Subscription, generation: int, since: int) -> None:
         self._positions.drop(seat)

@@ -5,6 +5,8 @@
   channel, or within the lease after the successor dropped off, it is fenced: it may not come back.
 - The same consumer on another socket replaces itself and is not fenced.
 - A holder that unsubscribes lifts the fence at once; one that drops off keeps it for the lease.
+- Consumers that take a channel from each other with ever new ids, as supervisors that restart them make them
+  do, are slowed down: only so many takeovers from a connected holder within a minute.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from deskwire.engine.stream.subscription import Subscription
 
 _REMEMBERED: Final = 100
 """Superseded ids of one channel: more than can be alive at once, and few enough for one row."""
+_TAKEOVERS: Final = 10
+"""Takeovers from a connected holder that a channel sees within the time below (Pusher protocol, takeover)."""
+_TAKEOVERS_S: Final = 60.0
 
 
 class Seat:
@@ -27,6 +32,7 @@ class Seat:
     Args:
         position: what the holder, present or last, has confirmed.
         dropped_at: when the last holder's connection ended.
+        takeovers: when the last ones were, of those that took the channel from a connected holder.
         released: whether the last holder left by its own word, so that nobody takes over from it.
     """
 
@@ -43,6 +49,7 @@ class Seat:
         "released",
         "since",
         "superseded",
+        "takeovers",
         "waiting",
     )
 
@@ -57,6 +64,7 @@ class Seat:
         self.released = False
         self.dropped_at = -inf
         self.superseded: dict[str, None] = {}
+        self.takeovers: tuple[float, ...] = ()
         self.lock = trio.Lock()
         self.changed = trio.Event()
         self.waiting = 0
@@ -74,6 +82,17 @@ class Seat:
         """Whether this consumer may not take the channel now."""
         return consumer_id in self.superseded and now < self.free_at()
 
+    def crowded_until(self, consumer_id: str) -> float:
+        """Until when others have taken the channel too often for this consumer to take it from its holder."""
+        if self.holder is None or self.holder.consumer_id == consumer_id:
+            return -inf  # nobody is disturbed
+        return self.takeovers[0] + _TAKEOVERS_S if len(self.takeovers) == _TAKEOVERS else -inf
+
+    def admitted_at(self, consumer_id: str) -> float:
+        """When this consumer may take the channel if nothing happens before."""
+        fenced_until = self.free_at() if consumer_id in self.superseded else -inf
+        return max(fenced_until, self.crowded_until(consumer_id))
+
     def after_taking(self, consumer_id: str, now: float) -> dict[str, None]:
         """The superseded ids as they will be once `consumer_id` holds the channel."""
         kept = dict(self.superseded) if now < self.free_at() else {}
@@ -89,8 +108,10 @@ class Seat:
         previous, self.holder = self.holder, holder
         if previous is not None:
             previous.current = False
+            if previous.consumer_id != holder.consumer_id:
+                self.takeovers = (*self.takeovers, now)[-_TAKEOVERS:]
         self.consumer_id, self.generation, self.since = holder.consumer_id, generation, since
-        self.position, self.released = holder.start.position, False
+        self.released = False
         self._tell()
         return previous
 

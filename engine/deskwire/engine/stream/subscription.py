@@ -55,6 +55,7 @@ class Subscription:
 
     Args:
         superseded: called once, on the Trio thread, when another consumer has taken the channel.
+        written: position up to which everything is written, 0 before its consumer was told where it begins.
         admits: says which of the project's events the channel carries.
     """
 
@@ -90,7 +91,7 @@ class Subscription:
         self.superseded = superseded
         self.typing = typing
         self.current = True
-        self.written = start.position
+        self.written = 0
         self._cursor = start.position
         self._log = log
         self._admits = admits

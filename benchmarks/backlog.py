@@ -1,0 +1,71 @@
+"""What deliveries that are pending to a dead endpoint occupy, beside the same database with none pending."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from benchmarks import processes
+from benchmarks.filling import SECRET, Filling, hook
+from benchmarks.report import Cell, Section
+from benchmarks.scale import Scale
+from benchmarks.service import deskwire
+from deskwire.engine.sealing import Sealing
+from deskwire.storage.database import FILE_NAME, connect_writer
+from deskwire.storage.store import open_store
+
+_CONVERSATIONS: Final = 1_000
+_LOOK_S: Final = 0.1
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """The most that a server occupies in the seconds after its start, with the deliveries and without."""
+    folder = directory / "backlog"
+    receiver = processes.start("benchmarks.receiver", "dead", core=processes.LOAD)
+    try:
+        url = f"http://127.0.0.1:{json.loads(processes.line(receiver))[0]}/hook"
+        pending = trio.run(_fill, folder, url, scale.backlog)
+        with_them = _most_mb(folder, scale.rate_s)
+        _end_all(folder)
+        without = _most_mb(folder, scale.rate_s)
+    finally:
+        processes.stop(receiver)
+    rows: Sequence[tuple[Cell, ...]] = [
+        ("none", without, None),
+        (f"{pending:,} to a dead endpoint", with_them, with_them - without),
+    ]
+    note = "The most in the seconds after the start, while the endpoint's window in memory (1,000 deliveries) is full."
+    title = "Resident memory with deliveries pending"
+    return [Section("backlog", title, ("pending", "MB in all", "MB more"), rows, note)]
+
+
+async def _fill(folder: Path, url: str, messages: int) -> int:
+    """Store messages and their deliveries; how many of these there are."""
+    async with open_store(folder, batch=256, readers=1, on_commit=lambda _: None) as store:
+        filling = await Filling.begin(store, folder)
+        endpoint = await store.write(partial(hook, filling.project, Sealing(SECRET), url))
+        await filling.create(min(_CONVERSATIONS, messages // 2))
+        await filling.post(max(0, messages - 2 * min(_CONVERSATIONS, messages // 2)))
+        last = await store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 2 * messages))
+        return len(last)
+
+
+def _end_all(folder: Path) -> None:
+    with closing(connect_writer(folder / FILE_NAME)) as connection:
+        connection.execute("UPDATE deliveries SET status = 'dropped'")
+
+
+def _most_mb(folder: Path, for_s: float) -> float:
+    with deskwire(folder, secret=SECRET, allow_private_webhooks="true") as server:
+        most, until = 0.0, time.monotonic() + for_s
+        while time.monotonic() < until:
+            most = max(most, processes.resident_mb(server.process))
+            time.sleep(_LOOK_S)
+        return most

@@ -1,0 +1,116 @@
+"""What four other endpoints do to a well one: how old messages are when it gets them, through the whole service."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import processes
+from benchmarks.report import Section, median, percentile
+from benchmarks.scale import Scale
+from benchmarks.service import Server, deskwire
+
+_WELL: Final = ("prompt",) * 4
+_SICK: Final = ("dead", "dripping", "refusing", "slow")
+_PHASES: Final[Mapping[str, Sequence[str]]] = {
+    "nobody else": (),
+    "four well endpoints": _WELL,
+    "a dead, a dripping, a refusing and a slow one": _SICK,
+}
+_SPREAD: Final = 64
+_CONNECTIONS: Final = 16
+_SHARE_OF_RATE: Final = 0.5
+"""Low enough for five deliveries of each message: what is measured is neighbours, not load."""
+_PAUSE_S: Final = 0.3
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """Phase after phase with one server, and again in each round."""
+    taken: dict[str, list[tuple[float, float, int]]] = {label: [] for label in _PHASES}
+    rate = max(1, round(scale.rate * _SHARE_OF_RATE))
+    with (
+        _receivers() as (receiver, ports),
+        deskwire(directory / "isolation", allow_private_webhooks="true") as server,
+    ):
+        ids = server.create(_SPREAD)
+        _register(server, ports[:1])
+        for _ in range(scale.rounds):
+            for label, kinds in _PHASES.items():
+                others = _register(server, _ports_of(ports, kinds))
+                taken[label].append(_ages(scale, server, ids, receiver, rate))
+                _remove(server, others)
+    alone = [p95 for _, p95, _ in taken["nobody else"]]
+    rows = [_row(label, phases, alone) for label, phases in taken.items()]
+    columns = ("besides", "messages", "p50 ms", "p95 ms", "of p95 alone", "least", "most")
+    note = (
+        "Each message goes to all endpoints. A well one answers at once, a slow one after 4.9 s. Least and most are of "
+        "the rounds' ratios: where they lie far apart, the machine was too busy to tell."
+    )
+    title = f"POST until a well webhook endpoint has it, at {rate} messages/s"
+    return [Section("isolation", title, columns, rows, note)]
+
+
+def _row(
+    label: str, phases: Sequence[tuple[float, float, int]], alone: Sequence[float]
+) -> tuple[str, int, float, float, float, float, float]:
+    """The fewest messages, medians, and how p95 of each round stands to the one alone in the same round."""
+    ratios = [p95 / before for (_, p95, _), before in zip(phases, alone, strict=True)]
+    p50, p95 = median(each for each, _, _ in phases), median(each for _, each, _ in phases)
+    return label, min(count for *_, count in phases), p50, p95, median(ratios), min(ratios), max(ratios)
+
+
+@contextmanager
+def _receivers() -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """The process, and its ports: the measured one, the well ones, the sick ones."""
+    process = processes.start("benchmarks.receiver", "measured", *_WELL, *_SICK, core=processes.LOAD)
+    try:
+        ports: list[int] = json.loads(processes.line(process))
+        yield process, ports
+    finally:
+        processes.stop(process)
+
+
+def _ports_of(ports: list[int], kinds: Sequence[str]) -> list[int]:
+    """Where these are."""
+    return {(): [], _WELL: ports[1 : 1 + len(_WELL)], _SICK: ports[1 + len(_WELL) :]}[tuple(kinds)]
+
+
+def _register(server: Server, ports: list[int]) -> list[str]:
+    with server.api() as api:
+        answers = [api.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{port}/hook"}) for port in ports]
+    return [answer.raise_for_status().json()["id"] for answer in answers]
+
+
+def _remove(server: Server, ids: list[str]) -> None:
+    with server.api() as api:
+        for each in ids:
+            api.delete(f"/s2s/webhooks/{each}").raise_for_status()
+
+
+def _ages(
+    scale: Scale, server: Server, ids: list[str], receiver: subprocess.Popen[str], rate: int
+) -> tuple[float, float, int]:
+    """p50 and p95 in milliseconds at the measured endpoint, and of how many messages."""
+    processes.load(
+        server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s / 2, rate=rate)
+    )  # others fall ill
+    _drain(receiver)
+    processes.load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s, rate=rate))
+    ages = sorted(_drain(receiver))
+    return percentile(ages, 0.5), percentile(ages, 0.95), len(ages)
+
+
+def _drain(receiver: subprocess.Popen[str]) -> list[float]:
+    """Wait until nothing more comes to the measured endpoint; all that has."""
+    ages: list[float] = []
+    while True:
+        time.sleep(_PAUSE_S)
+        answer: dict[str, Any] = json.loads(processes.ask(receiver, "take"))
+        ages += answer["ages"]
+        if not answer["ages"]:
+            return ages

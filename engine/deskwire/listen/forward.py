@@ -1,0 +1,130 @@
+"""Posting what the window holds to the receiver, signed as the service signs (contract 6.3, 6.4).
+
+A failed attempt is repeated on the service's schedule, and the event is given up after the fourth; meanwhile
+its conversation waits and others go on. A receiver that takes no connection is different: nothing it could
+have answered is counted, and everything waits until it is back, so that nothing is missed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import trio
+
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.deliveries import Attempt
+from deskwire.engine.delivery.client import Client
+from deskwire.engine.delivery.failure import not_connected
+from deskwire.engine.delivery.schedule import Ended, Retry, Schedule
+from deskwire.engine.ids import new_id
+from deskwire.listen.envelope import Event
+from deskwire.listen.window import Held
+
+LANES: Final = 8
+"""Conversations that are forwarded at the same time."""
+RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, window_s=3_600.0)  # decisions 6
+_KNOCK_S: Final = 0.5
+"""Between two looks whether the receiver is back."""
+
+State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event under a delivery id; see `client.Postable`."""
+
+    id: str
+    event: Event
+    attempts: int
+    previous: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How it stands with a delivery.
+
+    Args:
+        attempt: the last one that reached the receiver, if any.
+        again_in_s: when the next one is due, if it is retrying.
+    """
+
+    delivery: Delivery
+    state: State
+    attempt: Attempt | None = None
+    again_in_s: float = 0
+
+
+class Forwarder:
+    """Makes deliveries of events.
+
+    Args:
+        client: posts to the receiver.
+        secret: signs.
+        show: takes each step of each delivery.
+        note: takes a line for people.
+        schedule: when a failed attempt is repeated.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        secret: str,
+        show: Callable[[Step], None],
+        note: Callable[[str], None],
+        schedule: Schedule = RETRIES,
+    ) -> None:
+        self._client = client
+        self._secrets = (secret,)
+        self._show = show
+        self._note = note
+        self._schedule = schedule
+        self._back: trio.Event | None = None
+        """Set when the receiver takes connections again; None while it does."""
+
+    async def forward(self, held: Held) -> bool:
+        """Deliver an event, however long the receiver is down; false if it was given up."""
+        made_at = wall_clock()
+        delivery = Delivery(new_id("dlv", made_at), held.event, 0, held.previous)
+        while True:
+            self._show(Step(delivery, "sending"))
+            attempt = await self._reach(delivery)
+            verdict = self._schedule.after_attempt(attempt, made_at, random.random())
+            match verdict:
+                case Ended(status):
+                    self._show(Step(delivery, "delivered" if status == "delivered" else "failed", attempt))
+                    return status == "delivered"
+                case Retry(due_at):
+                    pause_s = max(0, due_at - wall_clock()) / 1000
+                    self._show(Step(delivery, "retrying", attempt, pause_s))
+                    await trio.sleep(pause_s)
+            delivery = replace(delivery, attempts=attempt.number)
+
+    async def _reach(self, delivery: Delivery) -> Attempt:
+        """An attempt that did not fail for want of a receiver; one task looks for it, the others wait."""
+        while True:
+            if self._back is None:
+                attempt = await self._client.post(delivery, self._secrets)
+                if not _down(attempt):
+                    return attempt
+            self._show(Step(delivery, "waiting"))
+            if self._back is None:
+                return await self._knock(delivery, attempt)
+            await self._back.wait()
+
+    async def _knock(self, delivery: Delivery, attempt: Attempt) -> Attempt:
+        self._back = back = trio.Event()
+        self._note(f"The receiver is down ({attempt.error}), waiting.")
+        while _down(attempt):
+            await trio.sleep(_KNOCK_S)
+            attempt = await self._client.post(delivery, self._secrets)
+        self._note("The receiver is back.")
+        self._back = None
+        back.set()
+        return attempt
+
+
+def _down(attempt: Attempt) -> bool:
+    return attempt.error is not None and attempt.status is None and not_connected(attempt.error)

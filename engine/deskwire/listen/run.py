@@ -1,0 +1,221 @@
+"""One run of `deskwire listen`: feed, window, receiver, and the cursor that follows."""
+
+from __future__ import annotations
+
+import errno
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx
+import orjson
+import trio
+
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.client import Client
+from deskwire.engine.delivery.dialer import Dialer
+from deskwire.engine.delivery.resolver import SystemResolver
+from deskwire.engine.delivery.schedule import Schedule
+from deskwire.engine.delivery.signature import new_secret
+from deskwire.listen.cursor import CursorError, CursorFile, Kept, default_path
+from deskwire.listen.feed import PAGE, WAIT_S, Feed, FeedError
+from deskwire.listen.forward import LANES, RETRIES, Forwarder
+from deskwire.listen.patience import Patient
+from deskwire.listen.screen import Screen
+from deskwire.listen.window import Sequences, Window
+from deskwire.remote.access import Access
+from deskwire.remote.service import Service, ServiceError
+
+TIMEOUT_S: Final = 5.0  # contract 6.4.1
+HELD_MAX: Final = 1_000
+"""Events that are read ahead of the cursor at most: what one stuck conversation can make come twice."""
+_SAVE_S: Final = 5.0
+"""Bound for the last save."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do.
+
+    Args:
+        access: the service and the project's key.
+        forward: the receiver's URL.
+        secret: the signing secret; None takes the kept one, or makes one.
+        start: `now`, `beginning` or an event id; None goes on at the kept cursor, or begins now.
+        cursor: its file; None for the default's place in `state`.
+        state: the user's state directory.
+        events: the types to forward; empty for all.
+        once: whether to end when the feed is drained.
+        schedule: when a failed attempt is repeated.
+    """
+
+    access: Access
+    forward: str
+    secret: str | None = None
+    start: str | None = None
+    cursor: Path | None = None
+    state: Path
+    events: frozenset[str] = frozenset()
+    once: bool = False
+    schedule: Schedule = RETRIES
+
+
+async def run_listen(plan: Plan, screen: Screen) -> int:
+    """Listen until SIGINT or SIGTERM, or with `once` until the feed is drained; the exit status.
+
+    It is 1 if listening is not possible, and with `once` also if an event was given up; else 0.
+    """
+    listening: Listening | None = None
+    failures: list[BaseException] = []
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, screen:
+        try:
+            async with Service(plan.access) as service, trio.open_nursery() as nursery:
+                nursery.start_soon(_cancel_at_signal, signals, nursery.cancel_scope)
+                nursery.start_soon(screen.run)
+                patient = Patient(service, not plan.once, screen.note)
+                project = await _project_id(patient)
+                with CursorFile(plan.cursor or default_path(plan.state, service.url, project)) as file:
+                    listening = Listening(plan, screen, Feed(patient, screen.note), file)
+                    await listening.run(project)
+                nursery.cancel_scope.cancel()
+        except* (ServiceError, FeedError, CursorError) as group:
+            failures = [*_leaves(group)]
+        except* BrokenPipeError as group:
+            # click ends quietly then
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the output") from group
+        if failures:
+            screen.note(f"Error: {failures[0]}")
+    given_up = plan.once and listening is not None and listening.failed > 0
+    return 1 if failures or given_up else 0
+
+
+async def _project_id(service: Patient) -> str:
+    try:
+        return str(orjson.loads(await service.get("/s2s/project"))["id"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise FeedError("The answer names no project: is this a Deskwire service?") from error
+
+
+async def _cancel_at_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+    async for _ in signals:
+        scope.cancel()
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
+
+
+class Listening:
+    """The tasks of a run, around one window. Everything waits for the same thing: that the window changes."""
+
+    def __init__(self, plan: Plan, screen: Screen, feed: Feed, file: CursorFile) -> None:
+        self.delivered = 0
+        self.failed = 0
+        self._plan = plan
+        self._screen = screen
+        self._feed = feed
+        self._file = file
+        self._window = Window(None, Sequences({}, False))
+        self._secret = ""
+        self._changed = trio.lowlevel.ParkingLot()
+
+    async def run(self, project: str) -> None:
+        """Forward until cancelled, or drained. Raises FeedError, CursorError and ServiceError."""
+        await self._begin(project)
+        client = Client(
+            self._plan.forward,
+            Dialer(Policy(allow_private=True), SystemResolver()),
+            ssl_context=httpx.create_ssl_context(),
+            timeout_s=TIMEOUT_S,
+            clock=wall_clock,
+        )
+        forwarder = Forwarder(client, self._secret, self._screen.step, self._screen.note, self._plan.schedule)
+        try:
+            async with trio.open_nursery() as nursery:
+                for _ in range(LANES):
+                    nursery.start_soon(self._forward, forwarder)
+                nursery.start_soon(self._save_changes)
+                await self._read()
+                await self._until(lambda: not len(self._window))
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.move_on_after(_SAVE_S, shield=True):
+                await client.aclose()
+                await self._save()
+            self._screen.note(self._summary())
+
+    def _summary(self) -> str:
+        after = self._window.after or "the feed's beginning"
+        return f"{self.delivered} delivered, {self.failed} failed. Next time it goes on after {after}."
+
+    async def _begin(self, project: str) -> None:
+        """Find out where to go on, and keep that: `now` stays what it was after a crash before any event."""
+        plan, kept = self._plan, await trio.to_thread.run_sync(self._file.load)
+        self._secret = plan.secret or (kept.secret if kept else new_secret())
+        if plan.start is None and kept is not None:
+            self._feed.after = kept.after
+            self._window = Window(kept.after, Sequences(kept.sequences, kept.forgot))
+        elif plan.start in (None, "now"):
+            await self._feed.seek_end(wall_clock())
+        elif plan.start != "beginning":
+            await self._feed.seek(plan.start)
+        if self._window.after is None:
+            self._window = Window(self._feed.after, self._window.sequences)
+        await self._save()
+        note = self._screen.note
+        note(f"Forwarding {project} of {plan.access.url} to {plan.forward}")
+        note(f"Signing secret: {self._secret}")
+        where = f"after {self._feed.after}" if self._feed.after else "with the oldest event"
+        note(f"Beginning {where}; cursor: {self._file.path}")
+
+    async def _read(self) -> None:
+        """Fill the window; returns only with `once`, when there is nothing more."""
+        wait_s = 0 if self._plan.once else WAIT_S
+        while True:
+            await self._until(lambda: len(self._window) <= HELD_MAX - PAGE)
+            page = await self._feed.read(wait_s)
+            for event in page.events:
+                if not self._plan.events or event.type in self._plan.events:
+                    self._window.add(event)
+                else:
+                    self._window.skip(event)
+            self._changed.unpark_all()
+            if self._plan.once and not page.more:
+                return
+
+    async def _forward(self, forwarder: Forwarder) -> None:
+        while True:
+            held = self._window.take()
+            if held is None:
+                await self._changed.park()
+                continue
+            delivered = await forwarder.forward(held)
+            self.delivered += delivered
+            self.failed += not delivered
+            self._window.end(held)
+            self._changed.unpark_all()
+
+    async def _save_changes(self) -> None:
+        saved = self._window.after
+        while True:
+            if self._window.after == saved:
+                await self._changed.park()
+                continue
+            saved = self._window.after
+            await self._save()
+
+    async def _save(self) -> None:
+        sequences = self._window.sequences
+        kept = Kept(self._window.after, self._secret, sequences.last, sequences.forgot)
+        await trio.to_thread.run_sync(self._file.save, kept)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await self._changed.park()

@@ -1,0 +1,127 @@
+"""What can happen to a world; each is picked by chance, more likely ones stand here more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import trio
+
+from tests.simulation.consumer import Consumer
+from tests.simulation.network import Link
+from tests.simulation.world import World
+
+
+def _process(world: World) -> Consumer:
+    return world.dice.choice(world.consumers)
+
+
+def _links(world: World) -> Sequence[Link]:
+    return world.dice.choices(world.links, k=1) if world.links else ()
+
+
+async def _launch(world: World) -> None:
+    """A process with an id of its own: a takeover."""
+    world.launch()
+
+
+async def _twin(world: World) -> None:
+    """A second process with the same id."""
+    world.launch(_process(world).consumer_id)
+
+
+async def _restart(world: World) -> None:
+    """A process that ends, and comes back with its old id."""
+    process = _process(world)
+    process.kill()
+    await trio.sleep(world.dice.random() * 20)
+    world.launch(process.consumer_id)
+
+
+async def _kill(world: World) -> None:
+    _process(world).kill()
+
+
+async def _vanish(world: World) -> None:
+    """A machine that loses its power: its connection stays half open."""
+    process = _process(world)
+    if process.link is not None:
+        process.link.freeze()
+    process.kill()
+
+
+async def _cut(world: World) -> None:
+    for link in _links(world):
+        link.cut()
+
+
+async def _freeze(world: World) -> None:
+    for link in _links(world):
+        link.freeze()
+
+
+async def _pause(world: World) -> None:
+    """A network that delivers late what it has."""
+    for link in _links(world):
+        link.freeze()
+        await trio.sleep(world.dice.random() * 60)
+        link.freeze(frozen=False)
+
+
+async def _trickle(world: World) -> None:
+    for link in _links(world):
+        link.trickle(world.dice.choice((100, 1_000, 5_000)))
+
+
+async def _stall(world: World) -> None:
+    """A process that is stopped for a while."""
+    process = _process(world)
+    process.stall()
+    await trio.sleep(world.dice.random() * 100)
+    process.go_on()
+
+
+async def _unsubscribe(world: World) -> None:
+    with trio.move_on_after(1):
+        await _process(world).unsubscribe()
+
+
+async def _disconnect(world: World) -> None:
+    with trio.move_on_after(1):
+        await _process(world).disconnect()
+
+
+async def _restart_both(world: World) -> None:
+    """A client that disconnects while the server stops."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_disconnect, world)
+        nursery.start_soon(world.stop)
+
+
+async def _kill_server(world: World) -> None:
+    await world.crash(silently=False)
+
+
+async def _lose_server(world: World) -> None:
+    await world.crash(silently=True)
+
+
+async def _stop_server(world: World) -> None:
+    await world.stop()
+
+
+async def _fill_disk(world: World) -> None:
+    """A disk that takes nothing for a while."""
+    server = world.server
+    if server is not None:
+        server.disk.refusing = True
+        await trio.sleep(world.dice.random() * 8)
+        world.judge.disk_refused()
+        server.disk.refusing = False
+
+
+FAULTS: Final[Sequence[Callable[[World], Awaitable[None]]]] = (
+    *(_launch, _launch, _launch, _twin, _restart, _restart, _kill, _vanish),
+    *(_cut, _cut, _freeze, _pause, _trickle, _trickle, _stall, _unsubscribe, _disconnect),
+    *(_kill_server, _kill_server, _lose_server, _stop_server, _restart_both, _fill_disk),
+)
