@@ -179,6 +179,13 @@ async def test_a_path_that_is_too_long_for_a_socket_works_all_the_same(tmp_path:
         assert len((await operate(service, "org.list"))["items"]) == 1
 
 
+async def test_a_directory_that_can_hold_no_socket_is_served_without_one(tmp_path: Path) -> None:
+    (tmp_path / SOCKET_FILE).mkdir()
+    async with running(tmp_path) as service:
+        assert (await service.http.get("/s2s/project")).status_code == 200
+        assert await ask(tmp_path, "org.list", b"{}") is None
+
+
 async def test_the_command_line_reaches_a_server_and_after_a_crash_does_without(tmp_path: Path) -> None:
     server = Server(tmp_path, "--no-demo")
     try:

@@ -45,6 +45,8 @@ def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool
         said = trio.run(partial(_reach, config, name, given, make))
     except (DataDirectoryError, SecretError, Unanswered) as error:
         raise OrderError(str(error)) from error
+    except OSError as error:  # most often a directory of another user
+        raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
     if "refusal" in said:
         words = said["refusal"]
         raise OrderError("\n".join(words["problems"] or [words["detail"]]))

@@ -44,21 +44,23 @@ async def serve_orders(
     directory: Path, desk: Desk, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """Carry out orders that come through the directory's socket, until cancelled."""
-    with _address(directory) as address:
-        if address is None:
-            log.warning("admin.no_socket", reason="the data directory's path is too long")
-            task_status.started()
-            await trio.sleep_forever()
-            return
-        path = directory / SOCKET_FILE
+    path = directory / SOCKET_FILE
+    try:
         path.unlink(missing_ok=True)  # a crash's; the directory's lock says that nobody serves it
-        listener = trio.SocketListener(trio.socket.from_stdlib_socket(_bound(address)))
-        limiter = trio.CapacityLimiter(AT_ONCE)
-        try:
-            task_status.started()
-            await trio.serve_listeners(partial(_serve, desk, limiter), [listener])
-        finally:
-            path.unlink(missing_ok=True)
+        with _address(directory) as address:
+            listening = _bound(address)
+    except OSError as error:  # a file system without sockets, or a path too long for one: all the rest works
+        log.warning("admin.no_socket", reason=str(error))
+        task_status.started()
+        await trio.sleep_forever()
+        return
+    try:
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
+        serve = partial(_serve, desk, trio.CapacityLimiter(AT_ONCE))
+        task_status.started()
+        await trio.serve_listeners(serve, [listener])
+    finally:
+        path.unlink(missing_ok=True)
 
 
 async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
@@ -87,30 +89,29 @@ async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | 
 
 @asynccontextmanager
 async def _connected(directory: Path) -> AsyncIterator[trio.SocketStream | None]:
-    with _address(directory) as address:
-        if address is None:
-            yield None
-            return
-        sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
+    sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _address(directory) as address:
             await sock.connect(address)
-        except (FileNotFoundError, ConnectionRefusedError):
-            sock.close()
+    except OSError as error:
+        sock.close()
+        if (
+            isinstance(error, FileNotFoundError | ConnectionRefusedError)
+            or not (directory / SOCKET_FILE).exists()
+        ):
             yield None
             return
-        async with trio.SocketStream(sock) as stream:
-            yield stream
+        raise
+    async with trio.SocketStream(sock) as stream:
+        yield stream
 
 
 @contextmanager
-def _address(directory: Path) -> Iterator[str | None]:
+def _address(directory: Path) -> Iterator[str]:
     """The socket's address; a short one by way of the open directory if its path is too long for a socket."""
     path = str(directory / SOCKET_FILE)
-    if len(os.fsencode(path)) <= _PATH_MAX:
+    if len(os.fsencode(path)) <= _PATH_MAX or not Path("/proc/self/fd").exists():
         yield path
-        return
-    if not Path("/proc/self/fd").exists() or not directory.exists():
-        yield None
         return
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

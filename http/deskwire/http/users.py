@@ -63,8 +63,11 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
 
 @routes.add("GET", "/users/me/permissions", query=PermissionQuery)
 async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
-    """List the user's permissions and roles: in the organisation, else in that of the header `project`, else
-    in the first organisation that the user became a member of."""
+    """List the user's permissions and roles in one organisation.
+
+    That is `organisationId`, else the one that owns the project in the header `project`, else the one that the user
+    joined first.
+    """
     scope = Scope(call.query.organisation_id, call.access.named_project)
     role = call.services.store.peek(lambda reader: role_at(reader, call.user, scope))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
