@@ -206,9 +206,11 @@ class Deliveries(RuleBasedStateMachine):
     @precondition(lambda self: self.flight)
     @rule(data=st.data(), success=st.booleans())
     def finish(self, data: st.DataObject, success: bool) -> None:
+        """Record a result: a commit of its own, so all that was committed before has been told by then."""
         done = self.flight.pop(data.draw(st.sampled_from(sorted(self.flight))))
         if done.attempts == 0:
             self.outbox.first_attempt_ended(done)
+        self.tell()
         if success or done.attempts == 3 or not self.open(self.table[done.position]):
             self.outbox.end(done)
             self.table[done.position] = replace(done, attempts=99)
