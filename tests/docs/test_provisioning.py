@@ -21,7 +21,7 @@ async def test_the_commands_from_nothing_to_the_first_event_work_as_they_are(tmp
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m deskwire "$@"\n')
     program.chmod(0o755)
-    page = ROOT / "docs/guide/operating.md"
+    page = ROOT / "docs/guide/provisioning.md"
     shown = "\n".join(block.text for block in blocks(page) if block.words == ("sh", "provision"))
     port = str(free_port())
     script = PREAMBLE + shown.replace("curl -s ", "curl -sS --fail-with-body ").replace("8080", port)
