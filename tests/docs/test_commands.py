@@ -109,10 +109,18 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
         ticket = await service.dashboard.post("/tickets", json={"title": "T"})
         activity = await service.dashboard.get(f"/tickets/{ticket.json()['id']}/activity")
         teams = await service.dashboard.get("/teams")
+        project = await service.dashboard.get(f"/projects/{service.demo['projectId']}")
+        (key,) = (await service.dashboard.get(f"/projects/{service.demo['projectId']}/keys")).json()["items"]
+        members = f"/organisations/{project.json()['organisationId']}/members"
+        (member,) = (await service.dashboard.get(members)).json()["items"]
         answered: list[tuple[str, str, dict[str, Any]]] = [
             ("api.md", "Conversation field", conversation),
             ("api.md", "Message field", messages.json()["items"][0]),
             ("api.md", "Contact field", contact.json()),
+            ("people.md", "Key field", key),
+            ("people.md", "Member field", member),
+            ("people.md", "Project field", project.json()),
+            ("people.md", "Setting field", project.json()["settings"]),
             ("webhooks.md", "Endpoint field", endpoint.json()),
             ("deliveries.md", "Delivery field", tested.json()),
             ("tickets.md", "Ticket field", ticket.json()),

@@ -18,6 +18,7 @@ from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.lane import Lane
+from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.people import Project, Role, ServerKey, User
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.teams import TeamReader, TeamTransaction
@@ -89,6 +90,7 @@ class Reader(
     TeamReader,
     TicketReader,
     SurveyReader,
+    OrganisationReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -211,6 +213,7 @@ class Transaction(
     TeamTransaction,
     TicketTransaction,
     SurveyTransaction,
+    OrganisationTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
@@ -322,7 +325,7 @@ class Transaction(
     ) -> Project:
         """Store a new project."""
 
-    def insert_user(self, user_id: str, email: str, name: str, password_hash: str, at: int) -> User:
+    def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
         """Store a new user."""
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:

@@ -41,13 +41,19 @@ CODES: Final = (
         "Without `DESKWIRE_METRICS_TOKEN` only the service's own machine may read the metrics.",
     ),
     Code(403, "permission_denied", "The user's role lacks the permission that `detail` names."),
+    Code(403, "owner_protected", "Only an owner makes owners, and only an owner ends being one."),
+    Code(403, "password_change_required", "A one-time password: sign in with a `newPassword` beside it."),
+    Code(403, "sign_in_disabled", "Users of this installation sign in elsewhere."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(404, "contact_not_found", "There is no such contact in this project."),
     Code(404, "conversation_not_found", "There is no such conversation: remove it from every mirror."),
     Code(404, "delivery_not_found", "There is no such delivery, or it is older than the delivery log."),
     Code(404, "event_not_found", "The feed has not got as far as this event id."),
+    Code(404, "key_not_found", "The project has no such server key."),
+    Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path."),
+    Code(404, "organisation_not_found", "There is no such organisation, or the user is no member of it."),
     Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "ticket_not_found", "There is no such ticket."),
@@ -55,8 +61,10 @@ CODES: Final = (
     Code(404, "response_not_found", "The survey has no such response."),
     Code(404, "survey_not_found", "There is no such survey in this project."),
     Code(404, "survey_version_not_found", "The survey has no such version; `detail` names those it has."),
+    Code(404, "role_not_found", "The user is no member of any organisation."),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
+    Code(409, "already_member", "The user is a member already."),
     Code(409, "conversation_closed", "The status of a closed conversation can't be changed; reopen it."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; cut that link first."),
     Code(
@@ -68,6 +76,12 @@ CODES: Final = (
     Code(409, "ticket_changed", "The ticket's link to a conversation has changed meanwhile; look again."),
     Code(409, "survey_closed", "The survey is closed and takes no responses."),
     Code(409, "survey_version_limit_reached", "The survey has its 100 versions."),
+    Code(409, "email_in_use", "The address has an account that the operator alone can add."),
+    Code(409, "key_limit_reached", "The project has its 100 server keys; revoke one first."),
+    Code(409, "last_owner", "The organisation would be left without an owner."),
+    Code(409, "password_changed", "Another call has just changed the password."),
+    Code(409, "project_limit_reached", "The organisation has its 1,000 projects."),
+    Code(409, "project_not_empty", "The project holds data, so it can't be removed."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
@@ -76,6 +90,7 @@ CODES: Final = (
     Code(415, "unsupported_media_type", "The body must be `application/json`."),
     Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
+    Code(429, "too_many_sign_ins", "Too many attempts to sign in have failed; wait as `Retry-After` says."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
     Code(
         503,
@@ -87,13 +102,18 @@ CODES: Final = (
     Code(503, "overloaded", "Too many conversations are active at once."),
     Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
+    Code(503, "sign_in_busy", "Too many are signing in at once."),
+    Code(503, "signing_keys_unavailable", "The identity provider's keys can't be fetched at the moment."),
     Code(503, "storage_failed", "The disk refused; nothing of the command is stored."),
 )
 """Every code that an HTTP answer may have, by status."""
 
 INTERNAL: Final[Mapping[str, str]] = {
     "conflict": "class default: every conflict has a code of its own",
+    "ambiguous": "on the command line only",
     "refused": "base class, never raised",
+    "too_many_requests": "class default: every such refusal has a code of its own",
+    "user_not_found": "on the command line only",
     "unauthenticated": "class default: every such refusal has a code of its own",
     "unavailable": "class default: every such refusal has a code of its own",
     "consumer_superseded": "on the stream: `subscription_error` of status 409",
@@ -121,7 +141,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "not_asked": "With the other answers the survey's logic skips this question.",
     "not_nullable": "This field can't be null.",
     "not_reversible": "What the customer has seen can't be hidden again.",
-    "repeated": "The parameter is given more than once.",
+    "repeated": "The parameter or item is given more than once.",
     "required": "Missing.",
     "too_few": "Too few items or keys.",
     "too_large": "The number is above its maximum.",
@@ -171,7 +191,7 @@ A refusal is a problem document (RFC 9457), `application/problem+json`:
 
 `code` is stable: act on it. `detail` and `message` are for people and may change. `errors` is there for 400 and 422
 only, and names every problem found; `pointer` is a JSON pointer into the body, or `?name` for a query parameter. 401
-comes with `WWW-Authenticate`, 405 with `Allow`, 503 with `Retry-After`.
+comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 
 ## Codes
 """

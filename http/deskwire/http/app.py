@@ -22,8 +22,11 @@ from deskwire.http import (
     deliveries,
     events,
     health,
+    members,
     metrics,
+    organisations,
     project,
+    projects,
     s2s,
     stream,
     survey_insights,
@@ -32,6 +35,7 @@ from deskwire.http import (
     teams,
     tickets,
     tokens,
+    users,
     webhooks,
 )
 from deskwire.http.access import admit
@@ -58,6 +62,10 @@ _MODULES: Final = (
     survey_responses,
     survey_insights,
     tokens,
+    users,
+    organisations,
+    members,
+    projects,
     health,
     metrics,
 )
@@ -101,7 +109,7 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
 
 
 async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answer:
-    caller = await admit(services, route.access, request.headers, request.remote_addr)
+    caller = await admit(services, route.access, request.headers, request.remote_addr, path)
     query = parse_query(route.query, dict(request.args.lists()))
     raw = b""
     if route.body is not None or not route.json_only:
@@ -109,7 +117,7 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
     if raw and route.json_only and request.mimetype != _JSON:
         raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
     body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
-    return await route.handler(Call(services, caller, path, query, body, raw))
+    return await route.handler(Call(services, caller, path, query, body, raw, request.remote_addr))
 
 
 async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:

@@ -22,6 +22,7 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.TooLarge: 413,
     errors.UnsupportedMediaType: 415,
     errors.Invalid: 422,
+    errors.TooManyRequests: 429,
     errors.Unavailable: 503,
 }
 

@@ -14,6 +14,8 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Problem
+from deskwire.engine.identity.throttle import Throttle
+from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
@@ -75,6 +77,7 @@ class Services:
 
     Args:
         stream_key: what stream tokens are signed with.
+        sign_in: whether users sign in here with a password.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
 
@@ -84,6 +87,7 @@ class Services:
     log: EventLog
     clock: Clock
     tokens: Tokens
+    verifier: Verifier
     passwords: Passwords
     webhooks: Webhooks
     hub: Hub
@@ -94,5 +98,7 @@ class Services:
     measured: Measured
     scraping: Scraping
     readiness: Readiness = field(default_factory=Readiness)
+    sign_in: bool = True
+    throttle: Throttle = field(default_factory=Throttle)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)

@@ -182,7 +182,11 @@ def _problem(error: ErrorDetails, mark: str) -> Problem:
     pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
     kind = error["type"]
     code = "unknown_parameter" if mark == "?" and kind == "extra_forbidden" else _CODES.get(kind, "invalid")
-    return Problem(pointer, code, _WORDS.get(code) or _WORDS.get(kind) or error["msg"])
+    return Problem(pointer, code, _WORDS.get(code) or _WORDS.get(kind) or _message(error))
+
+
+def _message(error: ErrorDetails) -> str:
+    return error["msg"].removeprefix("Value error, ")  # one of our own validators, in its own words
 
 
 def encode_cursor(*parts: int) -> str:

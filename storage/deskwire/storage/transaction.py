@@ -14,6 +14,7 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
 from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.surveys import SurveyReads, SurveyWrites
@@ -29,6 +30,7 @@ class SqliteReader(
     EndpointReads,
     DeliveryReads,
     DeliveryLogReads,
+    OrganisationReads,
     PeopleReads,
     ConsumerReads,
     SurveyReads,
@@ -50,6 +52,7 @@ class SqliteTransaction(
     EventWrites,
     EndpointWrites,
     DeliveryWrites,
+    OrganisationWrites,
     PeopleWrites,
     ConsumerWrites,
     SurveyWrites,
