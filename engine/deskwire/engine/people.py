@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 Role = Literal["owner", "admin", "agent", "viewer"]
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 _READ: Final = frozenset(
     f"{area}.read" for area in ("conversations", "tickets", "surveys", "translations", "contacts", "memory")
@@ -35,6 +36,27 @@ PERMISSIONS: Final[Mapping[Role, frozenset[str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """What a project has chosen for itself (decisions 4 and 7).
+
+    Args:
+        memory_enabled: whether contacts have memory entries.
+        archived_retention_days: days after which an archived conversation is deleted, None for never.
+        primary_language, languages: BCP 47 tags in their usual case; the primary one is among `languages`.
+        upload_quota_bytes: how much the project's uploads may take up together.
+    """
+
+    memory_enabled: bool = True
+    archived_retention_days: int | None = 365
+    primary_language: str = "en"
+    languages: tuple[str, ...] = ("en",)
+    upload_quota_bytes: int = 10 << 30
+
+
+DEFAULT_SETTINGS: Final = ProjectSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """A project: what conversations, keys and endpoints belong to. `rowid` is its storage key."""
 
@@ -43,6 +65,8 @@ class Project:
     organisation: int
     name: str
     stream_key: str
+    settings: ProjectSettings = DEFAULT_SETTINGS
+    created_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.people import Project, ProjectSettings, Role, ServerKey, User
 
-_PROJECT: Final = "p.rowid, p.id, p.organisation, p.name, p.stream_key"
-_PROJECT_WIDTH: Final = 5
+PROJECT: Final = (
+    "p.rowid, p.id, p.organisation, p.name, p.stream_key, p.created_at, p.memory_enabled, "
+    "p.archived_retention_days, p.primary_language, p.languages, p.upload_quota_bytes"
+)
+PROJECT_WIDTH: Final = 11
+
+
+def as_project(row: Sequence[Any]) -> Project:
+    """The project in a row of the columns PROJECT."""
+    rowid, project_id, organisation, name, stream_key, at, memory, days, primary, languages, quota = row
+    settings = ProjectSettings(bool(memory), days, primary, tuple(languages.split(",")), quota)
+    return Project(rowid, project_id, organisation, name, stream_key, settings, at)
 
 
 class PeopleReads:
@@ -27,14 +38,14 @@ class PeopleReads:
 
     def server_key(self, key_hash: bytes) -> ServerKey | None:
         row = self.conn.execute(
-            f"SELECT {_PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at FROM server_keys k "
+            f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at FROM server_keys k "
             "JOIN projects p ON p.rowid = k.project WHERE k.hash = ?",
             (key_hash,),
         ).fetchone()
         if row is None:
             return None
-        rowid, key_id, last_used_at, revoked_at = row[_PROJECT_WIDTH:]
-        return ServerKey(rowid, key_id, Project(*row[:_PROJECT_WIDTH]), last_used_at, revoked_at)
+        rowid, key_id, last_used_at, revoked_at = row[PROJECT_WIDTH:]
+        return ServerKey(rowid, key_id, as_project(row[:PROJECT_WIDTH]), last_used_at, revoked_at)
 
     def user(self, user_id: str) -> User | None:
         return self._user("id", user_id)
@@ -63,10 +74,8 @@ class PeopleReads:
         return None if row is None else row[0]
 
     def _project(self, column: str, value: str) -> Project | None:
-        row = self.conn.execute(
-            f"SELECT {_PROJECT} FROM projects p WHERE p.{column} = ?", (value,)
-        ).fetchone()
-        return None if row is None else Project(*row)
+        row = self.conn.execute(f"SELECT {PROJECT} FROM projects p WHERE p.{column} = ?", (value,)).fetchone()
+        return None if row is None else as_project(row)
 
     def _user(self, column: str, value: str) -> User | None:
         sql = f"SELECT rowid, id, email, name, password_hash FROM users WHERE {column} = ?"
@@ -93,7 +102,7 @@ class PeopleWrites:
             stream_key=stream_key,
             created_at=at,
         )
-        return Project(rowid, project_id, organisation, name, stream_key)
+        return Project(rowid, project_id, organisation, name, stream_key, created_at=at)
 
     def insert_user(self, user_id: str, email: str, name: str, password_hash: str, at: int) -> User:
         rowid = self._insert(
