@@ -84,12 +84,19 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
         contact = await service.http.get("/s2s/contacts/u1")
         endpoint = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9000/"})
         tested = await service.http.post(f"/s2s/webhooks/{endpoint.json()['id']}/test")
+        session = f"/sessions/{contact.json()['id']}/memory"
+        remembered = await service.dashboard.post(session, json={"name": "plan", "content": "gold"})
+        translated = await service.dashboard.put(
+            "/translations/entries/statictranslation:a", json={"language": "en", "fields": {"text": "A"}}
+        )
         answered: list[tuple[str, str, dict[str, Any]]] = [
             ("api.md", "Conversation field", conversation),
             ("api.md", "Message field", messages.json()["items"][0]),
             ("api.md", "Contact field", contact.json()),
             ("webhooks.md", "Endpoint field", endpoint.json()),
             ("deliveries.md", "Delivery field", tested.json()),
+            ("memory.md", "Memory field", remembered.json()),
+            ("translations.md", "Translation field", translated.json()),
         ]
         for page, head, document in answered:
             assert fields(page, head) == document.keys(), head

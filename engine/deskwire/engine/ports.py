@@ -17,7 +17,9 @@ from deskwire.engine.deliveries import Attempt, Delivery, DeliveryFilter, Delive
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.translation import TranslationReader, TranslationTransaction
 
 T = TypeVar("T")
 
@@ -81,7 +83,7 @@ class StreamConsumer:
     updated_at: int
 
 
-class Reader(Protocol):
+class Reader(MemoryReader, TranslationReader, Protocol):
     """Queries. Every method sees all that was acknowledged before it was called."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
@@ -197,7 +199,7 @@ class Reader(Protocol):
         and how many more of them carry an event that is no longer stored."""
 
 
-class Transaction(Reader, Protocol):
+class Transaction(Reader, MemoryTransaction, TranslationTransaction, Protocol):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
 
     def claim(self, state: Conversation) -> Claimed:

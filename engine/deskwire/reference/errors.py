@@ -26,6 +26,9 @@ CODES: Final = (
     Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
     Code(400, "malformed_body", "The body of a stream authorization is neither a JSON object nor a form."),
     Code(400, "malformed_json", "The body is not JSON."),
+    Code(
+        400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
+    ),
     Code(400, "missing_project", "A dashboard call lacks the header `project`."),
     Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
     Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
@@ -39,10 +42,16 @@ CODES: Final = (
     Code(404, "contact_not_found", "There is no such contact in this project."),
     Code(404, "conversation_not_found", "There is no such conversation: remove it from every mirror."),
     Code(404, "delivery_not_found", "There is no such delivery, or it is older than the delivery log."),
+    Code(404, "entry_not_found", "There is no such translatable entry."),
     Code(404, "event_not_found", "The feed has not got as far as this event id."),
+    Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path."),
     Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
+    Code(404, "session_not_found", "There is no such session; it is the id of a contact."),
+    Code(
+        404, "translation_not_found", "The entry is not there in this language; `detail` names those it has."
+    ),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
     Code(409, "conversation_closed", "The status of a closed conversation can't be changed; reopen it."),
@@ -51,6 +60,7 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being tried; only one that has ended can be sent again.",
     ),
+    Code(409, "memory_limit_reached", "The contact has as many memory entries as it may have."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
@@ -106,6 +116,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "too_small": "The number is below its minimum.",
     "unknown": "There is no such user, team or upload in this project.",
     "unknown_event_type": "There is no such event type.",
+    "unknown_language": "The project does not have this language; `message` names those it has.",
     "unknown_field": "There is no such field.",
     "unknown_parameter": "There is no such query parameter.",
     "url_address_refused": "The URL's host resolves to an address that is not public.",

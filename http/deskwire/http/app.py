@@ -22,10 +22,12 @@ from deskwire.http import (
     deliveries,
     events,
     health,
+    memory,
     project,
     s2s,
     stream,
     tokens,
+    translations,
     webhooks,
 )
 from deskwire.http.access import admit
@@ -39,7 +41,20 @@ log: Final = structlog.get_logger(__name__)
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
     route
-    for module in (project, s2s, contacts, events, webhooks, deliveries, stream, dashboard, tokens, health)
+    for module in (
+        project,
+        s2s,
+        contacts,
+        events,
+        webhooks,
+        deliveries,
+        stream,
+        dashboard,
+        memory,
+        translations,
+        tokens,
+        health,
+    )
     for route in module.routes.table
 )
 _JSON: Final = "application/json"

@@ -14,7 +14,9 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.translations import TranslationReads, TranslationWrites
 
 
 class SqliteReader(
@@ -26,6 +28,8 @@ class SqliteReader(
     DeliveryLogReads,
     PeopleReads,
     ConsumerReads,
+    MemoryReads,
+    TranslationReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -42,6 +46,8 @@ class SqliteTransaction(
     DeliveryWrites,
     PeopleWrites,
     ConsumerWrites,
+    MemoryWrites,
+    TranslationWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
@@ -67,6 +73,7 @@ class SqliteTransaction(
         self.erase_deliveries(contact_lane(contact))
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
+        self.clear_memory(contact)
         self.erase_contact_row(contact)
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
