@@ -113,6 +113,11 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
         (key,) = (await service.dashboard.get(f"/projects/{service.demo['projectId']}/keys")).json()["items"]
         members = f"/organisations/{project.json()['organisationId']}/members"
         (member,) = (await service.dashboard.get(members)).json()["items"]
+        session = f"/sessions/{contact.json()['id']}/memory"
+        remembered = await service.dashboard.post(session, json={"name": "plan", "content": "gold"})
+        translated = await service.dashboard.put(
+            "/translations/entries/statictranslation:a", json={"language": "en", "fields": {"text": "A"}}
+        )
         answered: list[tuple[str, str, dict[str, Any]]] = [
             ("api.md", "Conversation field", conversation),
             ("api.md", "Message field", messages.json()["items"][0]),
@@ -127,6 +132,8 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
             ("tickets.md", "Activity field", activity.json()["items"][0]),
             ("tickets.md", "Team field", teams.json()["items"][0]),
             *await surveys(service),
+            ("memory.md", "Memory field", remembered.json()),
+            ("translations.md", "Translation field", translated.json()),
         ]
         for page, head, document in answered:
             assert fields(page, head) == document.keys(), head

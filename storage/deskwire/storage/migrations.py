@@ -277,6 +277,30 @@ def m0007_surveys(db: Database) -> None:
     _execute(db, _SEVENTH)
 
 
+_EIGHTH: Final = """
+CREATE TABLE memory (
+    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, contact INTEGER NOT NULL REFERENCES contacts, name TEXT NOT NULL,
+    content TEXT NOT NULL, description TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    UNIQUE (contact, name)
+) STRICT;
+CREATE TABLE entries (
+    rowid INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects, type TEXT NOT NULL, key TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, UNIQUE (project, type, key)
+) STRICT;
+CREATE INDEX entries_by_project ON entries (project);
+CREATE TABLE translations (
+    entry INTEGER NOT NULL REFERENCES entries, language TEXT NOT NULL, fields TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, PRIMARY KEY (entry, language)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+@migrations()
+def m0008_memory_and_translations(db: Database) -> None:
+    """What is remembered of contacts, and content in several languages."""
+    _execute(db, _EIGHTH)
+
+
 def newer_than_program(db: Database) -> list[str]:
     """Migrations that the database has and this program does not know."""
     known = {migration.name for migration in migrations._migrations}  # there is no public list of all

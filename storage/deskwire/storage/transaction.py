@@ -14,6 +14,7 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
 from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
@@ -21,6 +22,7 @@ from deskwire.storage.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.teams import TeamReads, TeamWrites
 from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
+from deskwire.storage.translations import TranslationReads, TranslationWrites
 
 
 class SqliteReader(
@@ -33,6 +35,8 @@ class SqliteReader(
     OrganisationReads,
     PeopleReads,
     ConsumerReads,
+    MemoryReads,
+    TranslationReads,
     SurveyReads,
     SurveyResponseReads,
     TeamReads,
@@ -55,6 +59,8 @@ class SqliteTransaction(
     OrganisationWrites,
     PeopleWrites,
     ConsumerWrites,
+    MemoryWrites,
+    TranslationWrites,
     SurveyWrites,
     SurveyResponseWrites,
     TeamWrites,
@@ -85,6 +91,7 @@ class SqliteTransaction(
         self.erase_deliveries(contact_lane(contact))
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
+        self.clear_memory(contact)
         self.erase_contact_row(contact)
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
