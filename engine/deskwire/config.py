@@ -238,7 +238,7 @@ class Config:
     model_url: str | None = setting(  # decisions 8
         None,
         optional(http_url),
-        "Base URL of a server with the OpenAI chat-completions wire, such as http://localhost:8000/v1; unset: no model.",
+        "Base URL of an OpenAI chat-completions server, such as http://localhost:8000/v1; unset: no model.",
     )
     model_key: str | None = setting(  # decisions 8
         None, optional(key_text), "Key that this server asks for; unset sends none.", secret=True
