@@ -106,6 +106,9 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
         contact = await service.http.get("/s2s/contacts/u1")
         endpoint = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9000/"})
         tested = await service.http.post(f"/s2s/webhooks/{endpoint.json()['id']}/test")
+        ticket = await service.dashboard.post("/tickets", json={"title": "T"})
+        activity = await service.dashboard.get(f"/tickets/{ticket.json()['id']}/activity")
+        teams = await service.dashboard.get("/teams")
         answered: list[tuple[str, str, dict[str, Any]]] = [
             ("api.md", "Conversation field", conversation),
             ("api.md", "Message field", messages.json()["items"][0]),
@@ -113,6 +116,9 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
             ("webhooks.md", "Endpoint field", endpoint.json()),
             ("deliveries.md", "Delivery field", tested.json()),
             *await surveys(service),
+            ("tickets.md", "Ticket field", ticket.json()),
+            ("tickets.md", "Activity field", activity.json()["items"][0]),
+            ("tickets.md", "Team field", teams.json()["items"][0]),
         ]
         for page, head, document in answered:
             assert fields(page, head) == document.keys(), head

@@ -20,6 +20,8 @@ from .conftest import Service, running
 PATHS = {
     "conversation_id": "cnv_00000000000000000000000000",
     "endpoint_id": "whk_0",
+    "team_id": "team_0",
+    "ticket_id": "tkt_0",
     "path:user_id": "nobody",
 }
 

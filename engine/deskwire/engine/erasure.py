@@ -1,4 +1,4 @@
-"""A contact's erasure: all conversations first, through their actors, survey responses, then the contact (decisions 4).
+"""A contact's erasure: conversations first, through their actors, then tickets and survey responses, then the contact.
 
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
 crash cut short is taken up at the next start.
@@ -23,8 +23,10 @@ from deskwire.engine.ports import Reader, Store, Transaction
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
 
-BATCH: Final = 500
-"""Survey responses that one commit deletes; a few milliseconds of the writer's time."""
+_BATCH: Final = 100
+"""Tickets removed in one commit, each with its activity log."""
+_RESPONSES: Final = 500
+"""Survey responses removed in one commit; a few milliseconds of the writer's time."""
 
 
 class Erasures:
@@ -64,7 +66,9 @@ class Erasures:
         try:
             for conversation_id in await self._store.read(lambda reader: reader.conversation_ids(contact)):
                 await self._delete(project, conversation_id)
-            while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
+            while await self._store.write(lambda tx: tx.erase_tickets_of(contact, _BATCH)) == _BATCH:
+                await trio.lowlevel.checkpoint()
+            while await self._store.write(lambda tx: tx.erase_responses(contact, _RESPONSES)):
                 await trio.lowlevel.checkpoint()
             await self._store.write(lambda tx: tx.erase_contact(contact))
         except Unavailable as error:

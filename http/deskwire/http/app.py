@@ -29,6 +29,8 @@ from deskwire.http import (
     survey_insights,
     survey_responses,
     surveys,
+    teams,
+    tickets,
     tokens,
     webhooks,
 )
@@ -50,6 +52,8 @@ _MODULES: Final = (
     deliveries,
     stream,
     dashboard,
+    tickets,
+    teams,
     surveys,
     survey_responses,
     survey_insights,

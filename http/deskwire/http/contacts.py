@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import IDENTITY, Contact, contact_view
 from deskwire.engine.errors import Invalid, NotFound, Problem
-from deskwire.engine.ids import is_id
 from deskwire.engine.ports import ConversationFilter
 from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
@@ -57,15 +54,6 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
         contact=_contact(call).rowid, status=call.query.status, archived=call.query.archived, hidden=False
     )
     return await shared.list_conversations(call, wanted)
-
-
-def contact_key(call: Call[Any, Any], wanted: str) -> int | None:
-    """The storage key of a contact by its con_ id or the backend's user id; None if there is none."""
-    project, by_id = call.project.rowid, is_id(wanted, "con")
-    contact = call.services.store.peek(
-        lambda reader: reader.contact_by_id(project, wanted) if by_id else reader.contact(project, wanted)
-    )
-    return None if contact is None else contact.rowid
 
 
 def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -> Contact:

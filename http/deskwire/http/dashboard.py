@@ -22,7 +22,6 @@ from deskwire.http.bodies import (
     Text,
     TypingBody,
 )
-from deskwire.http.contacts import contact_key
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
 from deskwire.http.validation import Body, Flag, Query
 
@@ -56,7 +55,7 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     """List the project's conversations, newest activity first."""
     query, contact = call.query, None
     if query.contact is not None:
-        contact = contact_key(call, query.contact)
+        contact = shared.contact_key(call, query.contact)
         if contact is None:
             return {"items": [], "nextCursor": None}
     wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)

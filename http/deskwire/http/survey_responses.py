@@ -19,7 +19,7 @@ from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.engine.turn import put_contact
-from deskwire.http.contacts import contact_key
+from deskwire.http.conversations import contact_key
 from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed
 from deskwire.http.s2s import ContactBody
 from deskwire.http.surveys import MANAGE, ONE, READ

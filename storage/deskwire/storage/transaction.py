@@ -17,6 +17,9 @@ from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
 from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
 from deskwire.storage.surveys import SurveyReads, SurveyWrites
+from deskwire.storage.teams import TeamReads, TeamWrites
+from deskwire.storage.ticket_lists import TicketListReads
+from deskwire.storage.tickets import TicketReads, TicketWrites
 
 
 class SqliteReader(
@@ -30,6 +33,9 @@ class SqliteReader(
     ConsumerReads,
     SurveyReads,
     SurveyResponseReads,
+    TeamReads,
+    TicketListReads,
+    TicketReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -48,11 +54,13 @@ class SqliteTransaction(
     ConsumerWrites,
     SurveyWrites,
     SurveyResponseWrites,
+    TeamWrites,
+    TicketWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries` and
-    `erased` until it is durable. `scrub_wanted` says that text was deleted besides.
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
+    and `due` until it is durable. `text_erased` says that the file has to be scrubbed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -60,6 +68,8 @@ class SqliteTransaction(
         self.published: list[StoredEvent] = []
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
+        self.due: list[int] = []
+        self.text_erased = False
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
