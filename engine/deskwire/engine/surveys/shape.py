@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from deskwire.engine.language import canonical_tag
 from deskwire.engine.surveys.bounds import bounds_errors
 from deskwire.engine.surveys.definition import CHOICE_TYPES, END, QUESTION_TYPES, SCHEMA_VERSION
 from deskwire.engine.surveys.rules import DefinitionError, broken
@@ -22,7 +23,6 @@ TEXT_MAX: Final = 2_000
 """Characters of a text that respondents see."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,7}|x(-?[A-Za-z0-9]{1,8}){1,7}")
 _SHOWN_MAX: Final = 40
 
 
@@ -58,7 +58,7 @@ def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         each
         for each in listed(value.get("languages"), LANGUAGES_MAX)
-        if isinstance(each, str) and _LANGUAGE.fullmatch(each)
+        if isinstance(each, str) and canonical_tag(each)
     )
 
 
@@ -143,7 +143,7 @@ def _languages(value: Mapping[str, Any]) -> Errors:
     for index, each in enumerate(listed(value["languages"], LANGUAGES_MAX)):
         if not isinstance(each, str):
             yield wrong_type(f"/languages/{index}", "a string")
-        elif not _LANGUAGE.fullmatch(each):
+        elif not canonical_tag(each):
             yield broken(
                 "bad_language", f"/languages/{index}", "This is no language tag such as en or pt-BR."
             )
