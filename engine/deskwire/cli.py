@@ -11,6 +11,10 @@ import rich.console
 import trio
 
 from deskwire import logs, reference
+from deskwire.admin.key import key, token
+from deskwire.admin.org import org
+from deskwire.admin.project import project
+from deskwire.admin.user import user
 from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
 from deskwire.listen.command import listen
@@ -19,7 +23,7 @@ from deskwire.reference.command import reference_command
 from deskwire.setting import Setting
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-WIDTH_IN_A_PIPE: Final = 200  # characters; without a terminal there is no width to fit into
+WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
 
 
 def settings_options(command: CommandT) -> CommandT:
@@ -85,4 +89,9 @@ cli.add_command(demo)
 cli.add_command(listen)
 cli.add_command(deliveries)
 cli.add_command(redeliver_command)
+cli.add_command(key)
+cli.add_command(org)
+cli.add_command(project)
 cli.add_command(reference_command)
+cli.add_command(token)
+cli.add_command(user)

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 
 import click
 
+from deskwire.engine.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.setting import (
     PREFIX,
     Network,
@@ -24,6 +25,7 @@ from deskwire.setting import (
     http_url,
     integer,
     key_text,
+    keys_url,
     networks,
     number,
     numbers,
@@ -32,10 +34,12 @@ from deskwire.setting import (
     proxy_url,
     secret_text,
     setting,
+    several,
     words,
 )
 
 Origin: TypeAlias = Literal["default", "environment", "option"]
+UserClaim: TypeAlias = Literal["sub", "email"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
@@ -98,6 +102,42 @@ class Config:
         optional(secret_text),
         "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
         secret=True,
+    )
+    own_tokens: bool = setting(  # decisions 2
+        True,
+        flag,
+        "Whether users sign in with a password; if not, only tokens of the JWT keys below are accepted.",
+    )
+    jwt_public_key_file: Path | None = setting(  # decisions 2
+        None, optional(path), "File with the public key (PEM) of an identity provider's tokens."
+    )
+    jwt_jwks_file: Path | None = setting(  # decisions 2
+        None,
+        optional(path),
+        "File with the identity provider's keys as a JWK Set; read again when it changes.",
+    )
+    jwt_jwks_url: str | None = setting(  # decisions 2
+        None, optional(keys_url), "URL of the identity provider's JWK Set, which is kept fresh."
+    )
+    jwt_jwks_refresh_s: float = setting(
+        600.0, number(30, DAY_S), "Seconds after which the JWK Set behind the URL is fetched anew."
+    )
+    jwt_jwks_keep_s: float = setting(
+        DAY_S, number(30, YEAR_S), "Seconds that the last good JWK Set is used while its URL fails."
+    )
+    jwt_algorithms: tuple[Algorithm, ...] = setting(  # decisions 2
+        ALGORITHMS, several(choice(*ALGORITHMS)), "Algorithms that the identity provider's tokens may use."
+    )
+    jwt_issuer: str | None = setting(  # decisions 2
+        None, optional(words), "What `iss` of every token must be; our own tokens get it, too."
+    )
+    jwt_audience: str | None = setting(  # decisions 2
+        None, optional(words), "What `aud` of every token must be or contain; our own tokens get it, too."
+    )
+    jwt_user_claim: UserClaim = setting(
+        "sub",
+        choice("sub", "email"),
+        "How the identity provider's tokens name a user: sub is a user id; email a verified address.",
     )
     metrics_token: str | None = setting(
         None,
@@ -240,11 +280,6 @@ class Config:
         integer(1, GIB),
         "Largest file in bytes that may be uploaded; a larger one is answered with 413.",
     )
-    upload_quota_bytes: int = setting(
-        10 * GIB,
-        integer(0, 1024 * 1024 * GIB),
-        "Bytes that the uploads of one project may take together, unless the project has a quota of its own.",
-    )
     upload_timeout_s: float = setting(
         600.0, number(1, DAY_S), "Seconds that a client may take to send a file, and to fetch one."
     )
@@ -259,7 +294,7 @@ class Config:
     model_url: str | None = setting(  # decisions 8
         None,
         optional(http_url),
-        "Base URL of a server with the OpenAI chat-completions wire, such as http://localhost:8000/v1; unset: no model.",
+        "Base URL of an OpenAI chat-completions server, such as http://localhost:8000/v1; unset: no model.",
     )
     model_key: str | None = setting(  # decisions 8
         None, optional(key_text), "Key that this server asks for; unset sends none.", secret=True
@@ -361,6 +396,14 @@ def _contradictions(config: Config) -> Iterator[tuple[frozenset[str], str]]:
     if config.allow_private_webhooks and config.webhook_allow:
         no_effect = "{} has no effect while {} lets everything through"
         yield about(no_effect, "webhook_allow", "allow_private_webhooks")
+    sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
+    given = [name for name in sources if getattr(config, name) is not None]
+    if len(given) > 1:
+        yield about(" and ".join("{}" for _ in given) + " can't be set together", *given)
+    if not given and not config.own_tokens:
+        yield about("{} needs one of {}, {} and {}, or nobody can sign in", "own_tokens", *sources)
+    if config.jwt_jwks_keep_s < config.jwt_jwks_refresh_s:
+        yield about("{} must not be less than {}", "jwt_jwks_keep_s", "jwt_jwks_refresh_s")
     if config.webhook_window_s < (needed_s := _last_retry_over_s(config)):
         too_short = f"{{}} must be at least {needed_s:g}, when the last retry may be over ({{}}, {{}}, {{}})"
         retrying = ("webhook_timeout_s", "webhook_retry_after_s", "webhook_retry_jitter")

@@ -12,6 +12,7 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -21,10 +22,12 @@ import structlog
 import trio
 from hypercorn.config import Config as HypercornConfig
 
+from deskwire.admin.desk import Desk
+from deskwire.admin.socket import serve_orders
 from deskwire.config import Config
 from deskwire.engine.chat import OpenAiChat
 from deskwire.engine.clock import wall_clock
-from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.delivery.proxy import Proxy
@@ -39,6 +42,8 @@ from deskwire.engine.model import ChatModel
 from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.surveys.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
@@ -49,7 +54,7 @@ from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
 from deskwire.http.routing import BASE
 from deskwire.http.scraper import Scraping
-from deskwire.http.services import Limits, Services, Webhooks
+from deskwire.http.services import Limits, Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
 from deskwire.provision import (
     DEMO_FILE,
@@ -60,6 +65,7 @@ from deskwire.provision import (
     provision_demo,
     refresh_url,
 )
+from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.store import SqliteStore, open_store
@@ -110,7 +116,7 @@ async def run(config: Config) -> int:
                 await anext(signals)
                 log.info("program.stopping")
                 serving.stop()
-    except* (DataDirectoryError, SecretError, StartError) as group:
+    except* (DataDirectoryError, SecretError, SigningError, StartError) as group:
         for reason in _leaves(group):
             print(f"Deskwire can't start: {reason}", file=sys.stderr)
         status = 1
@@ -130,21 +136,13 @@ def calm_collector() -> None:
 async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED) -> None:
     """Build the program and serve until `Serving.stop` is called; started when it is ready.
 
-    Raises DataDirectoryError, SecretError or StartError if it can't start.
+    Raises DataDirectoryError, SecretError, SigningError or StartError if it can't start.
     """
     tell = _Readers()
-    opened = open_store(
-        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
-    )
-    async with opened as store:
+    async with _opened(config, tell) as store:
         secret = installation_secret(config.data_dir, config.secret)
-        sealing = Sealing(secret)
-        events = EventLog(
-            store,
-            store.peek(lambda reader: reader.last_event_position()),
-            ring_events=config.log_ring_events,
-            ring_bytes=config.log_ring_bytes,
-        )
+        sealing, signers = Sealing(secret), signing(config, secret)
+        events = _event_log(config, store)
         couriers = _couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = Upkeep(store, wall_clock)
@@ -162,6 +160,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             outgoing.start_soon(_retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
+            outgoing.start_soon(signers.run)
             outgoing.start_soon(shelf.run, config.retention_interval_s)
             async with trio.open_nursery() as actors:
                 directory = _directory(config, actors, store, hub, couriers, shelf.links)
@@ -171,10 +170,14 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     erasures=Erasures(actors, store, directory),
                     log=events,
                     clock=wall_clock,
-                    tokens=Tokens(secret),
+                    tokens=signers.tokens,
+                    verifier=signers.verifier,
                     passwords=Passwords(config.argon2_memory_kib),
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
+                    surveys=Surveys(
+                        Refreshes(actors, store, wall_clock, _model(config)), Removals(actors, store)
+                    ),
                     shelf=shelf,
                     voice=_voice(config, store, shelf),
                     stream_key=derived_key(secret, "stream"),
@@ -182,11 +185,30 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     version=version("deskwire"),
                     measured=measured,
                     scraping=Scraping(config.metrics_token, config.public_url),
+                    sign_in=config.own_tokens,
                 )
                 await services.erasures.resume()
+                await services.surveys.refreshes.recover()
+                actors.start_soon(services.surveys.removals.clear)
+                await actors.start(serve_orders, config.data_dir, _desk(config, services))
                 await _front(config, services, stream, listeners, url, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
+
+
+def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
+    return open_store(
+        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
+    )
+
+
+def _event_log(config: Config, store: SqliteStore) -> EventLog:
+    return EventLog(
+        store,
+        store.peek(lambda reader: reader.last_event_position()),
+        ring_events=config.log_ring_events,
+        ring_bytes=config.log_ring_bytes,
+    )
 
 
 class _Readers:
@@ -306,6 +328,11 @@ def _couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
     )
 
 
+def _desk(config: Config, services: Services) -> Desk:
+    tokens = services.tokens if config.own_tokens else None
+    return Desk(services.store, services.clock, services.passwords, lambda: tokens)
+
+
 def _policy(config: Config) -> Policy:
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
@@ -322,6 +349,12 @@ def _webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
         probe=couriers.probe,
         first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
     )
+
+
+def _model(config: Config) -> ChatModel | None:
+    if config.model_url is None or config.model_name is None:
+        return None
+    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
 
 
 def _limits(config: Config) -> Limits:
@@ -355,7 +388,6 @@ def _shelf(config: Config, store: SqliteStore, key: bytes, url: str) -> Shelf:
         wall_clock,
         Links(key, f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
         limit=config.upload_limit_bytes,
-        quota=config.upload_quota_bytes,
         unattached_s=config.upload_unattached_s,
     )
 
@@ -369,12 +401,6 @@ def _voice(config: Config, store: SqliteStore, shelf: Shelf) -> Voice:
         audio_bytes=config.voice_audio_bytes,
         audio_s=config.voice_audio_s,
     )
-
-
-def _model(config: Config) -> ChatModel | None:
-    if config.model_url is None or config.model_name is None:
-        return None
-    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
 
 
 def _measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:

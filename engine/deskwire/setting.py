@@ -149,6 +149,18 @@ def choice(*allowed: ChoiceT) -> Parser[ChoiceT]:
     return parse
 
 
+def several(item: Parser[T]) -> Parser[tuple[T, ...]]:
+    """Parse at least one item, with commas between them, each once."""
+
+    def parse(text: str) -> tuple[T, ...]:
+        items = tuple(item(part.strip()) for part in text.split(","))
+        if len(set(items)) < len(items):
+            raise ValueError(f"must have each item once, not {text!r}")
+        return items
+
+    return parse
+
+
 def words(text: str) -> str:
     """Parse a text without control characters or blanks at its ends."""
     if not text or not text.isprintable() or text != text.strip():
@@ -198,6 +210,20 @@ def http_url(text: str) -> str:
     if not usable:
         raise ValueError(reason)
     return text.rstrip("/")
+
+
+def keys_url(text: str) -> str:
+    """Parse the URL of public keys: https, or http on this machine, as whoever alters them can sign in as anybody."""
+    try:
+        parts = urlsplit(text)
+        local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+        plain = text.isprintable() and " " not in text and not parts.fragment and parts.username is None
+        usable = plain and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = local = False
+    if not usable or not (parts.scheme == "https" or (parts.scheme == "http" and local)):
+        raise ValueError("must be an https URL without user and fragment (http only for this machine)")
+    return text
 
 
 def proxy_url(text: str) -> str:

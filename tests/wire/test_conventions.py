@@ -22,6 +22,10 @@ PATHS = {
     "endpoint_id": "whk_0",
     "team_id": "team_0",
     "ticket_id": "tkt_0",
+    "key_id": "key_0",
+    "organisation_id": "org_00000000000000000000000000",
+    "project_id": "prj_00000000000000000000000000",
+    "user_id": "usr_00000000000000000000000000",
     "path:user_id": "nobody",
 }
 
@@ -259,7 +263,10 @@ async def foreign_key(directory: Path) -> str:
     key = new_server_key()
     with sqlite3.connect(directory / "deskwire.sqlite3") as connection:
         connection.execute("INSERT INTO organisations VALUES (77, 'org_x', 'Other', 0)")
-        connection.execute("INSERT INTO projects VALUES (77, 'prj_x', 77, 'Other', 'otherstream', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (77, 'prj_x', 77, 'Other', 'otherstream', 0)"
+        )
         connection.execute(
             "INSERT INTO server_keys VALUES (77, 'key_x', 77, ?, 'tail', 'other', 0, NULL, NULL)",
             (hash_server_key(key),),

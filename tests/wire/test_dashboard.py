@@ -99,7 +99,10 @@ def member(service: Service, role: str) -> str:
     """The token of another member, put into the database beside the running service."""
     user_id = "usr_00000000000000000000000077"
     with closing(sqlite3.connect(service.directory / "deskwire.sqlite3")) as connection, connection:
-        connection.execute("INSERT INTO users VALUES (77, ?, 'x@x.example', 'X', NULL, 0)", (user_id,))
+        connection.execute(
+            "INSERT INTO users (rowid, id, email, name, created_at) VALUES (77, ?, 'x@x.example', 'X', 0)",
+            (user_id,),
+        )
         connection.execute("INSERT INTO memberships VALUES (1, 77, ?, 0)", (role,))
     secret = (service.directory / "secret").read_text().strip()
     return Tokens(secret).issue(user_id, wall_clock())

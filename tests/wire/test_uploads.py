@@ -252,7 +252,10 @@ async def test_the_same_content_is_kept_once_for_each_project(service: Service, 
 
 
 async def test_the_quota_counts_each_content_once(tmp_path: Path) -> None:
-    async with running(tmp_path, upload_quota_bytes=100) as service:
+    async with running(tmp_path) as service:
+        path = f"/projects/{service.demo['projectId']}"
+        changed = await service.dashboard.patch(path, json={"settings": {"uploadQuotaBytes": 100}})
+        assert changed.status_code == 200, changed.text
         for content in (b"a" * 60, b"a" * 60, b"b" * 40):
             await send(service, content)
         refused = await service.http.post("/uploads", files={"file": ("c", b"c")})

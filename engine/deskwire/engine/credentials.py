@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 import argon2
 import jwt
 
 from deskwire.engine.errors import Unauthenticated
-from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.people import ServerKey, User
 from deskwire.engine.ports import Reader
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -18,7 +19,7 @@ KEY_PREFIX: Final = "sk_"
 """What every server key begins with, and no access token does."""
 
 _KEY_BYTES: Final = 32
-_ALGORITHM: Final = "HS256"
+HS256: Final = "HS256"
 TOKEN_S: Final = 3_600
 """Lifetime of a token from `POST /v3/auth/token`, in seconds."""
 
@@ -52,37 +53,69 @@ def authenticate_key(reader: Reader, key: str) -> ServerKey:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whom a valid token speaks for.
+
+    Args:
+        generation: that of the user's password when the token was issued, None if we have not issued it.
+    """
+
+    claim: Literal["id", "email"]
+    value: str
+    generation: int | None = None
+
+
 class Tokens:
     """Access tokens: JWTs signed with the installation's secret.
 
     Args:
         secret: at least 32 characters; used as UTF-8 bytes, so that others can sign tokens, too.
+        issuer, audience: written into tokens as `iss` and `aud`, and demanded, if given.
     """
 
-    def __init__(self, secret: str) -> None:
+    def __init__(self, secret: str, issuer: str | None = None, audience: str | None = None) -> None:
         self._key = secret.encode()
+        self._marks = {
+            name: value for name, value in (("iss", issuer), ("aud", audience)) if value is not None
+        }
 
-    def issue(self, user_id: str, now_ms: int, lifetime_s: int = TOKEN_S) -> str:
-        """A token for the user, valid for `lifetime_s` seconds."""
+    def issue(self, user_id: str, now_ms: int, lifetime_s: int = TOKEN_S, generation: int = 0) -> str:
+        """A token for the user, valid for `lifetime_s` seconds or until the user has another password."""
         now = now_ms // 1000
-        claims = {"sub": user_id, "iat": now, "exp": now + lifetime_s}
-        return jwt.encode(claims, self._key, algorithm=_ALGORITHM)
+        claims = {"sub": user_id, "iat": now, "exp": now + lifetime_s, "gen": generation, **self._marks}
+        return jwt.encode(claims, self._key, algorithm=HS256)
 
-    def subject(self, token: str) -> str:
-        """The user id in a valid token.
+    def identity(self, token: str) -> Identity:
+        """Whom a token speaks for. Raises Unauthenticated as `checked_claims` does."""
+        claims = checked_claims(token, self._key, HS256, self._marks.get("iss"), self._marks.get("aud"))
+        generation = claims.get("gen")
+        return Identity("id", claims["sub"], generation if isinstance(generation, int) else None)
 
-        Raises Unauthenticated if it is expired, altered, unsigned, signed in any other way, or lacks
-        `sub` or `exp`. A token of another audience, such as the stream's, is refused, too.
-        """
-        try:
-            claims: dict[str, Any] = jwt.decode(
-                token, self._key, algorithms=[_ALGORITHM], options={"require": ["exp", "sub"]}
-            )
-        except jwt.ExpiredSignatureError:
-            raise Unauthenticated("The access token has expired.", code="token_expired") from None
-        except jwt.InvalidTokenError:
-            raise Unauthenticated("The access token is not valid.", code="invalid_token") from None
-        return str(claims["sub"])
+
+def checked_claims(
+    token: str, key: Any, algorithm: str, issuer: str | None, audience: str | None, leeway_s: float = 0
+) -> dict[str, Any]:
+    """The claims of a valid token.
+
+    Raises Unauthenticated if it is expired, altered, unsigned, signed in any other way, or lacks `sub` or
+    `exp`. A token for another audience, such as the stream's, is refused, too.
+    """
+    try:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=[algorithm],
+            issuer=issuer,
+            audience=audience,
+            leeway=leeway_s,
+            options={"require": ["exp", "sub"]},
+        )
+    except jwt.ExpiredSignatureError:
+        raise Unauthenticated("The access token has expired.", code="token_expired") from None
+    except jwt.PyJWTError:
+        raise Unauthenticated("The access token is not valid.", code="invalid_token") from None
+    return claims
 
 
 class Passwords:
@@ -109,8 +142,3 @@ class Passwords:
         if user is None or user.password_hash is None:
             raise Unauthenticated("E-mail address or password are wrong.", code="invalid_login")
         return user
-
-
-def role_in(reader: Reader, project: Project, user: User) -> Role | None:
-    """The user's role in the organisation that owns the project."""
-    return reader.role(project.organisation, user.rowid)

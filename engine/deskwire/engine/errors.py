@@ -103,6 +103,15 @@ class Invalid(DomainError):
         self.problems = problems
 
 
+class TooManyRequests(DomainError):
+    """More than is allowed in a time; the same request may be made again later."""
+
+    code = "too_many_requests"
+
+    def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int = 1) -> None:
+        super().__init__(detail, code=code, retry_after_s=retry_after_s)
+
+
 class Unavailable(DomainError):
     """Overloaded, or something needed is missing; the same request may work later."""
 

@@ -18,9 +18,13 @@ from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.lane import Lane
+from deskwire.engine.memory import MemoryReader, MemoryTransaction
+from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
+from deskwire.engine.translation import TranslationReader, TranslationTransaction
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
 
 T = TypeVar("T")
@@ -88,6 +92,10 @@ class StreamConsumer:
 class Reader(
     TeamReader,
     TicketReader,
+    SurveyReader,
+    OrganisationReader,
+    MemoryReader,
+    TranslationReader,
     UploadReader,
     Protocol,
 ):
@@ -210,6 +218,10 @@ class Transaction(
     Reader,
     TeamTransaction,
     TicketTransaction,
+    SurveyTransaction,
+    OrganisationTransaction,
+    MemoryTransaction,
+    TranslationTransaction,
     UploadTransaction,
     Protocol,
 ):
@@ -322,7 +334,7 @@ class Transaction(
     ) -> Project:
         """Store a new project."""
 
-    def insert_user(self, user_id: str, email: str, name: str, password_hash: str, at: int) -> User:
+    def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
         """Store a new user."""
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import structlog
 from werkzeug.datastructures import Headers
 
-from deskwire.engine.credentials import KEY_PREFIX, authenticate_key, role_in
-from deskwire.engine.errors import BadRequest, Forbidden, NotFound, Unauthenticated, Unavailable
-from deskwire.engine.ids import is_id
-from deskwire.engine.people import PERMISSIONS, Project, ServerKey, User
+from deskwire.engine.credentials import KEY_PREFIX, authenticate_key
+from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
+from deskwire.engine.identity.verifier import user_of
+from deskwire.engine.organisations.roles import membership_of, project_of
+from deskwire.engine.people import PERMISSIONS, ServerKey, User
 from deskwire.engine.ports import Reader
 from deskwire.http.routing import Access, Caller
 from deskwire.http.scraper import Scraping
@@ -22,7 +24,9 @@ _TOUCH_MS: Final = 60_000
 """How old the noted time of a key's last use may be; it saves a write on every call."""
 
 
-async def admit(services: Services, access: Access, headers: Headers, peer: str | None) -> Caller:
+async def admit(
+    services: Services, access: Access, headers: Headers, peer: str | None, path: Mapping[str, str]
+) -> Caller:
     """The caller, if the route is open to it.
 
     Args:
@@ -31,8 +35,9 @@ async def admit(services: Services, access: Access, headers: Headers, peer: str 
     Raises:
         Unauthenticated: no valid credential of the right kind.
         BadRequest: no `project` header where one is needed (`missing_project`).
-        NotFound: a project that does not exist, or of an organisation the user is no member of.
+        NotFound: a project or organisation that does not exist, or that the user is no member of.
         Forbidden: the user's role lacks the permission, or a scraper is not local.
+        Unavailable: the token can't be verified at the moment.
     """
     if access.kind == "none":
         return Caller()
@@ -44,14 +49,31 @@ async def admit(services: Services, access: Access, headers: Headers, peer: str 
         key = services.store.peek(lambda reader: authenticate_key(reader, credential))
         await _note_use(services, key)
         return Caller(project=key.project)
-    user_id = services.tokens.subject(credential)
-    user = services.store.peek(lambda reader: reader.user(user_id))
-    if user is None:
-        raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
-    project_id = headers.get("project")
-    if not project_id:
+    identity = await services.verifier.identity(credential)
+    user = services.store.peek(lambda reader: user_of(reader, identity))
+    named = headers.get("project")
+    if access.kind in ("dashboard", "either") and not named:
         raise BadRequest("This call needs the header `project`.", code="missing_project")
-    return _in_project(services, access, user, project_id)
+    caller = services.store.peek(lambda reader: _caller(reader, access, user, named, path))
+    if access.permission is not None and access.permission not in PERMISSIONS[caller.role or "viewer"]:
+        raise Forbidden(f"This needs the permission {access.permission}.")
+    return caller
+
+
+def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
+    """The user with what the route is about."""
+    match access.kind:
+        case "organisation":
+            organisation, role = membership_of(reader, user, path["organisation_id"])
+            return Caller(None, user, organisation, role)
+        case "project":
+            project, role = project_of(reader, user, path["project_id"])
+            return Caller(project, user, reader.organisation_of(project.organisation), role)
+        case "dashboard" | "either":
+            project, role = project_of(reader, user, named or "")
+            return Caller(project, user, role=role)
+        case _:
+            return Caller(user=user, named_project=named)
 
 
 def _admit_scraper(scraping: Scraping, headers: Headers, peer: str | None) -> None:
@@ -71,21 +93,6 @@ def _bearer(headers: Headers) -> str:
     if scheme.lower() != "bearer" or not credential.strip():
         raise Unauthenticated("The header `Authorization` must read `Bearer …`.", code="bad_credential")
     return credential.strip()
-
-
-def _in_project(services: Services, access: Access, user: User, project_id: str) -> Caller:
-    def find(reader: Reader) -> tuple[Project, frozenset[str]] | None:
-        project = reader.project(project_id) if is_id(project_id, "prj") else None
-        role = project and role_in(reader, project, user)
-        return (project, PERMISSIONS[role]) if project and role else None
-
-    found = services.store.peek(find)
-    if found is None:
-        raise NotFound("There is no such project.", code="project_not_found")
-    project, permissions = found
-    if access.permission is not None and access.permission not in permissions:
-        raise Forbidden(f"This needs the permission {access.permission}.")
-    return Caller(project, user)
 
 
 async def _note_use(services: Services, key: ServerKey) -> None:

@@ -22,14 +22,23 @@ from deskwire.http import (
     deliveries,
     events,
     health,
+    members,
+    memory,
     metrics,
+    organisations,
     project,
+    projects,
     s2s,
     stream,
+    survey_insights,
+    survey_responses,
+    surveys,
     teams,
     tickets,
     tokens,
+    translations,
     uploads,
+    users,
     voice,
     webhooks,
 )
@@ -43,27 +52,33 @@ from deskwire.http.validation import Empty, parse_body, parse_query
 
 log: Final = structlog.get_logger(__name__)
 
-ROUTES: Final[tuple[Route, ...]] = tuple(
-    route
-    for module in (
-        project,
-        s2s,
-        contacts,
-        events,
-        webhooks,
-        deliveries,
-        stream,
-        dashboard,
-        tickets,
-        voice,
-        teams,
-        uploads,
-        tokens,
-        health,
-        metrics,
-    )
-    for route in module.routes.table
+_MODULES: Final = (
+    project,
+    s2s,
+    contacts,
+    events,
+    webhooks,
+    deliveries,
+    stream,
+    dashboard,
+    tickets,
+    voice,
+    teams,
+    uploads,
+    translations,
+    memory,
+    surveys,
+    survey_responses,
+    survey_insights,
+    tokens,
+    users,
+    organisations,
+    members,
+    projects,
+    health,
+    metrics,
 )
+ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _JSON: Final = "application/json"
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
@@ -107,7 +122,7 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
 
 
 async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answer:
-    caller = await admit(services, route.access, request.headers, request.remote_addr)
+    caller = await admit(services, route.access, request.headers, request.remote_addr, path)
     query = parse_query(route.query, dict(request.args.lists()))
     raw = b""
     if not route.streamed and (route.body is not None or not route.json_only):
@@ -116,7 +131,7 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
         raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
     body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
     incoming = Incoming(request.method, request.headers, request.body)
-    return await route.handler(Call(services, caller, path, query, body, raw, incoming))
+    return await route.handler(Call(services, caller, path, query, body, raw, incoming, request.remote_addr))
 
 
 async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:

@@ -23,6 +23,7 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.UnsupportedMediaType: 415,
     errors.RangeNotSatisfiable: 416,
     errors.Invalid: 422,
+    errors.TooManyRequests: 429,
     errors.BadGateway: 502,
     errors.Unavailable: 503,
 }

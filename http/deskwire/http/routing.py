@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from pydantic.alias_generators import to_camel
 from werkzeug.datastructures import Headers
 
-from deskwire.engine.people import Project, User
+from deskwire.engine.people import Organisation, Project, Role, User
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
 
@@ -31,17 +31,28 @@ class Access:
     """Which credential a route asks for, and which permission.
 
     `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header. `either`: one of
-    these; the permission is the user's. `metrics`: the
-    metrics token, or if there is none a peer on this machine.
+    these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for a JWT alone: `user`, and
+    `organisation` and `project` of a member of what the path names.
     """
 
-    kind: Literal["none", "server_key", "dashboard", "either", "metrics"]
+    kind: Literal["none", "server_key", "dashboard", "either", "metrics", "user", "organisation", "project"]
     permission: str | None = None
 
 
 OPEN: Final = Access("none")
 S2S: Final = Access("server_key")
 SCRAPER: Final = Access("metrics")
+SIGNED_IN: Final = Access("user")
+
+
+def in_organisation(permission: str | None = None) -> Access:
+    """An endpoint for members of the organisation in the path, with this permission if any."""
+    return Access("organisation", permission)
+
+
+def in_project(permission: str | None = None) -> Access:
+    """An endpoint for members of the organisation that owns the project in the path."""
+    return Access("project", permission)
 
 
 def dashboard(permission: str) -> Access:
@@ -69,7 +80,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One checked request."""
+    """One checked request; `address` is the peer's, which may be a proxy."""
 
     services: Services
     access: Caller
@@ -78,6 +89,7 @@ class Call(Generic[B, Q]):
     body: B
     raw: bytes
     incoming: Incoming
+    address: str | None = None
 
     @property
     def project(self) -> Project:
@@ -86,18 +98,33 @@ class Call(Generic[B, Q]):
         return self.access.project
 
     @property
+    def organisation(self) -> Organisation:
+        """The organisation in the path, or that of the project in the path."""
+        assert self.access.organisation is not None, "the route's access has no organisation"
+        return self.access.organisation
+
+    @property
+    def role(self) -> Role:
+        """The signed-in user's role in that organisation."""
+        assert self.access.role is not None, "the route's access has no role"
+        return self.access.role
+
+    @property
     def user(self) -> User:
-        """The signed-in user of a dashboard route."""
+        """The signed-in user."""
         assert self.access.user is not None, "the route's access has no user"
         return self.access.user
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, as far as the route's access tells."""
+    """Who calls, as far as the route's access tells; `named_project` is the header `project` as it came."""
 
     project: Project | None = None
     user: User | None = None
+    organisation: Organisation | None = None
+    role: Role | None = None
+    named_project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

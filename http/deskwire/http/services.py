@@ -14,9 +14,13 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Problem
+from deskwire.engine.identity.throttle import Throttle
+from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.surveys.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
 from deskwire.http.measured import Measured
@@ -42,6 +46,14 @@ class Webhooks:
     remove: Callable[[int], None]
     probe: Callable[[int], None]
     first_result: Callable[[Delivery], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveys:
+    """What the surveys' routes need of what goes on behind them."""
+
+    refreshes: Refreshes
+    removals: Removals
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,7 @@ class Services:
         shelf: the uploads.
         voice: makes voice replies.
         stream_key: what stream tokens are signed with.
+        sign_in: whether users sign in here with a password.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
 
@@ -80,9 +93,11 @@ class Services:
     log: EventLog
     clock: Clock
     tokens: Tokens
+    verifier: Verifier
     passwords: Passwords
     webhooks: Webhooks
     hub: Hub
+    surveys: Surveys
     shelf: Shelf
     voice: Voice
     stream_key: bytes
@@ -91,5 +106,7 @@ class Services:
     measured: Measured
     scraping: Scraping
     readiness: Readiness = field(default_factory=Readiness)
+    sign_in: bool = True
+    throttle: Throttle = field(default_factory=Throttle)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)

@@ -2,37 +2,89 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import trio
 from pydantic import Field
 
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import TOKEN_S
+from deskwire.engine.errors import Conflict, Forbidden
+from deskwire.engine.organisations.members import with_password
+from deskwire.engine.people import User
+from deskwire.engine.ports import Transaction
+from deskwire.http.people import GivenPassword, NewPassword, hash_password, room_for_password
 from deskwire.http.routing import OPEN, Answer, Call, Routes
+from deskwire.http.services import Services
 from deskwire.http.validation import Body, Query
 
 routes = Routes(OPEN)
 
 
 class LoginBody(Body):
-    """Who signs in."""
+    """Who signs in. A `newPassword` takes the password's place; a one-time password can't do without."""
 
     email: Annotated[str, Field(min_length=3, max_length=320)]
-    password: Annotated[str, Field(min_length=1, max_length=1_024)]
+    password: GivenPassword
+    new_password: NewPassword | None = None
 
 
 @routes.add("POST", "/auth/token", body=LoginBody)
 async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     """Get an access token for the dashboard endpoints, valid for an hour."""
     services, body = call.services, call.body
+    if not services.sign_in:
+        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
     user = services.store.peek(lambda reader: reader.user_by_email(body.email))
+    user = await check_password(call, body.email, user, body.password)
+    if body.new_password is not None:
+        user = await change_password(services, user, body.new_password)
+    elif user.password_temporary:
+        raise Forbidden(
+            "This is a one-time password: sign in with a `newPassword` beside it.",
+            code="password_change_required",
+        )
+    return token_view(services, user)
+
+
+async def check_password(call: Call[Any, Any], email: str, user: User | None, password: str) -> User:
+    """The user, if that is the password.
+
+    Raises Unauthenticated (`invalid_login`), TooManyRequests (`too_many_sign_ins`), Unavailable (`sign_in_busy`).
+    """
+    services = call.services
+    room_for_password(services)
+    services.throttle.begin(email, call.address, trio.current_time())
     checked = await trio.to_thread.run_sync(
-        services.passwords.check, user, body.password, limiter=services.password_threads
+        services.passwords.check, user, password, limiter=services.password_threads
     )
+    services.throttle.succeeded(email, call.address)
+    return checked
+
+
+async def change_password(services: Services, before: User, password: str) -> User:
+    """The user with another password, which ends every token issued before.
+
+    Raises Conflict (`password_changed`) if another call has changed it since `before` was read.
+    """
+    password_hash = await hash_password(services, password)
+
+    def change(tx: Transaction) -> User:
+        user = tx.user(before.id)
+        if user is None or user.generation != before.generation:
+            raise Conflict("The password has just been changed by another call.", code="password_changed")
+        user = with_password(user, password_hash)
+        tx.save_user(user)
+        return user
+
+    return await services.store.write(change)
+
+
+def token_view(services: Services, user: User) -> Answer:
+    """A fresh access token for the user."""
     now = services.clock()
     return {
-        "token": services.tokens.issue(checked.id, now),
+        "token": services.tokens.issue(user.id, now, generation=user.generation),
         "tokenType": "Bearer",
         "expiresAt": iso(now + TOKEN_S * 1000),
     }

@@ -30,6 +30,10 @@ class DataDirectoryError(Exception):
     """The data directory can't be used; the text says why and what to do."""
 
 
+class DirectoryInUseError(DataDirectoryError):
+    """Another process has the data directory."""
+
+
 class DirectoryLock:
     """Holds a data directory for this process; released by `release` or the process's end."""
 
@@ -44,7 +48,7 @@ class DirectoryLock:
         except OSError:
             holder = os.pread(self._file, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(self._file)
-            raise DataDirectoryError(
+            raise DirectoryInUseError(
                 f"The data directory {directory} is in use by another Deskwire process (pid {holder}). "
                 "Stop that one first, or choose another directory with --data."
             ) from None

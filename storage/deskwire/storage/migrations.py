@@ -149,6 +149,32 @@ def m0003_what_outlives_its_subject(db: Database) -> None:
         )
 
 
+_FOURTH: Final = """
+ALTER TABLE projects ADD COLUMN memory_enabled INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE projects ADD COLUMN archived_retention_days INTEGER DEFAULT 365;
+ALTER TABLE projects ADD COLUMN primary_language TEXT NOT NULL DEFAULT 'en';
+ALTER TABLE projects ADD COLUMN languages TEXT NOT NULL DEFAULT 'en';
+ALTER TABLE projects ADD COLUMN upload_quota_bytes INTEGER NOT NULL DEFAULT 10737418240;
+-- A row that stays behind a removed project, so that its key is never given to another one.
+ALTER TABLE projects ADD COLUMN removed_at INTEGER;
+
+-- A password that somebody else has made up is good for one thing: to be replaced.
+ALTER TABLE users ADD COLUMN password_temporary INTEGER NOT NULL DEFAULT 0;
+-- Access tokens name the generation they were issued in; a new password begins a new one.
+ALTER TABLE users ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
+
+CREATE INDEX memberships_by_organisation ON memberships (organisation);
+CREATE INDEX projects_by_organisation ON projects (organisation);
+CREATE INDEX server_keys_by_project ON server_keys (project);
+"""
+
+
+@migrations()
+def m0004_people_and_what_projects_choose(db: Database) -> None:
+    """Project settings, passwords that must be replaced, tokens that end with a password."""
+    _execute(db, _FOURTH)
+
+
 _TICKETS: Final = """
 -- AUTOINCREMENT: the order of the keys is that of creation, also after the newest was deleted.
 CREATE TABLE tickets (
@@ -242,6 +268,67 @@ ALTER TABLE messages ADD COLUMN attachments TEXT;
 def m0006_uploads_and_attachments(db: Database) -> None:
     """Uploads, what refers to them, and files that have to go."""
     _execute(db, _SIXTH)
+
+
+_SEVENTH: Final = """
+-- AUTOINCREMENT: a refresh under way knows its survey by this key.
+CREATE TABLE surveys (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects,
+    name TEXT NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL, responses INTEGER NOT NULL DEFAULT 0,
+    erasures INTEGER NOT NULL DEFAULT 0, removed INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX surveys_by_project ON surveys (project) WHERE removed = 0;
+CREATE INDEX surveys_removed ON surveys (rowid) WHERE removed = 1;
+CREATE TABLE survey_versions (
+    rowid INTEGER PRIMARY KEY, survey INTEGER NOT NULL REFERENCES surveys, number INTEGER NOT NULL,
+    definition TEXT NOT NULL, created_at INTEGER NOT NULL, UNIQUE (survey, number)
+) STRICT;
+CREATE TABLE survey_responses (
+    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, survey INTEGER NOT NULL REFERENCES surveys,
+    version INTEGER NOT NULL, contact INTEGER, language TEXT NOT NULL, answers TEXT NOT NULL, created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX survey_responses_by_survey ON survey_responses (survey);
+CREATE INDEX survey_responses_by_version ON survey_responses (survey, version);
+CREATE INDEX survey_responses_by_contact ON survey_responses (contact) WHERE contact IS NOT NULL;
+CREATE TABLE survey_insights (
+    survey INTEGER PRIMARY KEY REFERENCES surveys, parts TEXT NOT NULL, source TEXT NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE survey_refreshes (
+    survey INTEGER PRIMARY KEY REFERENCES surveys, status TEXT NOT NULL, progress REAL NOT NULL,
+    started_at INTEGER NOT NULL, ended_at INTEGER, error TEXT, responses INTEGER, scores TEXT NOT NULL, source TEXT
+) STRICT;
+"""
+
+
+@migrations()
+def m0007_surveys(db: Database) -> None:
+    """Surveys with their versions, responses and insights."""
+    _execute(db, _SEVENTH)
+
+
+_EIGHTH: Final = """
+CREATE TABLE memory (
+    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, contact INTEGER NOT NULL REFERENCES contacts, name TEXT NOT NULL,
+    content TEXT NOT NULL, description TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    UNIQUE (contact, name)
+) STRICT;
+CREATE TABLE entries (
+    rowid INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects, type TEXT NOT NULL, key TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, UNIQUE (project, type, key)
+) STRICT;
+CREATE INDEX entries_by_project ON entries (project);
+CREATE TABLE translations (
+    entry INTEGER NOT NULL REFERENCES entries, language TEXT NOT NULL, fields TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, PRIMARY KEY (entry, language)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+@migrations()
+def m0008_memory_and_translations(db: Database) -> None:
+    """What is remembered of contacts, and content in several languages."""
+    _execute(db, _EIGHTH)
 
 
 def newer_than_program(db: Database) -> list[str]:

@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.people import Project, ProjectSettings, Role, ServerKey, User
 
-_PROJECT: Final = "p.rowid, p.id, p.organisation, p.name, p.stream_key"
-_PROJECT_WIDTH: Final = 5
+PROJECT: Final = (
+    "p.rowid, p.id, p.organisation, p.name, p.stream_key, p.created_at, p.memory_enabled, "
+    "p.archived_retention_days, p.primary_language, p.languages, p.upload_quota_bytes"
+)
+PROJECT_WIDTH: Final = 11
+
+
+USER: Final = (
+    "u.rowid, u.id, u.email, u.name, u.password_hash, u.password_temporary, u.generation, u.created_at"
+)
+USER_WIDTH: Final = 8
+KEYS: Final = (
+    f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at "
+    "FROM server_keys k JOIN projects p ON p.rowid = k.project"
+)
+
+
+def as_project(row: Sequence[Any]) -> Project:
+    """The project in a row of the columns PROJECT."""
+    rowid, project_id, organisation, name, stream_key, at, memory, days, primary, languages, quota = row
+    settings = ProjectSettings(bool(memory), days, primary, tuple(languages.split(",")), quota)
+    return Project(rowid, project_id, organisation, name, stream_key, settings, at)
+
+
+def as_user(row: Sequence[Any]) -> User:
+    """The user in a row of the columns USER."""
+    rowid, user_id, email, name, password_hash, temporary, generation, at = row
+    return User(rowid, user_id, email, name, password_hash, bool(temporary), generation, at)
+
+
+def as_key(row: Sequence[Any]) -> ServerKey:
+    """The server key in a row of KEYS."""
+    rowid, key_id, *rest = row[PROJECT_WIDTH:]
+    return ServerKey(rowid, key_id, as_project(row[:PROJECT_WIDTH]), *rest)
 
 
 class PeopleReads:
@@ -26,15 +59,8 @@ class PeopleReads:
         return self._project("stream_key", stream_key)
 
     def server_key(self, key_hash: bytes) -> ServerKey | None:
-        row = self.conn.execute(
-            f"SELECT {_PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at FROM server_keys k "
-            "JOIN projects p ON p.rowid = k.project WHERE k.hash = ?",
-            (key_hash,),
-        ).fetchone()
-        if row is None:
-            return None
-        rowid, key_id, last_used_at, revoked_at = row[_PROJECT_WIDTH:]
-        return ServerKey(rowid, key_id, Project(*row[:_PROJECT_WIDTH]), last_used_at, revoked_at)
+        row = self.conn.execute(f"{KEYS} WHERE k.hash = ?", (key_hash,)).fetchone()
+        return None if row is None else as_key(row)
 
     def user(self, user_id: str) -> User | None:
         return self._user("id", user_id)
@@ -57,14 +83,13 @@ class PeopleReads:
 
     def _project(self, column: str, value: str) -> Project | None:
         row = self.conn.execute(
-            f"SELECT {_PROJECT} FROM projects p WHERE p.{column} = ?", (value,)
+            f"SELECT {PROJECT} FROM projects p WHERE p.{column} = ? AND p.removed_at IS NULL", (value,)
         ).fetchone()
-        return None if row is None else Project(*row)
+        return None if row is None else as_project(row)
 
     def _user(self, column: str, value: str) -> User | None:
-        sql = f"SELECT rowid, id, email, name, password_hash FROM users WHERE {column} = ?"
-        row = self.conn.execute(sql, (value,)).fetchone()
-        return None if row is None else User(*row)
+        row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.{column} = ?", (value,)).fetchone()
+        return None if row is None else as_user(row)
 
 
 class PeopleWrites:
@@ -86,13 +111,13 @@ class PeopleWrites:
             stream_key=stream_key,
             created_at=at,
         )
-        return Project(rowid, project_id, organisation, name, stream_key)
+        return Project(rowid, project_id, organisation, name, stream_key, created_at=at)
 
-    def insert_user(self, user_id: str, email: str, name: str, password_hash: str, at: int) -> User:
+    def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
         rowid = self._insert(
             "users", id=user_id, email=email, name=name, password_hash=password_hash, created_at=at
         )
-        return User(rowid, user_id, email, name, password_hash)
+        return User(rowid, user_id, email, name, password_hash, created_at=at)
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
         self._insert("memberships", organisation=organisation, user=user, role=role, created_at=at)

@@ -14,10 +14,15 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.memory import MemoryReads, MemoryWrites
+from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
+from deskwire.storage.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.teams import TeamReads, TeamWrites
 from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
+from deskwire.storage.translations import TranslationReads, TranslationWrites
 from deskwire.storage.uploads import UploadReads, UploadWrites
 
 
@@ -28,8 +33,13 @@ class SqliteReader(
     EndpointReads,
     DeliveryReads,
     DeliveryLogReads,
+    OrganisationReads,
     PeopleReads,
     ConsumerReads,
+    MemoryReads,
+    TranslationReads,
+    SurveyReads,
+    SurveyResponseReads,
     TeamReads,
     TicketListReads,
     TicketReads,
@@ -48,8 +58,13 @@ class SqliteTransaction(
     EventWrites,
     EndpointWrites,
     DeliveryWrites,
+    OrganisationWrites,
     PeopleWrites,
     ConsumerWrites,
+    MemoryWrites,
+    TranslationWrites,
+    SurveyWrites,
+    SurveyResponseWrites,
     TeamWrites,
     TicketWrites,
     UploadWrites,
@@ -57,7 +72,7 @@ class SqliteTransaction(
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
-    and `due` until it is durable. `text_erased` says that the file has to be scrubbed.
+    and `due` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -66,7 +81,6 @@ class SqliteTransaction(
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
         self.due: list[int] = []
-        self.text_erased = False
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
@@ -81,6 +95,7 @@ class SqliteTransaction(
         self.erase_deliveries(contact_lane(contact))
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
+        self.clear_memory(contact)
         self.erase_contact_row(contact)
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:

@@ -117,3 +117,5 @@ class UploadWrites(UploadReads):
             "INSERT INTO upload_usage VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET bytes = bytes + excluded.bytes",
             (project, size),
         )
+        # A project that holds nothing has no row: it may be removed.
+        self.conn.execute("DELETE FROM upload_usage WHERE project = ? AND bytes = 0", (project,))

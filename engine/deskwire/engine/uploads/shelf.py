@@ -73,7 +73,7 @@ class Reception:
         name, kind = clean_name(filename), sniff(self._head)
         upload = Upload(new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now)
         with trio.CancelScope(shield=True):
-            await self._shelf.put(upload, self._draft)
+            await self._shelf.put(upload, self._draft, self._project.settings.upload_quota_bytes)
         return upload
 
 
@@ -83,7 +83,6 @@ class Shelf:
     Args:
         links: makes their URLs.
         limit: bytes that one file may have.
-        quota: bytes that a project's uploads may take together.
         unattached_s: how long an upload that no message refers to is kept.
     """
 
@@ -95,7 +94,6 @@ class Shelf:
         links: Links,
         *,
         limit: int,
-        quota: int,
         unattached_s: float,
     ) -> None:
         self.clock = clock
@@ -103,7 +101,6 @@ class Shelf:
         self.limit = limit
         self._store = store
         self._files = files
-        self._quota = quota
         self._unattached_ms = int(unattached_s * 1000)
         self._under_way = 0
         self._lock = trio.Lock()
@@ -128,13 +125,13 @@ class Shelf:
         finally:
             self._under_way -= 1
 
-    async def put(self, upload: Upload, draft: Draft) -> None:
+    async def put(self, upload: Upload, draft: Draft, quota: int) -> None:
         """Put a finished draft in its place and write its row; neither stays without the other."""
         content = Content(upload.project, upload.sha256)
         async with self._lock:
             await in_thread(partial(draft.keep, content))
             try:
-                await self._store.write(lambda tx: tx.insert_upload(upload, self._quota))
+                await self._store.write(lambda tx: tx.insert_upload(upload, quota))
             except BaseException:
                 await self._remove_if_unused(content)
                 raise

@@ -1,0 +1,271 @@
+"""The operator's operations. Unlike a member, the operator may do everything that leaves the data whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import trio
+
+from deskwire.admin import orders
+from deskwire.admin.desk import (
+    ALL,
+    OPERATIONS,
+    Answer,
+    Desk,
+    operation,
+    organisation_named,
+    project_named,
+    refusal,
+    user_named,
+)
+from deskwire.engine.clock import iso
+from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
+from deskwire.engine.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
+from deskwire.engine.ids import new_id
+from deskwire.engine.organisations import members, projects
+from deskwire.engine.organisations.members import Newcomer, member_view, user_view, with_password
+from deskwire.engine.organisations.projects import key_view, project_view
+from deskwire.engine.people import Organisation, User
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.http.members import ONE_TIME_BYTES
+from deskwire.http.projects import new_project, patch_project
+from deskwire.http.validation import parse_body
+
+V = TypeVar("V")
+
+
+def organisation_view(organisation: Organisation) -> dict[str, Any]:
+    """The organisation as the operator sees it."""
+    return {"id": organisation.id, "name": organisation.name, "createdAt": iso(organisation.created_at)}
+
+
+@operation("org.create", orders.OrganisationName)
+async def create_organisation(desk: Desk, order: orders.OrganisationName) -> Answer:
+    """Make an organisation."""
+    now = desk.clock()
+    made = new_id("org", now)
+
+    def make(tx: Transaction) -> Organisation:
+        return Organisation(tx.insert_organisation(made, order.name, now), made, order.name, now)
+
+    return organisation_view(await desk.store.write(make))
+
+
+@operation("org.list", orders.Nothing)
+async def list_organisations(desk: Desk, order: orders.Nothing) -> Answer:
+    """All organisations, oldest first."""
+    return _items(await desk.store.read(lambda reader: reader.organisations()), organisation_view)
+
+
+@operation("org.rename", orders.OrganisationName)
+async def rename_organisation(desk: Desk, order: orders.OrganisationName) -> Answer:
+    """Give an organisation another name."""
+
+    def rename(tx: Transaction) -> Organisation:
+        organisation = organisation_named(tx, order.organisation)
+        tx.rename_organisation(organisation.rowid, order.name)
+        return replace(organisation, name=order.name)
+
+    return organisation_view(await desk.store.write(rename))
+
+
+@operation("project.create", orders.NewProject)
+async def create_project(desk: Desk, order: orders.NewProject) -> Answer:
+    """Make a project."""
+    now = desk.clock()
+    organisation = await desk.store.read(lambda reader: organisation_named(reader, order.organisation))
+    project = new_project(order.project, organisation, now)
+    made = await desk.store.write(lambda tx: projects.make_project(tx, organisation.rowid, project))
+    return project_view(made, organisation)
+
+
+@operation("project.list", orders.InOrganisation)
+async def list_projects(desk: Desk, order: orders.InOrganisation) -> Answer:
+    """Projects of one organisation or of all, newest first."""
+
+    def query(reader: Reader) -> list[Answer]:
+        wanted = None if order.organisation is None else organisation_named(reader, order.organisation).rowid
+        found = reader.projects(wanted, None, ALL, ALL)
+        return [project_view(each, reader.organisation_of(each.organisation)) for each in found]
+
+    return _items(await desk.store.read(query), lambda view: view)
+
+
+@operation("project.show", orders.InProject)
+async def show_project(desk: Desk, order: orders.InProject) -> Answer:
+    """One project."""
+
+    def query(reader: Reader) -> Answer:
+        project = project_named(reader, order.project)
+        return project_view(project, reader.organisation_of(project.organisation))
+
+    return await desk.store.read(query)
+
+
+@operation("project.set", orders.ProjectChange)
+async def set_project(desk: Desk, order: orders.ProjectChange) -> Answer:
+    """Change a project's name and settings."""
+
+    def change(tx: Transaction) -> Answer:
+        project = patch_project(tx, project_named(tx, order.project).id, order.change)
+        return project_view(project, tx.organisation_of(project.organisation))
+
+    return await desk.store.write(change)
+
+
+@operation("user.create", orders.NewUser)
+async def create_user(desk: Desk, order: orders.NewUser) -> Answer:
+    """Make an account, and with a role a member."""
+    if order.organisation is not None and order.role is None:
+        raise Invalid(Problem("/role", "required", "A member needs a role."))
+    now, (password, password_hash) = desk.clock(), await _password(desk, order.password)
+    temporary = order.password is None
+    newcomer = Newcomer(new_id("usr", now), order.email, order.name or order.email, password_hash, temporary)
+
+    def make(tx: Transaction) -> Answer:
+        user = members.make_user(tx, newcomer, now)
+        if order.role is not None:
+            members.join(tx, organisation_named(tx, order.organisation).rowid, user, order.role, now)
+        return _user(tx, user)
+
+    return {**await desk.store.write(make), **_shown(password, order.password)}
+
+
+@operation("user.list", orders.InOrganisation)
+async def list_users(desk: Desk, order: orders.InOrganisation) -> Answer:
+    """Users of one organisation or all, oldest first."""
+
+    def query(reader: Reader) -> list[Answer]:
+        if order.organisation is None:
+            return [_user(reader, each) for each in reader.users()]
+        organisation = organisation_named(reader, order.organisation)
+        return [_user(reader, each.user) for each in reader.members(organisation.rowid, 0, ALL)]
+
+    return _items(await desk.store.read(query), lambda view: view)
+
+
+@operation("user.password", orders.NewPasswordFor)
+async def set_password(desk: Desk, order: orders.NewPasswordFor) -> Answer:
+    """Give a user another password, which ends all tokens of that user."""
+    password, password_hash = await _password(desk, order.password)
+
+    def change(tx: Transaction) -> Answer:
+        user = with_password(user_named(tx, order.user), password_hash, temporary=order.password is None)
+        tx.save_user(user)
+        return _user(tx, user)
+
+    return {**await desk.store.write(change), **_shown(password, order.password)}
+
+
+@operation("user.add", orders.MemberRole)
+async def add_member(desk: Desk, order: orders.MemberRole) -> Answer:
+    """Make a user a member of an organisation."""
+    now = desk.clock()
+
+    def add(tx: Transaction) -> Answer:
+        organisation = organisation_named(tx, order.organisation)
+        return member_view(members.join(tx, organisation.rowid, user_named(tx, order.user), order.role, now))
+
+    return await desk.store.write(add)
+
+
+@operation("user.role", orders.MemberRole)
+async def change_role(desk: Desk, order: orders.MemberRole) -> Answer:
+    """Give a member another role; an organisation keeps its last owner."""
+
+    def change(tx: Transaction) -> Answer:
+        organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
+        return member_view(members.change_role(tx, None, organisation.rowid, user.id, order.role))
+
+    return await desk.store.write(change)
+
+
+@operation("user.remove", orders.MemberGone)
+async def remove_member(desk: Desk, order: orders.MemberGone) -> Answer:
+    """End a membership; the account stays, and the last owner, too."""
+
+    def remove(tx: Transaction) -> Answer:
+        organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
+        return member_view(members.remove_member(tx, None, organisation.rowid, user.id))
+
+    return await desk.store.write(remove)
+
+
+@operation("key.create", orders.NewKey)
+async def create_key(desk: Desk, order: orders.NewKey) -> Answer:
+    """Make a server key, and show it this once."""
+    now, secret = desk.clock(), new_server_key()
+    key_id, key_hash = new_id("key", now), hash_server_key(secret)
+    key = await desk.store.write(
+        lambda tx: projects.make_key(
+            tx, project_named(tx, order.project), key_id, key_hash, secret[-4:], order.label, now
+        )
+    )
+    return key_view(key, secret)
+
+
+@operation("key.list", orders.InProject)
+async def list_keys(desk: Desk, order: orders.InProject) -> Answer:
+    """A project's server keys, newest first, masked."""
+    keys = await desk.store.read(
+        lambda reader: reader.keys(project_named(reader, order.project).rowid, ALL, ALL)
+    )
+    return _items(keys, key_view)
+
+
+@operation("key.revoke", orders.KeyName)
+async def revoke_key(desk: Desk, order: orders.KeyName) -> Answer:
+    """Let a key be used no more."""
+    now = desk.clock()
+    return key_view(await desk.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
+
+
+@operation("token.create", orders.NewToken)
+async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
+    """Issue an access token for a user."""
+    user = await desk.store.read(lambda reader: user_named(reader, order.user))
+    tokens = desk.tokens()
+    if tokens is None:
+        raise Forbidden(
+            "This installation does not take tokens of its own (DESKWIRE_OWN_TOKENS).",
+            code="sign_in_disabled",
+        )
+    now = desk.clock()
+    token = tokens.issue(user.id, now, order.ttl_s, user.generation)
+    return {"token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
+
+
+async def carry_out(desk: Desk, name: str, arguments: bytes) -> dict[str, Any]:
+    """Carry out an order; `{"answer": …}`, or `{"refusal": …}` if it is not right or not possible."""
+    try:
+        if name not in OPERATIONS:
+            raise BadRequest("There is no such operation; is the server of another version?")
+        order, operation = OPERATIONS[name]
+        return {"answer": await operation(desk, parse_body(order, arguments))}
+    except DomainError as error:
+        return {"refusal": refusal(error)}
+
+
+async def _password(desk: Desk, given: str | None) -> tuple[str, str]:
+    """The given password, or a made-up one, with its hash."""
+    password = random_base62(ONE_TIME_BYTES) if given is None else given
+    return password, await trio.to_thread.run_sync(desk.passwords.hash, password)
+
+
+def _shown(password: str, given: str | None) -> dict[str, str]:
+    return {} if given is not None else {"password": password}
+
+
+def _user(reader: Reader, user: User) -> dict[str, Any]:
+    found = reader.memberships(user.rowid, (-1, -1), ALL)
+    memberships = [
+        {"organisationId": each.organisation.id, "name": each.organisation.name, "role": each.role}
+        for each in found
+    ]
+    return {**user_view(user), "memberships": memberships}
+
+
+def _items(found: Sequence[V], view: Callable[[V], Answer]) -> Answer:
+    return {"items": [view(each) for each in found]}

@@ -1,0 +1,105 @@
+"""What the operator can order: a name and a checked set of arguments each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from deskwire.engine.people import Role
+from deskwire.http.people import Email, Name, NewPassword
+from deskwire.http.projects import ProjectBody, ProjectPatch
+from deskwire.http.validation import Body
+
+DAY_S = 86_400
+Handle = Annotated[str, Field(min_length=1, max_length=254)]
+"""An id; or the name of an organisation or project if only one has it, or a user's e-mail address."""
+
+
+class Nothing(Body):
+    """No arguments."""
+
+
+class OrganisationName(Body):
+    """A new organisation, or another name for one."""
+
+    organisation: Handle | None = None
+    name: Name
+
+
+class InOrganisation(Body):
+    """Everything in one organisation, or in all."""
+
+    organisation: Handle | None = None
+
+
+class NewProject(Body):
+    """A new project in an organisation; that one can be left out if there is only one."""
+
+    organisation: Handle | None = None
+    project: ProjectBody
+
+
+class ProjectChange(Body):
+    """Changes of a project; it can be left out if there is only one."""
+
+    project: Handle | None = None
+    change: ProjectPatch
+
+
+class InProject(Body):
+    """Something about a project; it can be left out if there is only one."""
+
+    project: Handle | None = None
+
+
+class NewUser(Body):
+    """A new account. Without a password a one-time password is made up."""
+
+    email: Email
+    name: Name | None = None
+    password: NewPassword | None = None
+    organisation: Handle | None = None
+    role: Role | None = None
+
+
+class NewPasswordFor(Body):
+    """Another password for an account. Without one a one-time password is made up."""
+
+    user: Handle
+    password: NewPassword | None = None
+
+
+class MemberRole(Body):
+    """A user as a member of an organisation, which can be left out if there is only one."""
+
+    user: Handle
+    organisation: Handle | None = None
+    role: Role
+
+
+class MemberGone(Body):
+    """A user who is a member of an organisation no longer."""
+
+    user: Handle
+    organisation: Handle | None = None
+
+
+class NewKey(Body):
+    """A new server key."""
+
+    project: Handle | None = None
+    label: Name
+
+
+class KeyName(Body):
+    """A server key by its id."""
+
+    key: Handle
+
+
+class NewToken(Body):
+    """An access token for a user, valid for this many seconds."""
+
+    user: Handle
+    ttl_s: Annotated[int, Field(ge=60, le=366 * DAY_S)]

@@ -1,0 +1,88 @@
+"""Gets an order to whoever has the data directory: the server, or this process if there is none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import orjson
+import trio
+
+from deskwire import logs
+from deskwire.admin.desk import Desk
+from deskwire.admin.operations import carry_out
+from deskwire.admin.socket import Unanswered, ask
+from deskwire.config import Config
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.provision import SecretError, installation_secret
+from deskwire.storage.database import FILE_NAME, DataDirectoryError, DirectoryInUseError
+from deskwire.storage.store import open_store
+
+PATIENCE_S: Final = 10.0
+"""How long to wait for a directory that another command has, or a server that is starting or stopping."""
+_AGAIN_S: Final = 0.1
+
+
+class OrderError(Exception):
+    """The order was refused or could not be carried out; the text says why."""
+
+
+def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool = False) -> dict[str, Any]:
+    """The answer to an order.
+
+    Args:
+        arguments: by their names in the order; None means left out.
+        make: whether a data directory is made if there is none.
+
+    Raises OrderError.
+    """
+    logs.configure(config.log_format, "error", sys.stderr)
+    given = orjson.dumps({key: value for key, value in arguments.items() if value is not None})
+    try:
+        said = trio.run(partial(_reach, config, name, given, make))
+    except (DataDirectoryError, SecretError, Unanswered) as error:
+        raise OrderError(str(error)) from error
+    except OSError as error:  # most often a directory of another user
+        raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
+    if "refusal" in said:
+        words = said["refusal"]
+        raise OrderError("\n".join(words["problems"] or [words["detail"]]))
+    answer: dict[str, Any] = said["answer"]
+    return answer
+
+
+async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
+    directory = config.data_dir
+    if not make and not (directory / FILE_NAME).exists():
+        raise DataDirectoryError(
+            f"There is no Deskwire in the data directory {directory}: `deskwire org create` or `deskwire serve` "
+            "makes one, --data names another."
+        )
+    give_up = trio.current_time() + PATIENCE_S
+    while True:
+        answer = await ask(directory, name, arguments)
+        if answer is not None:
+            return answer
+        try:
+            return await _here(config, name, arguments)
+        except DirectoryInUseError:
+            if trio.current_time() >= give_up:
+                raise
+        await trio.sleep(_AGAIN_S)
+
+
+async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
+    """Carry it out in this process. Raises DirectoryInUseError."""
+
+    def tokens() -> Tokens | None:
+        if not config.own_tokens:
+            return None
+        secret = installation_secret(config.data_dir, config.secret)
+        return Tokens(secret, config.jwt_issuer, config.jwt_audience)
+
+    async with open_store(config.data_dir, batch=1, readers=1, on_commit=lambda _: None) as store:
+        desk = Desk(store, wall_clock, Passwords(config.argon2_memory_kib), tokens)
+        return await carry_out(desk, name, arguments)

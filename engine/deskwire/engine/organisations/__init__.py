@@ -1,0 +1,1 @@
+"""Organisations with their members, projects and server keys: what may be changed, and by whom."""

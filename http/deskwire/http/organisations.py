@@ -1,0 +1,49 @@
+"""Organisations that the signed-in user is a member of."""
+
+from __future__ import annotations
+
+from deskwire.engine.organisations.members import membership_view, organisation_view
+from deskwire.engine.people import Organisation
+from deskwire.engine.ports import Transaction
+from deskwire.http.people import NameBody
+from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, in_organisation
+from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
+
+routes = Routes(in_organisation())
+ONE = "/organisations/<organisation_id>"
+
+
+@routes.add("GET", "/organisations", SIGNED_IN, query=Paged)
+async def list_organisations(call: Call[Body, Paged]) -> Answer:
+    """List the user's organisations, the oldest membership first."""
+    user, limit, cursor = call.user.rowid, call.query.limit, call.query.cursor
+    joined, organisation = (-1, -1) if cursor is None else decode_cursor(cursor, 2)
+    found = await call.services.store.read(
+        lambda reader: reader.memberships(user, (joined, organisation), limit + 1)
+    )
+    shown = found[:limit]
+    more = len(found) > limit
+    return {
+        "items": [membership_view(each) for each in shown],
+        "nextCursor": encode_cursor(shown[-1].joined_at, shown[-1].organisation.rowid) if more else None,
+    }
+
+
+@routes.add("GET", ONE)
+async def get_organisation(call: Call[Body, Query]) -> Answer:
+    """Fetch an organisation."""
+    return organisation_view(call.organisation, call.role)
+
+
+@routes.add("PATCH", ONE, in_organisation("members.manage"), body=NameBody)
+async def change_organisation(call: Call[NameBody, Query]) -> Answer:
+    """Change an organisation's name."""
+    identifier, name = call.organisation.id, call.body.name
+
+    def rename(tx: Transaction) -> Organisation:
+        tx.rename_organisation(call.organisation.rowid, name)
+        renamed = tx.organisation(identifier)
+        assert renamed is not None, "organisations are never removed"
+        return renamed
+
+    return organisation_view(await call.services.store.write(rename), call.role)

@@ -1,0 +1,73 @@
+"""The signed-in user: name, password, permissions (contract 4.8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from deskwire.engine.errors import Forbidden, Unauthenticated
+from deskwire.engine.organisations.members import user_view
+from deskwire.engine.organisations.roles import Scope, role_at
+from deskwire.engine.people import PERMISSIONS, User
+from deskwire.engine.ports import Transaction
+from deskwire.http.people import GivenPassword, NameBody, NewPassword
+from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes
+from deskwire.http.tokens import change_password, check_password, token_view
+from deskwire.http.validation import Body, Query
+
+routes = Routes(SIGNED_IN)
+
+
+class PasswordBody(Body):
+    """The present password and the new one."""
+
+    password: GivenPassword
+    new_password: NewPassword
+
+
+class PermissionQuery(Query):
+    """Where the permissions are asked for."""
+
+    organisation_id: str | None = None
+
+
+@routes.add("GET", "/users/me")
+async def get_me(call: Call[Body, Query]) -> Answer:
+    """Fetch the signed-in user."""
+    return user_view(call.user)
+
+
+@routes.add("PATCH", "/users/me", body=NameBody)
+async def change_me(call: Call[NameBody, Query]) -> Answer:
+    """Change the signed-in user's name."""
+
+    def rename(tx: Transaction) -> User:
+        user = tx.user(call.user.id)
+        if user is None:
+            raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
+        user = replace(user, name=call.body.name)
+        tx.save_user(user)
+        return user
+
+    return user_view(await call.services.store.write(rename))
+
+
+@routes.add("POST", "/users/me/password", body=PasswordBody)
+async def set_password(call: Call[PasswordBody, Query]) -> Answer:
+    """Change the password. All access tokens issued before end; the answer has a new one."""
+    services, body = call.services, call.body
+    if not services.sign_in:
+        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+    user = await check_password(call, call.user.email, call.user, body.password)
+    return token_view(services, await change_password(services, user, body.new_password))
+
+
+@routes.add("GET", "/users/me/permissions", query=PermissionQuery)
+async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
+    """List the user's permissions and roles in one organisation.
+
+    That is `organisationId`, else the one that owns the project in the header `project`, else the one that the user
+    joined first.
+    """
+    scope = Scope(call.query.organisation_id, call.access.named_project)
+    role = call.services.store.peek(lambda reader: role_at(reader, call.user, scope))
+    return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}

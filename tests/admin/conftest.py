@@ -1,0 +1,44 @@
+"""Commands run in this process, each as a user would type it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from click.testing import CliRunner, Result
+
+from deskwire.cli import cli
+
+Deskwire = Callable[..., Result]
+
+
+@pytest.fixture
+def deskwire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deskwire]:
+    """Runs a command on the data directory `data`; the log's settings are put back at the end."""
+    for name in [name for name in os.environ if name.startswith("DESKWIRE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DESKWIRE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("DESKWIRE_ARGON2_MEMORY_KIB", "8192")
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield lambda *arguments, **more: CliRunner().invoke(cli, arguments, **more)
+    structlog.reset_defaults()
+    root.handlers = handlers
+    root.setLevel(level)
+
+
+def good(result: Result) -> str:
+    """What a command that succeeded has printed on stdout, without the line's end."""
+    assert result.exit_code == 0, result.output
+    return result.stdout.rstrip("\n")
+
+
+def listed(result: Result) -> Any:
+    """The JSON that a command has printed."""
+    return json.loads(good(result))
