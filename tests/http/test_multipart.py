@@ -36,11 +36,20 @@ async def received(form: bytes, cuts: list[int]) -> tuple[str, bytes]:
     return name, bytes(content)
 
 
-@given(st.binary(max_size=500), st.lists(st.integers(0, 1000), max_size=6))
+@given(
+    st.binary(max_size=500) | st.text("\r\n-b").map(str.encode), st.lists(st.integers(0, 1000), max_size=6)
+)
 async def test_the_bytes_come_through_however_they_are_cut(content: bytes, cuts: list[int]) -> None:
     if b"--boundary" not in content:
         form = HEAD + content + b"\r\n--boundary--\r\n"
         assert await received(form, cuts) == ("a.bin", content)
+
+
+async def test_the_bytes_come_through_cut_at_any_one_place() -> None:
+    for content in (b"", b"\r", b"\r\n", b"x\r\n--bound", b"--", b"\n\r\n-"):
+        form = HEAD + content + b"\r\n--boundary--\r\n"
+        for cut in range(len(form)):
+            assert await received(form, [cut, cut + 1]) == ("a.bin", content), (content, cut)
 
 
 @given(

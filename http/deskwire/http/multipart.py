@@ -28,6 +28,9 @@ _PIECE: Final = 64 * 1024
 _BUFFER: Final = 4 * _PIECE
 """What the parser may hold back: a piece, and a part's head."""
 
+_PADDING_MAX: Final = 64
+"""Bytes between a delimiter and the end of its line; there are none but two dashes, and by RFC 2046 blanks."""
+
 _PARTS_MAX: Final = 20
 _BOUNDARY_MAX: Final = 70  # RFC 2046 section 5.1.1
 
@@ -75,6 +78,8 @@ class _Form:
 
     def __init__(self, boundary: bytes) -> None:
         self._decoder = MultipartDecoder(boundary, _BUFFER, max_parts=_PARTS_MAX)
+        self._delimiter = b"\r\n--" + boundary
+        self._held = b""
         self._name: str | None = None
         self._wanted = False
         self._problems: list[Problem] = []
@@ -82,12 +87,34 @@ class _Form:
     def feed(self, data: bytes | None) -> list[bytes]:
         """The file's bytes that `data` brings; None is the end of the form."""
         try:
-            self._decoder.receive_data(data)
-            return [piece for event in self._events() if (piece := self._note(event))]
+            pieces = self._decode(self._ready(data))
+            return pieces if data is not None else pieces + self._decode(None)
         except ValueError as error:
             raise malformed(str(error) if data is None else "a part's head can't be read") from None
         except RequestEntityTooLarge:
             raise malformed("it has too many parts, or one with too long a head") from None
+
+    def _ready(self, data: bytes | None) -> bytes:
+        """What the parser may have now: no delimiter without the end of its line.
+
+        Werkzeug 3.1.9 counts the delimiter's carriage return to the file if what it has ends right behind `--`
+        and the boundary.
+        """
+        held = self._held + (data or b"")
+        end = len(held) if data is None else max(0, len(held) - len(self._delimiter) + 1)
+        start = held.rfind(self._delimiter)
+        if start >= 0 and data is not None:
+            line_end = held.find(b"\n", start + len(self._delimiter))
+            if line_end >= 0:
+                end = max(end, line_end + 1)
+            elif len(held) - start <= len(self._delimiter) + _PADDING_MAX:
+                end = start
+        self._held = held[end:]
+        return held[:end]
+
+    def _decode(self, data: bytes | None) -> list[bytes]:
+        self._decoder.receive_data(data)
+        return [piece for event in self._events() if (piece := self._note(event))]
 
     def _events(self) -> list[Event]:
         events = []

@@ -60,7 +60,7 @@ class Links:
         Raises Forbidden: `link_invalid` for what is altered or incomplete, `link_expired`.
         """
         made = self._signature(upload_id, name, expires or "")
-        if not hmac.compare_digest(made.encode(), (signature or "").encode()):
+        if not hmac.compare_digest(made.encode(), (signature or "").encode(errors="replace")):
             raise Forbidden("This URL is not one that this service has signed.", code="link_invalid")
         if int(expires or "") * _SECOND_MS <= now:
             raise Forbidden(
@@ -83,12 +83,16 @@ class Links:
 
     def _signed(self, upload_id: str, name: str, expires: str) -> str:
         signature = self._signature(upload_id, name, expires)
-        path = f"{quote(upload_id, safe='')}/{quote(name, safe='', errors='replace')}"
-        return f"{self._base}/{path}?expires={quote(expires)}&signature={signature}"
+        path = f"{_quoted(upload_id)}/{_quoted(name)}"
+        return f"{self._base}/{path}?expires={_quoted(expires)}&signature={signature}"
 
     def _signature(self, upload_id: str, name: str, expires: str) -> str:
         signed = f"{upload_id}\n{name}\n{expires}".encode(errors="replace")
         return urlsafe_b64encode(hmac.digest(self._key, signed, sha256)).decode().rstrip("=")
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="replace")
 
 
 def nowhere() -> Links:
