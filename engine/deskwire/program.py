@@ -25,7 +25,6 @@ from hypercorn.config import Config as HypercornConfig
 from deskwire.admin.desk import Desk
 from deskwire.admin.socket import serve_orders
 from deskwire.config import Config
-from deskwire.engine.chat import OpenAiChat
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.address import Policy
@@ -35,10 +34,8 @@ from deskwire.engine.delivery.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
-from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
-from deskwire.engine.model import ChatModel
 from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
@@ -47,12 +44,11 @@ from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
-from deskwire.engine.voice.reply import Voice
+from deskwire.filing import model, open_shelf, voice
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
-from deskwire.http.routing import BASE
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Limits, Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
@@ -67,7 +63,6 @@ from deskwire.provision import (
 )
 from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
-from deskwire.storage.files import DiskFiles
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.writer import Commit
 from deskwire.welcome import running, welcome
@@ -149,9 +144,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         listeners = await _listen(config)
         url = config.public_url or _url(config.host, listeners[0])
-        shelf = _shelf(config, store, derived_key(secret, "uploads"), url)
-        await _clear(shelf)
-        tell.shelf = shelf
+        tell.shelf = shelf = await open_shelf(config, store, secret, url)
         stream = _stream(config, store, hub, derived_key(secret, "stream"))
         measured = _measured(store, couriers, stream)
         async with trio.open_nursery() as outgoing:
@@ -176,10 +169,10 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
                     surveys=Surveys(
-                        Refreshes(actors, store, wall_clock, _model(config)), Removals(actors, store)
+                        Refreshes(actors, store, wall_clock, model(config)), Removals(actors, store)
                     ),
                     shelf=shelf,
-                    voice=_voice(config, store, shelf),
+                    voice=voice(config, store, shelf),
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
@@ -239,13 +232,6 @@ async def _listen(config: Config) -> list[trio.SocketListener]:
         raise StartError(
             f"It can't listen on {where}: {error.strerror or error}. Try another --port."
         ) from error
-
-
-async def _clear(shelf: Shelf) -> None:
-    try:
-        await shelf.clear()
-    except Unavailable as error:
-        raise StartError(f"The folder of the uploads can't be used. {error}") from error
 
 
 async def _front(
@@ -351,12 +337,6 @@ def _webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
     )
 
 
-def _model(config: Config) -> ChatModel | None:
-    if config.model_url is None or config.model_name is None:
-        return None
-    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
-
-
 def _limits(config: Config) -> Limits:
     return Limits(
         body_limit_bytes=config.body_limit_bytes,
@@ -378,28 +358,6 @@ def _stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtim
         write_timeout_s=config.stream_write_timeout_s,
         inbound_bytes=config.stream_inbound_bytes,
         unsubscribed_s=config.stream_unsubscribed_s,
-    )
-
-
-def _shelf(config: Config, store: SqliteStore, key: bytes, url: str) -> Shelf:
-    return Shelf(
-        store,
-        DiskFiles(config.data_dir),
-        wall_clock,
-        Links(key, f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
-        limit=config.upload_limit_bytes,
-        unattached_s=config.upload_unattached_s,
-    )
-
-
-def _voice(config: Config, store: SqliteStore, shelf: Shelf) -> Voice:
-    return Voice(
-        store,
-        shelf,
-        wall_clock,
-        _model(config),
-        audio_bytes=config.voice_audio_bytes,
-        audio_s=config.voice_audio_s,
     )
 
 

@@ -31,6 +31,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "RecoverBody": {"since": "2026-01-01T00:00:00Z"},
     "TypingBody": {"typing": True},
     "TicketPatch": {"title": "x"},
+    "VoiceReplyBody": {"audioUrl": "http://files.test/x"},
     "TeamPatch": {"name": "x"},
     "TranslationBody": {"language": "en", "fields": {"text": "x"}},
     "MemoryBody": {"name": "x", "content": "x"},

@@ -1,0 +1,60 @@
+"""Uploads, voice replies and the model, put together from the settings."""
+
+from __future__ import annotations
+
+from deskwire.config import Config
+from deskwire.engine.chat import OpenAiChat
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.model import ChatModel
+from deskwire.engine.ports import Store
+from deskwire.engine.sealing import derived_key
+from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.voice.reply import Voice
+from deskwire.http.routing import BASE
+from deskwire.storage.database import DataDirectoryError
+from deskwire.storage.files import DiskFiles
+
+
+async def open_shelf(config: Config, store: Store, secret: str, url: str) -> Shelf:
+    """The uploads, ready to take some.
+
+    Args:
+        secret: the installation's.
+        url: what clients reach the service by.
+
+    Raises DataDirectoryError if their folder can't be used.
+    """
+    shelf = Shelf(
+        store,
+        DiskFiles(config.data_dir),
+        wall_clock,
+        Links(derived_key(secret, "uploads"), f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
+        limit=config.upload_limit_bytes,
+        unattached_s=config.upload_unattached_s,
+    )
+    try:
+        await shelf.clear()
+    except Unavailable as error:
+        raise DataDirectoryError(f"The folder of the uploads can't be used. {error}") from error
+    return shelf
+
+
+def voice(config: Config, store: Store, shelf: Shelf) -> Voice:
+    """What makes voice replies, with a model or without."""
+    return Voice(
+        store,
+        shelf,
+        wall_clock,
+        model(config),
+        audio_bytes=config.voice_audio_bytes,
+        audio_s=config.voice_audio_s,
+    )
+
+
+def model(config: Config) -> ChatModel | None:
+    """The language model, if one is configured."""
+    if config.model_url is None or config.model_name is None:
+        return None
+    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
