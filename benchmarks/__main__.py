@@ -13,19 +13,33 @@ from typing import Final
 import click
 from rich.console import Console
 
-from benchmarks import backlog, delivering, draining, engine, isolation, memory, posting, starting
+from benchmarks import (
+    backlog,
+    delivering,
+    draining,
+    engine,
+    fanout,
+    isolation,
+    memory,
+    posting,
+    processes,
+    starting,
+    ticketing,
+)
 from benchmarks.report import Section, machine, machine_line, save, show
 from benchmarks.scale import DEFAULT, FULL, QUICK, Scale
 
 BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "post": posting.measure,
     "deliver": delivering.measure,
+    "fan-out": fanout.measure,
     "drain": draining.measure,
     "isolation": isolation.measure,
     "backlog": backlog.measure,
     "memory": memory.measure,
     "engine": engine.measure,
     "start": starting.measure,
+    "tickets": ticketing.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"
 _WIDTH_IN_A_PIPE: Final = 140
@@ -45,6 +59,7 @@ def main(scale: str | None, only: tuple[str, ...], out: Path, data: Path | None)
     """Measure Deskwire on this machine."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_IN_A_PIPE)
     sizes = {"quick": QUICK, "full": FULL}.get(scale or "", DEFAULT)
+    processes.allow_files()
     found, began = machine(), time.monotonic()
     console.print(machine_line(found))
     sections: list[Section] = []

@@ -37,11 +37,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 @contextmanager
 def _observing(server: Server) -> Iterator[subprocess.Popen[str]]:
-    with server.api() as api:  # the stream key is what stands before the token
-        channel = f"private-project-{server.project}"
-        wanted = {"socket_id": "1.1", "channel_name": channel, "consumerId": "benchmark"}
-        stream_key = api.post("/s2s/stream/auth", json=wanted).json()["auth"].partition(":")[0]
-    arguments = (str(server.port), server.key, server.project, stream_key)
+    arguments = (str(server.port), server.key, server.project, server.stream_key())
     process = processes.start("benchmarks.observer", *arguments, core=processes.LOAD)
     try:
         processes.line(process, "in place")

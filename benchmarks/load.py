@@ -26,6 +26,7 @@ class Job:
 
     Args:
         paths: taken in turn.
+        key, project: the credential, and the project where that does not say it.
         body: `@number@` in it becomes a running number, `@sent@` the time of sending in nanoseconds.
         connections: each has one request under way at most.
         warm_s, for_s: not measured and measured time; with `count` instead, that many requests are all.
@@ -37,6 +38,7 @@ class Job:
     paths: list[str]
     method: str = "POST"
     key: str = ""
+    project: str = ""
     body: str = ""
     connections: int = 1
     warm_s: float = 0.0
@@ -72,6 +74,7 @@ class _Requests:
         self._body = job.body.encode()
         size = len(self._body.replace(_SENT, b"0" * 19).replace(_NUMBER, b"0" * 8))
         kind = "Content-Type: application/json\r\n" if job.body else ""
+        kind += f"project: {job.project}\r\n" if job.project else ""
         self._heads = [
             f"{job.method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {job.key}\r\n"
             f"{kind}Content-Length: {size}\r\n\r\n".encode()

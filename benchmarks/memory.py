@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import trio
-from trio_websocket import open_websocket_url
-
-from benchmarks import processes, stream
+from benchmarks import processes
+from benchmarks.crowd import Crowd
+from benchmarks.fanning import conversation_id
 from benchmarks.filling import fill_directory
 from benchmarks.load import Job
 from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
+from deskwire.engine.sealing import derived_key
+from deskwire.provision import installation_secret
 
 _ALLOWED_MB: Final = 150.0
 _STAY: Final = {"actor_idle_s": "3600", "idle_connection_s": "3600", "stream_unsubscribed_s": "3600"}
 """Nothing is let go of while it is measured."""
 _WARM: Final = 2_000
 _CONNECTIONS: Final = 16
+_FIRST: Final = 50
 
 _Row = tuple[Cell, ...]
 
@@ -40,7 +42,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         rows.append(_held(stored, ids, partial(_live, ids=ids)))
     # A process for each, as the next one would be given the memory that the one before has let go of.
     rows.append(_held(stored, ids, partial(_connections, count=scale.idle_connections)))
-    rows.append(_held(stored, ids, partial(_websockets, ids=ids[: scale.idle_websockets])))
+    rows.append(_held(stored, ids, partial(_websockets, directory=stored, count=scale.idle_websockets)))
     note = (
         f"Allowed with 2,000 conversations alive: {_ALLOWED_MB:g} MB in all. 1 MB is 10^6 bytes. Creating a conversation "
         "also fills caches and the log's window in memory; the share of an actor is taken without those."
@@ -89,22 +91,22 @@ def _connections(server: Server, count: int) -> _Row:
         return _share(f"an idle kept connection, of {count:,}", server, before, count)
 
 
-def _websockets(server: Server, ids: list[str]) -> _Row:
-    before = processes.resident_mb(server.process)
-    return trio.run(_hold_websockets, server, ids, before)
-
-
-async def _hold_websockets(server: Server, ids: list[str], before: float) -> _Row:
-    """One websocket for each conversation, subscribed to its channel."""
-    async with AsyncExitStack() as stack:
-        api = await stack.enter_async_context(stream.client(server.port, server.key))
-        wanted = {"socket_id": "1.1", "channel_name": f"private-conversation-{ids[0]}", "consumerId": "x"}
-        answer = await api.post("/s2s/stream/auth", json=wanted)
-        url = stream.url(server.port, answer.json()["auth"].partition(":")[0])
-        for each in ids:
-            websocket = await stack.enter_async_context(open_websocket_url(url))
-            await stream.subscribe(websocket, api, f"private-conversation-{each}", "benchmark")
-        return _share(f"an idle subscribed websocket, of {len(ids):,}", server, before, len(ids))
+def _websockets(server: Server, directory: Path, count: int) -> _Row:
+    """Websockets of another process, each subscribed to the channel of a conversation."""
+    stream_key = server.stream_key()
+    token_key = derived_key(installation_secret(directory, None), "stream").hex()
+    channels = [f"private-conversation-{conversation_id(number)}" for number in range(count + _FIRST)]
+    before = 0.0
+    with ExitStack() as stack:
+        for chosen in (channels[:_FIRST], channels[_FIRST:]):  # the first ones fill what is filled once
+            before = processes.resident_mb(server.process)
+            crowd = processes.start("benchmarks.crowd", core=processes.LOAD)
+            stack.callback(processes.stop, crowd)
+            path = f"/app/{stream_key}"
+            job = Crowd(server.port, path, chosen, server.project, stream_key, token_key)
+            if processes.ask(crowd, job.encode()) != "in place":
+                raise RuntimeError("the consumers are not in place")
+        return _share(f"an idle subscribed websocket, of {count:,}", server, before, count)
 
 
 def _share(what: str, server: Server, before: float, count: int) -> _Row:

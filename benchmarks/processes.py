@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import IO, Final
 from benchmarks.load import Job, Outcome
 
 _STOP_S: Final = 20.0
+_FILES: Final = 12_000
 _CORES: Final = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
 SERVER: Final = 0
 """The first core this process may use; the servers' one."""
@@ -50,6 +52,14 @@ def start(
         )
 
 
+def allow_files() -> None:
+    """Let this process, and those it starts, have as many open files as many connections take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < _FILES:
+        wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+
+
 def stop(process: subprocess.Popen[str]) -> None:
     """Stop it in order, or by force if that takes long."""
     process.terminate()
@@ -78,11 +88,16 @@ def line(process: subprocess.Popen[str], mark: str = "") -> str:
     raise RuntimeError(f"{process.args!r} has ended with status {process.wait()}")
 
 
+def tell(process: subprocess.Popen[str], words: str) -> None:
+    """Write it a line."""
+    stdin, _ = pipes(process)
+    stdin.write(words + "\n")
+    stdin.flush()
+
+
 def ask(process: subprocess.Popen[str], question: str) -> str:
     """Write it a line; the line that it answers."""
-    stdin, _ = pipes(process)
-    stdin.write(question + "\n")
-    stdin.flush()
+    tell(process, question)
     return line(process)
 
 
@@ -96,6 +111,15 @@ def load(job: Job) -> Outcome:
     if outcome.failures:
         raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with:\n{outcome.failures[0]}")
     return outcome
+
+
+def cpu_s(process: subprocess.Popen[str]) -> float | None:
+    """Seconds of processor time that the process has taken, which a busy machine does not change; Linux only."""
+    stat = Path(f"/proc/{process.pid}/stat")
+    if not stat.exists():
+        return None
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(process: subprocess.Popen[str]) -> float:

@@ -18,11 +18,13 @@ class Scale:
         rate: posts a second where latency is measured.
         live: conversations in memory where one's share of it is measured.
         idle_connections, idle_websockets: that are held where one's share of memory is measured.
+        fan_consumers, fan_frames: connections that frames are sent to, and how many to each.
         in_flight: commands at the same time in the engine alone.
         stored: messages in the database where the start is timed.
         deliveries: that are pending where the rate of deliveries is measured.
         flights: attempts, or posts of httpx, at the same time there.
         backlog: deliveries pending to a dead endpoint where its share of memory is measured.
+        tickets, bulk_calls: in the database where lists are timed, and changes of 1,000 of them.
     """
 
     rounds: int = 3
@@ -34,12 +36,16 @@ class Scale:
     rate_s: float = 8.0
     live: tuple[int, ...] = (2_000,)
     idle_connections: int = 1_000
-    idle_websockets: int = 500
+    idle_websockets: int = 5_000
+    fan_consumers: int = 1_000
+    fan_frames: int = 32
     in_flight: tuple[int, ...] = (1, 16, 64, 256)
     stored: tuple[int, ...] = (0, 100_000)
     deliveries: int = 1_500
     flights: tuple[int, ...] = (1, 16, 64)
     backlog: int = 100_000
+    tickets: int = 10_000
+    bulk_calls: int = 40
 
 
 DEFAULT: Final = Scale()
@@ -54,10 +60,16 @@ QUICK: Final = Scale(
     live=(40,),
     idle_connections=20,
     idle_websockets=10,
+    fan_consumers=10,
+    fan_frames=16,
     in_flight=(1, 8),
     stored=(0, 500),
+    tickets=300,
+    bulk_calls=2,
     deliveries=40,
     flights=(1, 8),
     backlog=500,
 )
-FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000))
+FULL: Final = replace(
+    DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000), tickets=100_000
+)

@@ -28,18 +28,27 @@ _DEMO_FILE: Final = "demo.json"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server under load; `key` and `project` are Deskwire's only."""
+    """A server under load; `key`, `project` and its owner's `token` are Deskwire's only."""
 
     name: str
     process: subprocess.Popen[str]
     port: int
     key: str = ""
     project: str = ""
+    token: str = ""
 
     def api(self) -> httpx.Client:
         """A client for what is not measured."""
         headers = {"Authorization": f"Bearer {self.key}"}
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/v3", headers=headers, timeout=30)
+
+    def stream_key(self) -> str:
+        """Deskwire's stream key, which is what stands before the token of an authorization."""
+        channel = f"private-project-{self.project}"
+        wanted = {"socket_id": "1.1", "channel_name": channel, "consumerId": "benchmark"}
+        with self.api() as api:
+            answer = api.post("/s2s/stream/auth", json=wanted)
+        return str(answer.raise_for_status().json()["auth"]).partition(":")[0]
 
     def posts(self, conversations: list[str], **how: Any) -> Job:
         """The job of posting messages to these conversations in turn."""
@@ -68,7 +77,7 @@ def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
         url = processes.line(process, "running at http").partition("http://")[2].split()[0]
         demo = json.loads((directory / _DEMO_FILE).read_text())
         port = int(url.rpartition(":")[2])
-        yield Server("deskwire", process, port, demo["serverKey"], demo["projectId"])
+        yield Server("deskwire", process, port, demo["serverKey"], demo["projectId"], demo["token"])
     finally:
         processes.stop(process)
 

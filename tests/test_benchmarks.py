@@ -10,7 +10,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SECTIONS = ["post", "latency", "maximum", "drain", "isolation", "backlog", "memory", "engine", "start"]
+SECTIONS = [
+    "post",
+    "latency",
+    "maximum",
+    "fan-out",
+    "consumer",
+    "drain",
+    "isolation",
+    "backlog",
+    "memory",
+    "engine",
+    "start",
+    "tickets",
+    "bulk",
+]
 
 
 @pytest.fixture(scope="module")

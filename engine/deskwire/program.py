@@ -39,6 +39,7 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.measured import Measured
@@ -133,7 +134,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         events = _event_log(config, store)
         couriers = _couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
-        tell.log, tell.couriers = events, couriers
+        upkeep = Upkeep(store, wall_clock)
+        tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         stream = _stream(config, store, hub, derived_key(secret, "stream"))
         measured = _measured(store, couriers, stream)
         async with trio.open_nursery() as outgoing:
@@ -142,6 +144,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             outgoing.start_soon(_retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(signers.run)
+            outgoing.start_soon(upkeep.run)
             async with trio.open_nursery() as actors:
                 directory = _directory(config, actors, store, hub, couriers)
                 services = Services(
@@ -189,12 +192,15 @@ class _Readers:
 
     log: EventLog | None = None
     couriers: Couriers | None = None
+    upkeep: Upkeep | None = None
 
     def __call__(self, commit: Commit) -> None:
         if self.log is not None:
             self.log.publish(commit.events, commit.erased)
         if self.couriers is not None:
             self.couriers.commit_nowait(commit.deliveries, commit.erased)
+        if self.upkeep is not None:
+            self.upkeep.note_nowait(commit.due)
 
 
 async def _front(

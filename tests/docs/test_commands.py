@@ -96,6 +96,9 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
         (key,) = (await service.dashboard.get(f"/projects/{service.demo['projectId']}/keys")).json()["items"]
         members = f"/organisations/{project.json()['organisationId']}/members"
         (member,) = (await service.dashboard.get(members)).json()["items"]
+        ticket = await service.dashboard.post("/tickets", json={"title": "T"})
+        activity = await service.dashboard.get(f"/tickets/{ticket.json()['id']}/activity")
+        teams = await service.dashboard.get("/teams")
         answered: list[tuple[str, str, dict[str, Any]]] = [
             ("api.md", "Conversation field", conversation),
             ("api.md", "Message field", messages.json()["items"][0]),
@@ -106,6 +109,9 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
             ("people.md", "Setting field", project.json()["settings"]),
             ("webhooks.md", "Endpoint field", endpoint.json()),
             ("deliveries.md", "Delivery field", tested.json()),
+            ("tickets.md", "Ticket field", ticket.json()),
+            ("tickets.md", "Activity field", activity.json()["items"][0]),
+            ("tickets.md", "Team field", teams.json()["items"][0]),
         ]
         for page, head, document in answered:
             assert fields(page, head) == document.keys(), head

@@ -13,6 +13,7 @@ from deskwire.engine.commands import (
     Close,
     Command,
     Delete,
+    LinkTicket,
     MarkRead,
     Patch,
     Rate,
@@ -23,6 +24,8 @@ from deskwire.engine.conversation import Assignee, AuthorType, Closer, Reason
 from deskwire.engine.decide import ATTRIBUTES_MAX
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import CATALOG, Draft
+from deskwire.engine.ports import Transaction
+from deskwire.engine.tickets.ticket import Ticket
 from tests.builders import CONTACT, PROJECT, Play, create, played, post
 
 BEA = Assignee("user", "usr_bea", "Bea")
@@ -336,3 +339,27 @@ def test_every_type_that_is_emitted_is_in_the_catalog_as_numbered() -> None:
         drafts += play(command)
     assert len({draft.type for draft in drafts}) == 7
     assert all(CATALOG[draft.type].numbered for draft in drafts)
+
+
+def link(ticket_id: str, linked: bool = True) -> LinkTicket:
+    def nothing(tx: Transaction) -> Ticket:
+        raise AssertionError("the conversation's side alone")
+
+    return LinkTicket(ticket_id, linked, nothing)
+
+
+def test_a_link_to_a_ticket_is_seen_by_the_customer_and_so_is_its_end() -> None:
+    play = played(create())
+    linked = play(link("tkt_1"))
+    assert (changed(linked), linked[0].data["conversation"]["ticketId"]) == (["ticketId"], "tkt_1")
+    cut = play(link("tkt_1", linked=False))
+    assert (changed(cut), cut[0].data["conversation"]["ticketId"]) == (["ticketId"], None)
+
+
+def test_a_conversation_that_has_a_ticket_takes_no_other_one() -> None:
+    play = played(create(), link("tkt_1"))
+    assert play(link("tkt_1")) == []
+    assert play(link("tkt_2", linked=False)) == []
+    with pytest.raises(Conflict) as refused:
+        play(link("tkt_2"))
+    assert refused.value.reason == "conversation_linked"

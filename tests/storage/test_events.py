@@ -12,10 +12,13 @@ from tempfile import TemporaryDirectory
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlite_utils import Database
 
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.ids import new_id
+from deskwire.engine.lane import Lane
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.migrations import m0003_what_outlives_its_subject
 from deskwire.storage.transaction import SqliteTransaction
 from tests.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
 
@@ -152,3 +155,20 @@ def test_a_conversations_events_come_by_sequence(tmp_path: Path) -> None:
         bodies = tx.conversation_events(7, 1, 10)
         assert [orjson.loads(body)["sequence"] for body in bodies] == [2, 3]
         assert len(tx.conversation_events(7, 0, 2)) == 2
+
+
+def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_index() -> None:
+    """Their rows refer to nothing; the lanes of a conversation and of its contact end with them."""
+    about = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada"}}, "reason": "manual"}
+    with TemporaryDirectory() as directory, table(Path(directory)) as tx:
+        tx.conn.execute("DROP INDEX deletions_by_conversation")
+        tx.conn.execute("DROP INDEX deletions_by_contact")
+        gone = tx.append_event(PROJECT, Draft("conversation.deleted", 3, about), None, NOON)
+        m0003_what_outlives_its_subject(Database(tx.conn))
+        other = {"conversation": {"id": "cnv_2", "contact": {"userId": "bob"}}}
+        tx.append_event(PROJECT, Draft("conversation.deleted", 1, other), None, NOON)
+        for lane in (Lane(PROJECT.rowid, "conversation", "cnv_1"), Lane(PROJECT.rowid, "contact", "ada")):
+            assert list(tx.lane_events(lane, 0, 10, frozenset())) == [gone]
+            assert not tx.lane_events(lane, gone.position, 10, frozenset())
+            assert not tx.lane_events(lane._replace(project=OTHER_PROJECT.rowid), 0, 10, frozenset())
+            assert not tx.lane_events(lane, 0, 10, frozenset({"message.created"}))

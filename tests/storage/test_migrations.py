@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database, Migrations
 
+from deskwire.engine.teams import Team
 from deskwire.storage import database
-from deskwire.storage.database import FILE_NAME, DataDirectoryError, migrate
+from deskwire.storage.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
 from deskwire.storage.migrations import migrations
+from deskwire.storage.transaction import SqliteReader
 
 
 def tables(path: Path) -> dict[str, str]:
@@ -157,3 +159,19 @@ def test_deliveries_that_were_made_before_the_log_outlived_events_say_what_they_
             ("dlv_6", None, None, None),
             ("dlv_7", "evt_7", "message.created", 3),
         ]
+
+
+def test_teams_that_were_there_before_tickets_are_kept_and_can_be_listed(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before="m0005_tickets_and_teams")
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
+        connection.execute("INSERT INTO teams VALUES (1, 'team_1', 1, 'Support', 7)")
+    migrate(path)
+    with closing(connect_reader(path)) as connection:
+        (team,) = SqliteReader(connection).teams(1, None, 10)
+    assert team == Team("team_1", 1, "Support", 7, 7, (), 1)

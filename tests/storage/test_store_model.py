@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,7 +32,9 @@ from deskwire.engine.contact import Contact, identify
 from deskwire.engine.conversation import Assignee
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound
-from deskwire.engine.events import Draft, matches
+from deskwire.engine.events import Draft, StoredEvent, matches
+from deskwire.engine.lane import Lane, lanes_of
+from deskwire.engine.ports import Reader
 from deskwire.engine.turn import put_contact
 from tests.builders import OTHER_PROJECT, PROJECT, HandClock, Play, Running, create, endpoint, post, running
 
@@ -208,6 +212,7 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
     assert [event.id for event in events] == sorted({event.id for event in events})
     chunk = await engine.log.read(PROJECT.rowid, 0, 10_000)
     assert list(chunk.events) == list(events)
+    await check_lanes(engine, events)
     for which in range(len(model.plays)):
         check_conversation(engine, model, which)
     for user_id, contact in model.contacts.items():
@@ -221,6 +226,28 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
         assert found == model.deliveries(target)
     for target in silent:
         assert engine.store.peek(lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10)) == []  # type: ignore[misc]
+
+
+async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
+    """Each conversation's and contact's events, as the table finds them by its indexes, and the log by lane."""
+    lanes = {
+        lane: [each for each in events if lane in lanes_of(each)]
+        for event in events
+        for lane in lanes_of(event)
+    }
+    assert {lane.project for lane in lanes} <= {PROJECT.rowid}
+    for lane, expected in lanes.items():
+        for after in {0, *(each.position for each in expected)}:
+            wanted = [each for each in expected if each.position > after][:3]
+            found = engine.store.peek(partial(_lane_events, lane=lane, after=after))
+            assert list(found) == wanted
+            assert list((await engine.log.read(lane, after, 3)).events) == wanted
+        foreign = lane._replace(project=OTHER_PROJECT.rowid)
+        assert not engine.store.peek(partial(_lane_events, lane=foreign, after=0))
+
+
+def _lane_events(reader: Reader, lane: Lane, after: int) -> Sequence[StoredEvent]:
+    return reader.lane_events(lane, after, 3, frozenset())
 
 
 def check_conversation(engine: Running, model: Model, which: int) -> None:

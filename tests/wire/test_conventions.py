@@ -24,6 +24,8 @@ PATHS = {
     "organisation_id": "org_00000000000000000000000000",
     "project_id": "prj_00000000000000000000000000",
     "user_id": "usr_00000000000000000000000000",
+    "team_id": "team_0",
+    "ticket_id": "tkt_0",
     "path:user_id": "nobody",
 }
 

@@ -8,7 +8,7 @@ not in the request's. Typing is not committed; the actor keeps its time while it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
@@ -16,7 +16,7 @@ import trio
 
 from deskwire.engine.announce import conversation_view
 from deskwire.engine.clock import Clock
-from deskwire.engine.commands import Command, Create
+from deskwire.engine.commands import Command, Create, LinkTicket
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.decide import decide
@@ -242,5 +242,17 @@ def shutting_down() -> Unavailable:
 def _job(
     project: Project, command: Command, state: Conversation | None, facts: tuple[Fact, ...], at: int
 ) -> Callable[[Transaction], Receipt]:
+    if isinstance(command, LinkTicket):
+        return _with_ticket(project, command, state, facts, at)
     contact = command.contact if isinstance(command, Create) else None
     return lambda tx: commit_turn(tx, project, state, facts, at, contact)
+
+
+def _with_ticket(
+    project: Project, command: LinkTicket, state: Conversation | None, facts: tuple[Fact, ...], at: int
+) -> Callable[[Transaction], Receipt]:
+    def both_sides(tx: Transaction) -> Receipt:
+        ticket = command.ticket_side(tx)
+        return replace(commit_turn(tx, project, state, facts, at), ticket=ticket)
+
+    return both_sides

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.conversation import Assignee, Author, Closer, Reason
+from deskwire.engine.ports import Transaction
+from deskwire.engine.tickets.ticket import Ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,18 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkTicket:
+    """Link the conversation to a ticket, or cut that link.
+
+    `ticket_side` does in the same commit what it means for the ticket; what it raises refuses the command.
+    """
+
+    ticket_id: str
+    linked: bool
+    ticket_side: Callable[[Transaction], Ticket]
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceNetworkLogs:
     """Store a network log snapshot, as sent, in place of the previous one (contract 4.3)."""
 
@@ -96,5 +110,15 @@ class Delete:
 
 
 Command = (
-    Create | PostMessage | Close | Reopen | Assign | MarkRead | Rate | Patch | ReplaceNetworkLogs | Delete
+    Create
+    | PostMessage
+    | Close
+    | Reopen
+    | Assign
+    | MarkRead
+    | Rate
+    | Patch
+    | LinkTicket
+    | ReplaceNetworkLogs
+    | Delete
 )

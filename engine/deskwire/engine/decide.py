@@ -23,6 +23,7 @@ from deskwire.engine.commands import (
     Command,
     Create,
     Delete,
+    LinkTicket,
     MarkRead,
     Patch,
     PostMessage,
@@ -88,6 +89,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
         case Patch(given):
             return _patch(state, given)
+        case LinkTicket():
+            return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
             return (NetworkLogsReplaced(snapshot),)
         case Delete(reason):
@@ -143,6 +146,21 @@ def _patch(state: Conversation, given: Mapping[str, Any]) -> tuple[Fact, ...]:
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.
     return (*updated, *revealed)
+
+
+def _link(state: Conversation, command: LinkTicket) -> tuple[Fact, ...]:
+    if not command.linked:
+        return (Updated({"ticket_id": None}),) if state.ticket_id == command.ticket_id else ()
+    if state.ticket_id is None:
+        return (Updated({"ticket_id": command.ticket_id}),)
+    if state.ticket_id != command.ticket_id:
+        raise already_linked()
+    return ()
+
+
+def already_linked() -> Conflict:
+    """The refusal to link a conversation that another ticket has."""
+    return Conflict("The conversation is linked to another ticket.", code="conversation_linked")
 
 
 def _same(one: Any, other: Any) -> bool:

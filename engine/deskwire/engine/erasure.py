@@ -1,4 +1,4 @@
-"""A contact's erasure: all conversations first, through their actors, then the contact (decisions 4).
+"""A contact's erasure: conversations first, through their actors, then tickets, then the contact (decisions 4).
 
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
 crash cut short is taken up at the next start.
@@ -22,6 +22,9 @@ from deskwire.engine.ports import Reader, Store, Transaction
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
+
+_BATCH: Final = 100
+"""Tickets removed in one commit, each with its activity log."""
 
 
 class Erasures:
@@ -61,6 +64,8 @@ class Erasures:
         try:
             for conversation_id in await self._store.read(lambda reader: reader.conversation_ids(contact)):
                 await self._delete(project, conversation_id)
+            while await self._store.write(lambda tx: tx.erase_tickets_of(contact, _BATCH)) == _BATCH:
+                await trio.lowlevel.checkpoint()
             await self._store.write(lambda tx: tx.erase_contact(contact))
         except Unavailable as error:
             log.warning("erasure.delayed", reason=error.reason)

@@ -26,6 +26,7 @@ Prefix = Literal[
     "upl",
     "req",
     "mem",
+    "act",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -1,28 +1,29 @@
-"""The event log as its readers see it: a window in memory over the table, and a bell.
+"""The event log as its readers see it: a window in memory over the table, and bells.
 
-Every channel is a reader with a position of its own. `publish` is called with committed events only, in
-commit order; readers that keep up never touch the disk, and one that does not costs nothing but its
-own reads.
+Every channel is a reader with a position of its own, of a whole project or of one lane of it. `publish` is
+called with committed events only, in commit order; readers that keep up never touch the disk, and one that
+does not costs nothing but its own reads.
+
+A lane is in memory while somebody has it open, from then on: what came before is read from the table. So an
+event costs each reader of its lanes something, and nobody else.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter
-from typing import Final
 
 import trio
 
 from deskwire.engine.events import StoredEvent
+from deskwire.engine.lane import Lane, lanes_of
 from deskwire.engine.ports import Store
+from deskwire.engine.window import Tail
 
-_position = attrgetter("position")
-_COMPACT_AT: Final = 1024
-"""Dropped entries a tail carries before its list is cut; makes dropping constant in the mean."""
+Source = int | Lane
+"""What is read: a project, by its storage key, or a lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,40 +32,6 @@ class Chunk:
 
     events: Sequence[StoredEvent]
     upto: int
-
-
-class _Tail:
-    """One project's newest events, by position."""
-
-    __slots__ = ("bell", "dropped", "events", "floor")
-
-    def __init__(self, floor: int) -> None:
-        self.floor = floor  # behind it, all is here
-        self.events: list[StoredEvent] = []
-        self.dropped = 0
-        self.bell = trio.Event()
-
-    def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
-        start = bisect_right(self.events, position, lo=self.dropped, key=_position)
-        return self.events[start : start + limit]
-
-    def count_after(self, position: int) -> int:
-        return len(self.events) - bisect_right(self.events, position, lo=self.dropped, key=_position)
-
-    def drop_first(self) -> None:
-        self.floor = self.events[self.dropped].position
-        self.dropped += 1
-        if self.dropped == len(self.events) or self.dropped >= _COMPACT_AT:
-            del self.events[: self.dropped]
-            self.dropped = 0
-
-    def erase(self, conversations: frozenset[int]) -> None:
-        kept = [event for event in self.events[self.dropped :] if event.conversation not in conversations]
-        self.events, self.dropped = kept, 0
-
-    def ring_bell(self) -> None:
-        self.bell.set()
-        self.bell = trio.Event()
 
 
 class EventLog:
@@ -77,12 +44,14 @@ class EventLog:
 
     def __init__(self, store: Store, start: int, *, ring_events: int, ring_bytes: int) -> None:
         self._store = store
-        self._start = self._floor = start
+        self._start = start
         self._ring_events = ring_events
         self._ring_bytes = ring_bytes
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
-        self._tails: dict[int, _Tail] = {}
+        self._tails: dict[int, Tail] = {}
+        self._lanes: dict[Lane, Tail] = {}
+        self._laned: dict[int, list[Tail]] = {}
         self.position = start
 
     @property
@@ -95,65 +64,149 @@ class EventLog:
 
         If it is not, memory does not reach back that far, and there may be more in the table.
         """
-        tail = self._tail(project)
-        return tail.count_after(position), tail.floor <= position
+        tail = self._project(project)
+        return tail.count_after(position), tail.reaches(position)
 
     def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
         if erased:
             self._erase(erased)
+        touched: set[Tail] = set()
         for event in events:
             self._order.append(event)
             self._bytes += len(event.body)
-            self._tail(event.project).events.append(event)
+            touched.update(self._file(event))
         if events:
             self.position = events[-1].position
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
             self._drop_oldest()
-        for project in {event.project for event in events}:
-            self._tail(project).ring_bell()
+        for tail in touched:
+            tail.ring_bell()
 
-    async def read(self, project: int, after: int, limit: int, types: frozenset[str] = frozenset()) -> Chunk:
-        """Up to `limit` events of the project behind position `after`, in commit order.
+    def open(self, source: Source) -> None:
+        """Keep a lane in memory from now on, for one more reader; a project always is."""
+        if isinstance(source, Lane):
+            tail = self._lanes.get(source)
+            if tail is None:
+                tail = self._lanes[source] = Tail(self.position)
+            tail.readers += 1
+
+    def close(self, source: Source) -> None:
+        """One reader less of what it has opened; its `wait` ends. With the last one a lane leaves memory."""
+        tail = self._tail(source)
+        assert tail is not None, "what is closed was opened"
+        tail.ring_bell()
+        if isinstance(source, Lane):
+            tail.readers -= 1
+            if not tail.readers:
+                del self._lanes[source]
+                for event in tail.held():
+                    self._unfile(event.position, tail)
+
+    async def read(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk:
+        """Up to `limit` events of the source behind position `after`, in commit order.
 
         With `types` only those. Go on from the chunk's `upto`, also when it has no events.
         """
         await trio.lowlevel.checkpoint()
-        newest = self.position
-        if after < self._floor:
-            events = await self._store.read(lambda reader: reader.events(project, after, limit, types))
-        else:
-            events = self._recent(project, after, limit, types)
-        if len(events) == limit:
-            return Chunk(events, events[-1].position)
-        return Chunk(events, max(newest, events[-1].position if events else after))
+        recent = self.recent(source, after, limit, types)
+        return recent or await self.stored(source, after, limit, types)
 
-    def _recent(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+    def recent(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk | None:
+        """As `read`, from memory; None if memory does not reach back that far."""
+        tail = self._tail(source)
+        if tail is None or not tail.reaches(after):
+            return None
+        events = _chosen(tail, after, limit, types) if types else tail.after(after, limit)
+        return _chunk(events, limit, max(after, self.position))
+
+    async def stored(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk:
+        """As `read`, from the table."""
+        newest = max(after, self.position)  # before the table is read: what is published meanwhile comes next
+        if isinstance(source, Lane):
+            events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
+        else:
+            events = await self._store.read(lambda reader: reader.events(source, after, limit, types))
+        return _chunk(events, limit, newest)
+
+    async def wait(self, source: Source, after: int) -> None:
+        """Return once there may be an event of the source behind `after`, an `upto` of `read`."""
+        bell = self.bell(source, after)
+        if bell is not None:
+            await bell.wait()
+
+    def bell(self, source: Source, after: int) -> trio.Event | None:
+        """What is set when there may be an event of the source behind `after`; None if that may be so now.
+
+        Of a lane that is not open that can't be told; when one is closed its bell rings.
+        """
+        tail = self._tail(source)
+        return None if tail is None else tail.bell(after)
+
+    def settled(self, source: Source, after: int) -> int:
+        """The position up to which the source has nothing behind `after`; `after` itself if that can't be told."""
+        tail = self._tail(source)
+        if tail is None or not tail.reaches(after) or tail.after(after, 1):
+            return after
+        return max(after, self.position)
+
+    def _tail(self, source: Source) -> Tail | None:
+        """The source's part of the ring; None of a lane that nobody has open."""
+        return self._lanes.get(source) if isinstance(source, Lane) else self._project(source)
+
+    def _project(self, project: int) -> Tail:
+        """The project's part of the ring, empty until it is looked at."""
         tail = self._tails.get(project)
         if tail is None:
-            return ()
-        if not types:
-            return tail.after(after, limit)
-        found = (event for event in tail.after(after, len(tail.events)) if event.type in types)
-        return list(islice(found, limit))
+            tail = self._tails[project] = Tail(self._start)
+        return tail
 
-    async def wait(self, project: int, after: int) -> None:
-        """Return once there may be an event of the project behind `after`, an `upto` of `read`."""
-        tail = self._tail(project)
-        while self._floor <= after and not tail.after(after, 1):
-            await tail.bell.wait()
+    def _file(self, event: StoredEvent) -> list[Tail]:
+        """Put the event where its readers look; returns where that is."""
+        lanes = [self._lanes[lane] for lane in lanes_of(event) if lane in self._lanes] if self._lanes else []
+        if lanes:
+            self._laned[event.position] = lanes
+        filed = [self._project(event.project), *lanes]
+        for tail in filed:
+            tail.append(event)
+        return filed
 
-    def _tail(self, project: int) -> _Tail:
-        return self._tails.setdefault(project, _Tail(self._start))
+    def _unfile(self, position: int, tail: Tail) -> None:
+        others = [other for other in self._laned.pop(position) if other is not tail]
+        if others:
+            self._laned[position] = others
 
     def _drop_oldest(self) -> None:
         event = self._order.popleft()
         self._bytes -= len(event.body)
-        self._floor = event.position
-        self._tails[event.project].drop_first()
+        for tail in (self._tails[event.project], *self._laned.pop(event.position, ())):
+            tail.drop_first()
 
     def _erase(self, conversations: frozenset[int]) -> None:
+        gone = [event for event in self._order if event.conversation in conversations]
+        if not gone:
+            return
         self._order = deque(event for event in self._order if event.conversation not in conversations)
-        self._bytes = sum(len(event.body) for event in self._order)
-        for tail in self._tails.values():
+        self._bytes -= sum(len(event.body) for event in gone)
+        tails = {self._tails[event.project] for event in gone}
+        for event in gone:
+            tails.update(self._laned.pop(event.position, ()))
+        for tail in tails:
             tail.erase(conversations)
+
+
+def _chosen(tail: Tail, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+    found = (event for event in tail.held() if event.position > after and event.type in types)
+    return list(islice(found, limit))
+
+
+def _chunk(events: Sequence[StoredEvent], limit: int, newest: int) -> Chunk:
+    """What was found by a look that has seen everything up to `newest`."""
+    last = events[-1].position if events else newest
+    return Chunk(events, last if len(events) == limit else max(newest, last))

@@ -17,8 +17,11 @@ from deskwire.engine.deliveries import Attempt, Delivery, DeliveryFilter, Delive
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.lane import Lane
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.teams import TeamReader, TeamTransaction
+from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 
 T = TypeVar("T")
 
@@ -84,6 +87,8 @@ class StreamConsumer:
 
 class Reader(
     OrganisationReader,
+    TeamReader,
+    TicketReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -131,6 +136,9 @@ class Reader(
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         """Events of a project with a position larger than `after`, in commit order."""
 
+    def lane_events(self, lane: Lane, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        """Events of a lane with a position larger than `after`, in commit order."""
+
     def event_position(self, event_id: str) -> int:
         """The position of the newest event, of any project, that is not newer than `event_id`."""
 
@@ -176,9 +184,6 @@ class Reader(
     def member_name(self, organisation: int, user_id: str) -> str | None:
         """The name of a user of the organisation."""
 
-    def team_name(self, project: int, team_id: str) -> str | None:
-        """The name of a team of the project."""
-
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         """Webhook endpoints, oldest first, of one project or of all; those removed left out."""
 
@@ -204,6 +209,8 @@ class Reader(
 class Transaction(
     Reader,
     OrganisationTransaction,
+    TeamTransaction,
+    TicketTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
@@ -320,9 +327,6 @@ class Transaction(
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
         """Make a user a member."""
-
-    def insert_team(self, team_id: str, project: int, name: str, at: int) -> None:
-        """Store a new team."""
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
         """Store a new server key, as its hash and last characters."""

@@ -27,18 +27,22 @@ from deskwire.engine.facts import Created, Deleted, Fact, MessagePosted, Network
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
+from deskwire.engine.tickets.change import unlink_deleted
+from deskwire.engine.tickets.ticket import Ticket
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a committed command leaves: the new state, and what the API answers with.
 
-    `state` is None after a deletion; `message` is the message object if the command posted one.
+    `state` is None after a deletion; `message` is the message object if the command posted one, `ticket` the
+    ticket if it linked one or cut its link.
     """
 
     state: Conversation | None
     conversation: Mapping[str, Any]
     message: Mapping[str, Any] | None = None
+    ticket: Ticket | None = None
 
 
 def commit_turn(
@@ -151,6 +155,7 @@ def _store(
     last = steps[-1][2]
     facts = [fact for _, fact, _ in steps]
     if any(isinstance(fact, Deleted) for fact in facts):
+        unlink_deleted(tx, last, at)
         tx.erase_conversation(last)
         return last
     if isinstance(facts[0], Created):
@@ -161,6 +166,8 @@ def _store(
         match fact:
             case MessagePosted(message):
                 tx.insert_message(state.rowid, message)
+                if state.ticket_id is not None:
+                    tx.touch_ticket(state.ticket_id, at)
             case NetworkLogsReplaced(snapshot):
                 tx.put_network_logs(state.rowid, snapshot, at)
             case _:

@@ -17,7 +17,7 @@ from deskwire.engine.ports import ConversationFilter, Page, Reader
 from deskwire.engine.turn import Receipt
 from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList
 from deskwire.http.routing import Answer, Call, RawJson
-from deskwire.http.validation import Paged, decode_cursor, encode_cursor
+from deskwire.http.validation import Paged, decode_cursor, encode_cursor, given_fields
 
 P = TypeVar("P", bound=Paged)
 
@@ -155,13 +155,17 @@ def raw_list(bodies: Sequence[bytes], next_cursor: str | None) -> RawJson:
 
 def patch_of(body: ConversationPatch) -> Patch:
     """The command of a PATCH. Raises Invalid for a null that clears nothing, and for no field at all."""
-    given = {name: getattr(body, name) for name in body.model_fields_set}
-    nulls = [name for name, value in given.items() if value is None and name not in NULLABLE]
-    if nulls:
-        raise Invalid(*(Problem(f"/{name}", "not_nullable", "This field can't be null.") for name in nulls))
-    if not given:
-        raise Invalid(Problem("", "required", "Give at least one field to change."))
-    return Patch(given)
+    return Patch(given_fields(body, NULLABLE))
+
+
+def contact_key(call: Call[Any, Any], wanted: str) -> int | None:
+    """The storage key of a contact by either id, ours or the backend's; None if there is none."""
+    project = call.project.rowid
+    by_id = is_id(wanted, "con")
+    contact = call.services.store.peek(
+        lambda reader: reader.contact_by_id(project, wanted) if by_id else reader.contact(project, wanted)
+    )
+    return None if contact is None else contact.rowid
 
 
 def assign_of(call: Call[AssignBody, Any]) -> Assign:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reopen
 from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid, Problem
-from deskwire.engine.ids import is_id, new_id
+from deskwire.engine.ids import new_id
 from deskwire.engine.ports import ConversationFilter, Reader
 from deskwire.engine.typists import Agent, SetTyping
 from deskwire.http import conversations as shared
@@ -55,7 +55,7 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     """List the project's conversations, newest activity first."""
     query, contact = call.query, None
     if query.contact is not None:
-        contact = _contact(call, query.contact)
+        contact = shared.contact_key(call, query.contact)
         if contact is None:
             return {"items": [], "nextCursor": None}
     wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
@@ -153,13 +153,3 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation behind a sequence."""
     return await shared.list_events(call)
-
-
-def _contact(call: Call[Any, Any], wanted: str) -> int | None:
-    """The storage key of a contact by either id."""
-    project = call.project.rowid
-    by_id = is_id(wanted, "con")
-    contact = call.services.store.peek(
-        lambda reader: reader.contact_by_id(project, wanted) if by_id else reader.contact(project, wanted)
-    )
-    return None if contact is None else contact.rowid

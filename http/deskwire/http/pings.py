@@ -6,7 +6,6 @@ order, so everything written before that ping has arrived. Nothing else that cli
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
@@ -16,6 +15,8 @@ from deskwire.engine.stream.subscription import Subscription
 
 CONFIRM_S: Final = 1.0
 """The shortest time between two pings that ask for a confirmation."""
+GRACE_S: Final = 0.25
+"""How much longer such a ping waits for frames to go along with, as a write of its own costs as much as they do."""
 _UNANSWERED: Final = 2
 """Heartbeats without a pong after which the peer is taken for gone."""
 _MARKS: Final = 128
@@ -25,10 +26,10 @@ _DIGITS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A ping on the wire, and what had been written before it."""
+    """A ping on the wire, and what had been reached before it."""
 
     number: int
-    written: tuple[tuple[Subscription, int], ...]
+    reached: tuple[tuple[Subscription, int], ...]
 
 
 class Pings:
@@ -38,6 +39,8 @@ class Pings:
         every_s: time between two heartbeats.
     """
 
+    __slots__ = ("_beat", "_every_s", "_last", "_marks", "_number", "_unanswered", "_wanted")
+
     def __init__(self, every_s: float, now: float) -> None:
         self._every_s = every_s
         self._beat = now + every_s
@@ -45,16 +48,19 @@ class Pings:
         self._number = 0
         self._last = -inf
         self._unanswered = 0
-        self._marks: deque[_Mark] = deque(maxlen=_MARKS)
+        self._marks: list[_Mark] = []
 
     def due_at(self) -> float:
         """When the next ping is to be sent."""
-        return min(self._beat, self._last + CONFIRM_S) if self._wanted else self._beat
+        return min(self._beat, self._last + CONFIRM_S + GRACE_S) if self._wanted else self._beat
 
-    def want(self) -> bool:
-        """Ask for a confirmation of what was written; True if that is news."""
-        news, self._wanted = not self._wanted, True
-        return news
+    def may_go_along(self, now: float) -> bool:
+        """Whether a ping may follow the frames that are written now."""
+        return now >= self._last + CONFIRM_S
+
+    def want(self) -> None:
+        """Ask for a confirmation of what was written."""
+        self._wanted = True
 
     def beat(self, now: float) -> bool:
         """Count a heartbeat if one is due; False if the peer has left too many without an answer."""
@@ -66,11 +72,13 @@ class Pings:
         return True
 
     def next(self, held: Iterable[Subscription], now: float) -> bytes:
-        """The payload of a ping that is written now, behind all that these subscriptions have written."""
+        """The payload of a ping that is written now, behind all that these subscriptions have reached."""
         self._wanted = False
         self._number += 1
         self._last = now
-        self._marks.append(_Mark(self._number, tuple((each, each.written) for each in held)))
+        self._marks = [*self._marks, _Mark(self._number, tuple((each, each.reached) for each in held))][
+            -_MARKS:
+        ]
         return str(self._number).encode()
 
     def pong(self, payload: bytes) -> list[tuple[Subscription, int]]:
@@ -79,5 +87,5 @@ class Pings:
         confirmed: list[tuple[Subscription, int]] = []
         if payload.isdigit() and len(payload) < _DIGITS:
             while self._marks and self._marks[0].number <= int(payload):
-                confirmed += self._marks.popleft().written
+                confirmed += self._marks.pop(0).reached
         return confirmed

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
@@ -21,12 +21,14 @@ from wsproto.events import BytesMessage, CloseConnection, Event, TextMessage
 from wsproto.events import Ping as WirePing
 from wsproto.events import Pong as WirePong
 
+from deskwire.engine.mutex import Mutex
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
 from deskwire.http.frames import FrameCache, text_frame
 from deskwire.http.measured import Traffic
 from deskwire.http.pings import Pings
+from deskwire.http.transport import FrontStream
 
 log: Final = structlog.get_logger(__name__)
 
@@ -34,8 +36,15 @@ LINGER_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
 _READ: Final = 16 * 1024
 
-Handler = Callable[[str], Awaitable[None]]
-Opener = Callable[[], Awaitable[None]]
+
+class Party(Protocol):
+    """Who speaks on a session."""
+
+    async def greet(self) -> None:
+        """Say the first word."""
+
+    async def hear(self, text: str) -> None:
+        """Take a text message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,27 @@ class Session:
         rest: bytes that came behind the handshake.
     """
 
+    __slots__ = (
+        "_deaf",
+        "_ending",
+        "_frames",
+        "_hub",
+        "_limits",
+        "_lock",
+        "_nursery",
+        "_patience",
+        "_pings",
+        "_said",
+        "_stream",
+        "_text",
+        "_text_size",
+        "_traffic",
+        "_waiting",
+        "_wire",
+        "settled",
+        "subscriptions",
+    )
+
     def __init__(
         self,
         stream: trio.abc.Stream,
@@ -74,30 +104,28 @@ class Session:
         self._traffic = traffic
         self._limits = limits
         self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
-        self._lock = trio.Lock()
+        self._lock = Mutex()
         self._nursery: trio.Nursery | None = None
         self._ending = False
         self._deaf = False
         self._said: int | None = None
         self._text: list[str] = []
         self._text_size = 0
-        self._stir = trio.Event()
         self._pings = Pings(limits.ping_s, trio.current_time())
+        self._patience = trio.current_time() + limits.unsubscribed_s
+        self._waiting = trio.CancelScope()
 
-    async def run(self, on_open: Opener, on_text: Handler) -> None:
-        """Serve until the connection is over. Leaves all its subscriptions.
+    async def run(self, party: Party) -> None:
+        """Serve until the connection is over: `party` greets, then hears each text message, in order.
 
-        Args:
-            on_open: awaited first.
-            on_text: awaited for each text message, in order.
+        Leaves all its subscriptions.
 
         Cancellation: at once, without a goodbye.
         """
         try:
             async with trio.open_nursery() as self._nursery:
-                self._nursery.start_soon(self._keep_time)
-                await on_open()
-                await self._read(on_text)
+                await party.greet()
+                await self._read(party)
                 self._nursery.cancel_scope.cancel()
         finally:
             self._ending = True
@@ -152,8 +180,12 @@ class Session:
             return await self._put(data)
 
     async def _put(self, data: bytes) -> bool:
-        """Write under the lock. What fails or takes too long ends the connection."""
+        """Write under the lock; a checkpoint only if it has to wait. What fails or takes too long ends the connection."""
         try:
+            if isinstance(self._stream, FrontStream):
+                data = self._stream.send_now(data)  # nearly always all of it, for a tenth of the price
+            if not data:
+                return True
             with trio.move_on_after(self._limits.write_timeout_s):
                 await self._stream.send_all(data)
                 return True
@@ -169,14 +201,25 @@ class Session:
     async def _pump(self, held: Subscription) -> None:
         while held.current:
             batch = await held.next()
-            if batch.events:
-                frames = b"".join(self._frames.frame(event, held.channel.name) for event in batch.events)
-                if not await self._write(frames, held):
-                    return
-                self._traffic.events += len(batch.events)
-                if self._pings.want():
-                    self._stir.set()
+            if batch.events and not await self._write_events(held, batch):
+                return
             held.written = batch.upto  # without events it is confirmed by the next heartbeat
+
+    async def _write_events(self, held: Subscription, batch: Batch) -> bool:
+        """Write the batch in one go, and behind it a ping if one is due."""
+        frames = b"".join([self._frames.frame(event, held.channel.name) for event in batch.events])
+        async with self._lock:
+            if self._ending or not held.current:
+                return False
+            held.written = batch.upto  # if the write fails nothing is confirmed any more
+            self._pings.want()
+            if self._pings.may_go_along(trio.current_time()):
+                frames += self._next_ping()
+            self._waiting.deadline = self._due_at()
+            if not await self._put(frames):
+                return False
+        self._traffic.events += len(batch.events)
+        return True
 
     async def _pump_passing(self, held: Subscription) -> None:
         while held.current:
@@ -209,48 +252,65 @@ class Session:
 
     # Time
 
+    def _due_at(self) -> float:
+        """When the reader is to stop waiting and keep time."""
+        if self._ending:
+            return inf
+        return min(self._pings.due_at(), inf if self.settled else self._patience)
+
     async def _keep_time(self) -> None:
         """Heartbeats, confirmations, and the end of those who never subscribe."""
-        patience = trio.current_time() + self._limits.unsubscribed_s
-        while not self._ending:
-            with trio.move_on_at(min(self._pings.due_at(), inf if self.settled else patience)):
-                await self._stir.wait()
-            self._stir = trio.Event()
-            due, now = self._pings.due_at(), trio.current_time()
-            if not self._pings.beat(now):
-                self._traffic.no_pong += 1
-                self.end(pusher.NO_PONG)
-            elif not self.settled and now >= patience:
-                self.end(pusher.NEVER_SUBSCRIBED)
-            elif now >= due:
-                await self._ping()
+        due, now = self._pings.due_at(), trio.current_time()
+        if not self._pings.beat(now):
+            self._traffic.no_pong += 1
+            self.end(pusher.NO_PONG)
+        elif not self.settled and now >= self._patience:
+            self.end(pusher.NEVER_SUBSCRIBED)
+        elif now >= due:
+            async with self._lock:
+                if not self._ending:
+                    await self._put(self._next_ping())
 
-    async def _ping(self) -> None:
-        async with self._lock:
-            if not self._ending and self._wire.state is ConnectionState.OPEN:
-                payload = self._pings.next(self.subscriptions.values(), trio.current_time())
-                await self._put(self._wire.send(WirePing(payload)))
+    def _next_ping(self) -> bytes:
+        if self._wire.state is not ConnectionState.OPEN:
+            return b""
+        payload = self._pings.next(self.subscriptions.values(), trio.current_time())
+        return self._wire.send(WirePing(payload))
 
     # Reading
 
-    async def _read(self, on_text: Handler) -> None:
-        """Read until the peer has closed, or gone."""
-        while True:
-            for event in self._wire.events():
-                if self._deaf:
-                    break
-                if await self._take(event, on_text):
-                    return
+    async def _read(self, party: Party) -> None:
+        """Read until the peer has closed, or gone; and keep time, as this task waits anyway."""
+        while not await self._take_all(party):
             try:
-                data = await self._stream.receive_some(_READ)
+                if not await self._receive():
+                    return
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
-            if not data:
-                return
-            if not self._deaf and self._wire.state is not ConnectionState.CLOSED:
-                self._wire.receive_data(bytes(data))
 
-    async def _take(self, event: Event, on_text: Handler) -> bool:
+    async def _receive(self) -> bool:
+        """Feed the protocol with what comes next; False at the end. Nothing is kept while waiting for it."""
+        while True:
+            if self._due_at() <= trio.current_time():
+                await self._keep_time()
+            with trio.CancelScope(deadline=self._due_at()) as self._waiting:
+                if isinstance(self._stream, FrontStream):
+                    await self._stream.until_readable()
+                data = bytes(await self._stream.receive_some(_READ))
+                if data and not self._deaf and self._wire.state is not ConnectionState.CLOSED:
+                    self._wire.receive_data(data)
+                return bool(data)
+
+    async def _take_all(self, party: Party) -> bool:
+        """Handle what has come; True at the end of the connection."""
+        for event in self._wire.events():
+            if self._deaf:
+                break
+            if await self._take(event, party):
+                return True
+        return False
+
+    async def _take(self, event: Event, party: Party) -> bool:
         """Handle one event; True at the end of the connection."""
         match event:
             case CloseConnection():
@@ -263,14 +323,14 @@ class Session:
             case WirePing():
                 await self._write(self._wire.send(event.response()))
             case TextMessage():
-                await self._gather(event, on_text)
+                await self._gather(event, party)
             case BytesMessage():
                 self._hang_up(pusher.Close(1003, "Only text messages are spoken here."))
             case _:
                 pass
         return False
 
-    async def _gather(self, event: TextMessage, on_text: Handler) -> None:
+    async def _gather(self, event: TextMessage, party: Party) -> None:
         if event.data:
             self._text.append(event.data)
             self._text_size += len(event.data.encode())
@@ -280,7 +340,7 @@ class Session:
         elif event.message_finished:
             text = "".join(self._text)
             self._text, self._text_size = [], 0
-            await on_text(text)
+            await party.hear(text)
 
     def _hang_up(self, goodbye: pusher.Close) -> None:
         """End because of what the peer sent; what follows is not even looked at."""
@@ -291,7 +351,7 @@ class Session:
         if self._wire.state is ConnectionState.CLOSED:
             if event.code == self._said:  # an answer (RFC 6455 5.5.1); another code may have crossed ours
                 for held in self.subscriptions.values():
-                    self._hub.confirm(held, held.written)
+                    self._hub.confirm(held, held.reached)
             return True
         if self._wire.state is ConnectionState.REMOTE_CLOSING:
             await self._write(self._wire.send(event.response()))

@@ -70,15 +70,18 @@ class RealtimeStream:
 
         Cancellation: the connection is dropped without a goodbye.
         """
+        talk: Talk | None = None
         try:
-            opening = await self._open(stream)
-            if opening is not None:
-                await self._serve(stream, opening)
+            talk = self._begin(stream, await self._open(stream))
+            if talk is not None:
+                await talk.session.run(talk)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
         except Exception:  # the task's top: one connection's bug ends that connection and nothing else
             log.exception("stream.connection_failed")
         finally:
+            if talk is not None:
+                del self._sessions[talk.session]
             await trio.aclose_forcefully(stream)
 
     def close_all(self) -> None:
@@ -118,27 +121,24 @@ class RealtimeStream:
             return None
         return result
 
-    async def _serve(self, stream: trio.abc.Stream, opening: Opening) -> None:
+    def _begin(self, stream: trio.abc.Stream, opening: Opening | None) -> Talk | None:
+        if opening is None:
+            return None
+        admitted = self._admit(opening)
         session = Session(stream, self._hub, self._frames, self.traffic, self._limits, opening.rest)
-        project, refusal = self._admit(opening)
-        socket_id = pusher.new_socket_id()
-        talk = Talk(self._hub, self._clock, self._key, session, project, socket_id)
         self._sessions[session] = None
-        try:
-            await session.run(lambda: talk.greet(refusal), talk.hear)
-        finally:
-            del self._sessions[session]
+        return Talk(self._hub, self._clock, self._key, session, admitted)
 
-    def _admit(self, opening: Opening) -> tuple[Project | None, pusher.Close | None]:
+    def _admit(self, opening: Opening) -> Project | pusher.Close:
         if self._closing:
-            return None, pusher.SHUTTING_DOWN
+            return pusher.SHUTTING_DOWN
         if opening.refusal is not None:
-            return None, opening.refusal
+            return opening.refusal
         try:
             project = self._store.peek(lambda reader: reader.project_by_stream_key(opening.stream_key))
         except Unavailable:
-            return None, pusher.OVER_CAPACITY
-        return project, None if project is not None else pusher.UNKNOWN_APP
+            return pusher.OVER_CAPACITY
+        return project or pusher.UNKNOWN_APP
 
 
 async def _drain(stream: trio.abc.Stream) -> None:

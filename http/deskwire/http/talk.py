@@ -18,31 +18,31 @@ _CHANNELS: Final = 100
 
 
 class Talk:
-    """One connection's conversation: `greet` it, then `hear` each message."""
+    """One connection's conversation: `greet` it, then `hear` each message.
+
+    Args:
+        admitted: the project, or why there is none (Pusher protocol, 4001, 4007).
+    """
+
+    __slots__ = ("_admitted", "_awaited", "_clock", "_hub", "_key", "_socket_id", "session")
 
     def __init__(
-        self,
-        hub: Hub,
-        clock: Clock,
-        key: bytes,
-        session: Session,
-        project: Project | None,
-        socket_id: str,
+        self, hub: Hub, clock: Clock, key: bytes, session: Session, admitted: Project | pusher.Close
     ) -> None:
         self._hub = hub
         self._clock = clock
         self._key = key
-        self._session = session
-        self._project = project
-        self._socket_id = socket_id
+        self.session = session
+        self._admitted = admitted
+        self._socket_id = pusher.new_socket_id()
         self._awaited: tuple[str, ...] = ()
 
-    async def greet(self, refusal: pusher.Close | None) -> None:
-        """Begin: with the socket id, or with the reason why not (Pusher protocol, 4001, 4007)."""
-        if refusal is not None:
-            self._session.end(refusal)
+    async def greet(self) -> None:
+        """Begin: with the socket id, or with the reason why not."""
+        if isinstance(self._admitted, pusher.Close):
+            self.session.end(self._admitted)
         else:
-            await self._session.send(pusher.connection_established(self._socket_id))
+            await self.session.send(pusher.connection_established(self._socket_id))
 
     async def hear(self, text: str) -> None:
         """Act on one message."""
@@ -50,25 +50,26 @@ class Talk:
             case pusher.Subscribe(channel, auth):
                 await self._subscribe(channel, auth)
             case pusher.Unsubscribe(channel):
-                self._session.unfollow(channel)
+                self.session.unfollow(channel)
             case pusher.Ping():
-                await self._session.send(pusher.pong())
+                await self.session.send(pusher.pong())
             case pusher.ClientEvent():
                 refused = pusher.error("Client events are not taken here.", pusher.CLIENT_EVENTS_REFUSED)
-                await self._session.send(refused)
+                await self.session.send(refused)
             case pusher.Signin():
-                await self._session.send(pusher.error("There is no user sign-in here."))
+                await self.session.send(pusher.error("There is no user sign-in here."))
             case pusher.Malformed(reason):
-                await self._session.send(pusher.error(reason))
+                await self.session.send(pusher.error(reason))
             case pusher.Pong() | pusher.Ignored():
                 pass
 
     async def _subscribe(self, name: str, auth: str) -> None:
-        assert self._project is not None, "refused connections are not heard"
+        project = self._admitted
+        assert isinstance(project, Project), "refused connections are not heard"
         try:
-            channel = open_channel(self._project, name)
-            grant = self._granted(self._project, name, auth)
-            await self._take(self._project, channel, grant)
+            channel = open_channel(project, name)
+            grant = self._granted(project, name, auth)
+            await self._take(project, channel, grant)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
             self._stand_by(channel, grant.consumer_id)
@@ -80,7 +81,7 @@ class Talk:
         except Forbidden as refusal:
             await self._refuse(name, "AuthError", refusal, 403)
         except Unavailable:
-            self._session.end(pusher.OVER_CAPACITY)  # they come back and subscribe anew
+            self.session.end(pusher.OVER_CAPACITY)  # they come back and subscribe anew
 
     def _granted(self, project: Project, channel: str, auth: str) -> Grant:
         stream_key, _, token = auth.partition(":")
@@ -97,37 +98,37 @@ class Talk:
 
     async def _take(self, project: Project, channel: Channel, grant: Grant) -> None:
         """Subscribe. The same consumer again on this connection is only told so again."""
-        subscriptions = self._session.subscriptions
+        subscriptions = self.session.subscriptions
         held = subscriptions.get(channel.name)
         if held is not None and held.consumer_id != grant.consumer_id:
-            self._session.unfollow(channel.name)
+            self.session.unfollow(channel.name)
             held = None
         if held is None and len(subscriptions) >= _CHANNELS:
             raise Forbidden(f"A connection may hold {_CHANNELS} channels.", code="too_many_channels")
         if held is None:
             held = await self._hub.subscribe(
-                project, channel, grant, lambda: self._session.end(pusher.SUPERSEDED)
+                project, channel, grant, lambda: self.session.end(pusher.SUPERSEDED)
             )
             subscriptions[channel.name] = held  # from here on the session leaves it
             start = held.start
             answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
-            if await self._session.send(answer):
-                self._session.follow(held)
+            if await self.session.send(answer):
+                self.session.follow(held)
         else:
-            await self._session.send(pusher.subscription_succeeded(channel.name, None, False))
+            await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
 
     async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
-        await self._session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
+        await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
     def _stand_by(self, channel: Channel, consumer_id: str) -> None:
         """Keep a refused client's connection; when it may have the channel it is told to come back."""
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return
-        self._session.settled = True
+        self.session.settled = True
         self._awaited = (*self._awaited, channel.name)
 
         async def wait() -> None:
             await self._hub.until_unfenced(channel, consumer_id)
-            self._session.end(pusher.STANDBY)
+            self.session.end(pusher.STANDBY)
 
-        self._session.spawn(wait)
+        self.session.spawn(wait)

@@ -6,6 +6,7 @@ would hold a shutdown for as long as it likes. Here every write has one, and `cu
 
 from __future__ import annotations
 
+import os
 from math import inf
 
 import trio
@@ -39,6 +40,14 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
+    async def until_readable(self) -> None:
+        """Return once a read may not have to wait; at once where that can't be told.
+
+        An idle connection takes a third less memory here than in a read, which goes through more calls.
+        """
+        if not self._pushed:
+            await trio.lowlevel.wait_readable(self.socket)
+
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """See `trio.abc.ReceiveStream`."""
         if not self._pushed:
@@ -47,6 +56,18 @@ class FrontStream(trio.abc.HalfCloseableStream):
         end = len(self._pushed) if max_bytes is None else max_bytes
         data, self._pushed = self._pushed[:end], self._pushed[end:]
         return data
+
+    def send_now(self, data: bytes) -> bytes:
+        """Send what the system takes without waiting; returns the rest, for `send_all`.
+
+        No other write may be under way. Raises BrokenResourceError.
+        """
+        try:
+            return data[os.write(self.socket.fileno(), data) :]
+        except BlockingIOError:
+            return data
+        except OSError as error:
+            raise trio.BrokenResourceError from error
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """See `trio.abc.SendStream`. Raises BrokenResourceError when out of time, too."""
@@ -82,6 +103,13 @@ class TlsFrontStream(FrontStream):
         super().__init__(stream.transport_stream, write_timeout_s=write_timeout_s)
         self.transport_stream = stream.transport_stream
         self._raw = self._tls = stream
+
+    async def until_readable(self) -> None:
+        """As of `FrontStream`; what was received may hold more than what was read."""
+
+    def send_now(self, data: bytes) -> bytes:
+        """As of `FrontStream`: nothing goes without waiting."""
+        return data
 
     async def do_handshake(self) -> None:
         """See `trio.SSLStream`; does nothing the second time."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from deskwire.engine.errors import BadRequest, Invalid, Problem
 
 B = TypeVar("B", bound="Body")
+L = TypeVar("L", bound=Sequence[str])
 Q = TypeVar("Q", bound="Query")
 
 LIMIT_MAX: Final = 200
@@ -72,7 +73,37 @@ _CODES: Final = {
     "greater_than": "too_small",
     "less_than": "too_large",
     "literal_error": "not_allowed",
+    "duplicate": "duplicate",
 }
+
+
+def unique(items: L) -> L:
+    """The list itself, if it has nothing twice; for pydantic's validators."""
+    twice = sorted({item for item in items if items.count(item) > 1}) if len(set(items)) < len(items) else []
+    if twice:
+        raise PydanticCustomError(
+            "duplicate", "These are given more than once: {twice}", {"twice": ", ".join(twice)}
+        )
+    return items
+
+
+def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dict[str, Any]:
+    """The fields that a patch names, with their values.
+
+    Args:
+        nullable: those that null clears.
+        pointer: where the patch stands in the body.
+
+    Raises Invalid for a null that clears nothing, and for no field at all.
+    """
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    nulls = sorted(to_camel(name) for name, value in given.items() if value is None and name not in nullable)
+    if nulls:
+        message = "This field can't be null."
+        raise Invalid(*(Problem(f"{pointer}/{name}", "not_nullable", message) for name in nulls))
+    if not given:
+        raise Invalid(Problem(pointer, "required", "Give at least one field to change."))
+    return given
 
 
 def parse_body(model: type[B], raw: bytes) -> B:
@@ -145,5 +176,10 @@ def decode_cursor(cursor: str, size: int) -> list[int]:
         or len(parts) != size
         or not all(type(part) is int and abs(part) < 1 << 63 for part in parts)
     ):
-        raise _bad_query(Problem("?cursor", "bad_cursor", "This is not a cursor that this list has given."))
+        raise bad_cursor("This is not a cursor that this list has given.")
     return parts
+
+
+def bad_cursor(message: str) -> BadRequest:
+    """The refusal of a cursor."""
+    return _bad_query(Problem("?cursor", "bad_cursor", message))

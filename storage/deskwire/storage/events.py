@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from deskwire.engine.events import Draft, StoredEvent, encode_envelope
 from deskwire.engine.ids import Mint
+from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
@@ -20,6 +21,28 @@ _NEWEST: Final = (
     "UNION ALL SELECT spent_position, spent_id FROM event_window) ORDER BY position DESC LIMIT 1"
 )
 """The newest position ever given and its id, also if that event was erased."""
+
+_DELETION: Final = (
+    "SELECT position FROM events WHERE conversation IS NULL AND project = :project AND position > :after "
+    "AND json_extract(CAST(body AS TEXT), '$.data.conversation.{}') = :subject"
+)
+_OF_CONVERSATION: Final = (
+    "SELECT position FROM events WHERE position > :after AND conversation = "
+    "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
+    f"UNION ALL {_DELETION.format('id')}"
+)
+_CONTACTS: Final = " UNION ALL ".join(  # a term for each of the two partial indexes
+    f"SELECT rowid FROM contacts WHERE project = :project AND user_id = :subject AND erasing = {erasing}"
+    for erasing in (0, 1)
+)
+_OF_CONTACT: Final = (
+    f"WITH contact AS ({_CONTACTS}) "
+    "SELECT position FROM events WHERE position > :after AND conversation IN (SELECT -rowid FROM contact "
+    "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
+    f"UNION ALL {_DELETION.format('contact.userId')}"
+)
+_OF_LANE: Final = {"conversation": _OF_CONVERSATION, "contact": _OF_CONTACT}
+"""Positions of a lane's events; each part is found by an index."""
 
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
@@ -40,12 +63,20 @@ class EventReads:
         return [row[0] for row in rows]
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-        wanted = f"AND e.type IN ({', '.join('?' for _ in types)})" if types else ""
-        sql = (
-            f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.project = ? AND e.position > ? {wanted} "
-            "ORDER BY e.position LIMIT ?"
-        )
-        return [event_of(row) for row in self.conn.execute(sql, (project, after, *types, limit))]
+        return self._chosen("e.project = :project AND e.position > :after", limit, types, project, after)
+
+    def lane_events(self, lane: Lane, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        positions = f"e.position IN ({_OF_LANE[lane.kind]})"
+        return self._chosen(positions, limit, types, lane.project, after, lane.subject)
+
+    def _chosen(
+        self, where: str, limit: int, types: frozenset[str], project: int, after: int, subject: str = ""
+    ) -> Sequence[StoredEvent]:
+        values: dict[str, object] = {"project": project, "after": after, "subject": subject, "limit": limit}
+        names = {f"type{number}": name for number, name in enumerate(types)}
+        wanted = f"AND e.type IN ({', '.join(f':{name}' for name in names)})" if names else ""
+        sql = f"SELECT {EVENT_COLUMNS} FROM events e WHERE {where} {wanted} ORDER BY e.position LIMIT :limit"
+        return [event_of(row) for row in self.conn.execute(sql, values | names)]
 
     def event_position(self, event_id: str) -> int:
         low, high = 0, self.last_event_position()

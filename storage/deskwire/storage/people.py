@@ -1,4 +1,4 @@
-"""Organisations, projects, users, teams and server keys."""
+"""Organisations, projects, users and server keys."""
 
 from __future__ import annotations
 
@@ -75,17 +75,10 @@ class PeopleReads:
         return None if row is None else row[0]
 
     def member_name(self, organisation: int, user_id: str) -> str | None:
-        return self._name(
+        row = self.conn.execute(
             "SELECT u.name FROM users u JOIN memberships m ON m.user = u.rowid WHERE m.organisation = ? AND u.id = ?",
-            organisation,
-            user_id,
-        )
-
-    def team_name(self, project: int, team_id: str) -> str | None:
-        return self._name("SELECT name FROM teams WHERE project = ? AND id = ?", project, team_id)
-
-    def _name(self, sql: str, *values: Any) -> str | None:
-        row = self.conn.execute(sql, values).fetchone()
+            (organisation, user_id),
+        ).fetchone()
         return None if row is None else row[0]
 
     def _project(self, column: str, value: str) -> Project | None:
@@ -128,9 +121,6 @@ class PeopleWrites:
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
         self._insert("memberships", organisation=organisation, user=user, role=role, created_at=at)
-
-    def insert_team(self, team_id: str, project: int, name: str, at: int) -> None:
-        self._insert("teams", id=team_id, project=project, name=name, created_at=at)
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
         self._insert(

@@ -2,7 +2,8 @@
 
 `secure_delete` zeroes a row where it stands. But when SQLite splits or merges pages it moves rows, and
 leaves their old bytes in the part of the page that is not in use. Those parts are found by the file
-format (https://www.sqlite.org/fileformat2.html, section 1.6, b-tree pages) and zeroed here, in place.
+format (https://www.sqlite.org/fileformat2.html, section 1.6, b-tree pages) and zeroed here, in place. Before that
+the search index forgets its words.
 
 In place is safe: only bytes that mean nothing change, so a write that is cut short harms nothing, and
 readers need not be told. It is complete because the WAL is emptied first and the writer's cache dropped
@@ -17,6 +18,8 @@ import struct
 from typing import Final
 
 import structlog
+
+from deskwire.storage.ticket_search import SearchMerge
 
 log: Final = structlog.get_logger(__name__)
 
@@ -42,10 +45,12 @@ class Scrubber:
     Args:
         file: a descriptor of the database file, open for as long as any connection to it: closing one
             takes away all locks that this process has on the file (POSIX).
+        search: the index that forgets its words first, if the database has one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, file: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: int, search: SearchMerge | None = None) -> None:
         self._connection = connection
+        self._search = search
         self._file = file
         due = connection.execute("SELECT scrub_due FROM event_window").fetchone()[0]
         self._next: int | None = 0 if due else None
@@ -57,6 +62,8 @@ class Scrubber:
 
     def restart(self) -> None:
         """Begin a pass: something was erased."""
+        if self._search is not None:
+            self._search.restart()
         self._next = 0
 
     def step(self) -> float:
@@ -64,6 +71,8 @@ class Scrubber:
         if self._next is None:
             return 0
         try:
+            if self._search is not None and not self._search.step():
+                return 0
             if not self._empty_wal():
                 return RETRY_S
             done = self._scrub(self._next)

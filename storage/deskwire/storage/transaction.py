@@ -16,6 +16,9 @@ from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.teams import TeamReads, TeamWrites
+from deskwire.storage.ticket_lists import TicketListReads
+from deskwire.storage.tickets import TicketReads, TicketWrites
 
 
 class SqliteReader(
@@ -28,6 +31,9 @@ class SqliteReader(
     OrganisationReads,
     PeopleReads,
     ConsumerReads,
+    TeamReads,
+    TicketListReads,
+    TicketReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -45,11 +51,13 @@ class SqliteTransaction(
     OrganisationWrites,
     PeopleWrites,
     ConsumerWrites,
+    TeamWrites,
+    TicketWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries` and
-    `erased` until it is durable.
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
+    and `due` until it is durable. `text_erased` says that the file has to be scrubbed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -57,6 +65,8 @@ class SqliteTransaction(
         self.published: list[StoredEvent] = []
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
+        self.due: list[int] = []
+        self.text_erased = False
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()

@@ -25,6 +25,7 @@ from deskwire.engine.events import StoredEvent
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tally import Commits
 from deskwire.storage.scrub import Scrubber
+from deskwire.storage.ticket_search import SearchMerge
 from deskwire.storage.transaction import SqliteTransaction
 
 T = TypeVar("T")
@@ -33,11 +34,12 @@ log: Final = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a group commit made known, in commit order."""
+    """What a group commit made known, in commit order; `due` are times (ms) at which tickets need something."""
 
     events: Sequence[StoredEvent]
     deliveries: Sequence[Delivery]
     erased: frozenset[int]
+    due: Sequence[int] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -117,7 +119,7 @@ class Writer:
 
     def _loop(self, token: trio.lowlevel.TrioToken) -> None:
         tx = SqliteTransaction(self._connection)
-        scrubber = Scrubber(self._connection, self._file)
+        scrubber = Scrubber(self._connection, self._file, SearchMerge(self._connection))
         pause_s = scrubber.step() if scrubber.due else None
         while True:
             batch, more = self._gather(pause_s)
@@ -194,11 +196,13 @@ class Writer:
         self._take(tx)
 
     def _take(self, tx: SqliteTransaction) -> Commit:
-        commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased))
-        self._erased = self._erased or bool(tx.erased)
+        commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due))
+        self._erased = self._erased or bool(tx.erased) or tx.text_erased
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
+        tx.due.clear()
+        tx.text_erased = False
         return commit
 
     def _tell(self, token: trio.lowlevel.TrioToken, commit: Commit | None, jobs: Sequence[_Job[Any]]) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.errors import Forbidden
+from deskwire.engine.errors import Forbidden, Unavailable
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ids import new_id
+from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
@@ -142,3 +143,44 @@ async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
         nursery.cancel_scope.cancel()
     names = {row.channel for row in store.peek(lambda reader: reader.stream_consumers(stage.project.rowid))}
     assert names == {"private-contact-u2", CHANNEL}
+
+
+async def test_a_channels_lane_is_in_memory_only_while_it_is_held(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    """Also if the takeover fails; and a reader that waits for a channel that is given up goes home."""
+    lane = Lane(stage.project.rowid, "contact", "u1")
+    store.write_failure = Unavailable("full")
+    with pytest.raises(Unavailable):
+        await stage.hold("c1", channel="private-contact-u1")
+    assert stage.log.bell(lane, stage.log.position) is None
+    store.write_failure = None
+    first = await stage.hold("c1", channel="private-contact-u1")
+    second = await stage.hold("c2", channel="private-contact-u1")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(second.next)
+        await wait_all_tasks_blocked()
+        stage.hub.leave(first, for_good=False)
+        assert stage.log.bell(lane, stage.log.position) is not None
+        stage.hub.leave(second, for_good=True)
+        stage.hub.leave(second, for_good=True)
+    assert stage.log.bell(lane, stage.log.position) is None
+
+
+async def test_a_quiet_channel_is_resumed_without_a_gap_in_a_busy_project(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """How old a gap is, is the age of the channel's own oldest missed event."""
+    held = await stage.hold("c1", channel="private-contact-u1")
+    stage.hub.confirm(held, (await stage.emit(1))[0].position)
+    stage.hub.leave(held, for_good=False)
+    await stage.emit(1)
+    await trio.sleep(3 * 3600)
+    own = await stage.announce("conversation.deleted", about(CNV, "u1"))
+    again = await stage.hold("c1", channel="private-contact-u1")
+    assert not again.start.gap
+    stage.hub.leave(again, for_good=False)
+    await trio.sleep(3 * 3600)
+    late = await stage.hold("c1", channel="private-contact-u1")
+    assert late.start.gap
+    assert own.position <= late.start.position

@@ -157,13 +157,30 @@ async def test_saving_goes_on_after_the_disk_refused_once(
     assert (await restarted.hold("c1")).start.resumed_after == event.id
 
 
-async def test_an_idle_cursor_moves_with_the_log_once_an_hour(
+async def test_an_idle_consumer_has_reached_what_its_channel_passes_over(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
+    """Its heartbeats confirm that, so that retention never passes it unnoticed and its lag is none."""
+    idle = await stage.hold("c1", channel="private-contact-u1")
+    with trio.move_on_after(1):
+        await idle.next()
+    (passed_over,) = await stage.emit(1)
+    assert idle.reached < idle.start.position, "its consumer was not told yet where it begins"
+    idle.written = idle.start.position
+    assert idle.reached == passed_over.position
+    own = await stage.announce("contact.updated", {"contact": {"userId": "u1"}})
+    assert idle.reached < own.position, "its own event is not written yet"
+    idle.written = (await idle.next()).upto
+    assert idle.reached == own.position
+
+
+async def test_what_is_being_written_is_not_reached(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1")
-    start = trio.current_time()
-    batch = await held.next()
-    assert (list(batch.events), trio.current_time() - start) == ([], 3600)
+    before = held.reached
+    await stage.emit(1)
+    await held.next()
+    await stage.emit(1)
+    assert held.reached == before
 
 
 async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClock, stage: Stage) -> None:

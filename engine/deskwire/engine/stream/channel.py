@@ -6,18 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import orjson
-
 from deskwire.engine.errors import Forbidden
-from deskwire.engine.events import PassingEvent, StoredEvent
+from deskwire.engine.events import PassingEvent
 from deskwire.engine.ids import is_id
+from deskwire.engine.lane import Lane
+from deskwire.engine.log import Source
 from deskwire.engine.people import Project
 
 Kind = Literal["project", "conversation", "contact"]
 
 _NAME: Final = re.compile(r"private-(project|conversation|contact)-([A-Za-z0-9_\-=@,.;]+)")
 _NAME_LIMIT: Final = 164
-_REMEMBERED: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,11 @@ class Channel:
     name: str
     kind: Kind
     subject: str
+
+    @property
+    def source(self) -> Source:
+        """What of the log the channel follows."""
+        return self.project if self.kind == "project" else Lane(self.project, self.kind, self.subject)
 
 
 def open_channel(project: Project, name: str) -> Channel:
@@ -67,36 +71,3 @@ def carries(channel: Channel, event: PassingEvent) -> bool:
             return channel.subject == event.conversation_id
         case "contact":
             return channel.subject == event.user_id
-
-
-class Subjects:
-    """What stored events are about, read from each envelope once for all channels that ask."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[str | None, str | None]] = {}
-
-    def admits(self, channel: Channel, event: StoredEvent) -> bool:
-        """Whether the channel carries the event, which is of its project."""
-        if channel.kind == "project":
-            return True
-        conversation, contact = self._of(event)
-        return channel.subject == (conversation if channel.kind == "conversation" else contact)
-
-    def _of(self, event: StoredEvent) -> tuple[str | None, str | None]:
-        """Conversation id and contact's `userId`; the envelope has them also of what was deleted."""
-        found = self._known.get(event.id)
-        if found is None:
-            found = self._known[event.id] = _subjects(orjson.loads(event.body))
-            if len(self._known) > _REMEMBERED:
-                del self._known[next(iter(self._known))]
-        return found
-
-
-def _subjects(envelope: object) -> tuple[str | None, str | None]:
-    match envelope:
-        case {"data": {"conversation": {"id": str(conversation), "contact": {"userId": str(contact)}}}}:
-            return conversation, contact
-        case {"data": {"contact": {"userId": str(contact)}}}:
-            return None, contact
-        case _:
-            return None, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -15,12 +16,12 @@ from deskwire.engine.events import PassingEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, StreamConsumer, Transaction
-from deskwire.engine.stream.channel import Channel, Kind, Subjects
+from deskwire.engine.stream.channel import Channel, Kind
 from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
 from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
-from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.subscription import Start, Subscription
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
@@ -89,7 +90,6 @@ class Hub:
         self._started_ms = clock()
         self._positions = Positions(store, clock, save_s)
         self._seats: dict[Channel, Seat] = {}
-        self._subjects = Subjects()
         self._typists: dict[int, set[Subscription]] = {}
         self.takings: Final = Takings()
 
@@ -116,33 +116,25 @@ class Hub:
                 raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
             if trio.current_time() < seat.crowded_until(grant.consumer_id):
                 raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
-            start = await find_start(
-                self._store,
-                self._log,
-                project.rowid,
-                grant.resume,
-                seat.position if seat.consumer_id is not None else None,
-                oldest_ms=self._clock() - self._window_ms,
-            )
-            continues = grant.resume == "auto" and seat.consumer_id is not None
-            position = seat.position if continues else start.position
-            generation, since = await self._commit(seat, grant.consumer_id, position)
-            holder = Subscription(
-                self._log,
-                channel,
-                grant.consumer_id,
-                start,
-                superseded,
-                typing=grant.typing,
-                admits=self._subjects.admits,
-            )
-            self._swap(seat, holder, generation, since)
+            with ExitStack() as undo:
+                self._log.open(channel.source)  # first: what comes while the start is found is in memory
+                undo.callback(self._log.close, channel.source)
+                start = await self._start(seat, grant)
+                continues = grant.resume == "auto" and seat.consumer_id is not None
+                position = seat.position if continues else start.position
+                generation, since = await self._commit(seat, grant.consumer_id, position)
+                holder = Subscription(
+                    self._log, channel, grant.consumer_id, start, superseded, typing=grant.typing
+                )
+                self._swap(seat, holder, generation, since)
+                undo.pop_all()
             self._place(seat, position, continues=continues)
             self.takings.note(start)
             return holder
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
         """End a subscription: `for_good` by the consumer's own word, else because its connection ended."""
+        holder.close()
         seat = self._seats.get(holder.channel)
         self._typists.get(holder.channel.project, set()).discard(holder)
         if seat is not None and seat.leave(holder, trio.current_time(), for_good=for_good):
@@ -240,6 +232,13 @@ class Hub:
         for channel, seat in list(self._seats.items()):
             if not seat.busy and not self._positions.unsaved(seat):
                 del self._seats[channel]
+
+    async def _start(self, seat: Seat, grant: Grant) -> Start:
+        confirmed = seat.position if seat.consumer_id is not None else None
+        oldest_ms = self._clock() - self._window_ms
+        return await find_start(
+            self._store, self._log, seat.channel, grant.resume, confirmed, oldest_ms=oldest_ms
+        )
 
     async def _commit(self, seat: Seat, consumer_id: str, position: int) -> tuple[int, int]:
         channel, at = seat.channel, self._clock()

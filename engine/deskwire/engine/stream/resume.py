@@ -7,6 +7,7 @@ from typing import Literal
 from deskwire.engine.ids import id_time_ms, is_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Reader, Store
+from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.subscription import Start
 
 Resume = Literal["auto", "live"] | str
@@ -19,14 +20,14 @@ def is_resume(text: str) -> bool:
 
 
 async def find_start(
-    store: Store, log: EventLog, project: int, resume: Resume, confirmed: int | None, *, oldest_ms: int
+    store: Store, log: EventLog, channel: Channel, resume: Resume, confirmed: int | None, *, oldest_ms: int
 ) -> Start:
     """Where to begin.
 
     Args:
         confirmed: position the channel's last consumer had confirmed, None if it never had one.
         oldest_ms: how far back `auto` goes: if the oldest event that was missed was made before this
-            (milliseconds since the epoch), the gap is too long.
+            (milliseconds since the epoch), the gap is too long. Only the channel's events count.
     """
     now = Start(log.position)
     if resume == "live" or (resume == "auto" and confirmed is None):
@@ -34,10 +35,10 @@ async def find_start(
     if resume != "auto":
         return await store.read(lambda reader: _behind_event(reader, resume))
     assert confirmed is not None
-    missed = (await log.read(project, confirmed, 1)).events
+    missed = (await log.read(channel.source, confirmed, 1)).events
     if missed and id_time_ms(missed[0].id) < oldest_ms:
         return Start(now.position, None, gap=True)
-    return await store.read(lambda reader: _behind_position(reader, project, confirmed))
+    return await store.read(lambda reader: _behind_position(reader, channel.project, confirmed))
 
 
 def _behind_event(reader: Reader, event_id: str) -> Start:

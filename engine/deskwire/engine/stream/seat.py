@@ -16,6 +16,7 @@ from typing import Final
 
 import trio
 
+from deskwire.engine.mutex import Mutex
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.subscription import Subscription
 
@@ -37,7 +38,7 @@ class Seat:
     """
 
     __slots__ = (
-        "changed",
+        "_changed",
         "channel",
         "consumer_id",
         "dropped_at",
@@ -65,14 +66,21 @@ class Seat:
         self.dropped_at = -inf
         self.superseded: dict[str, None] = {}
         self.takeovers: tuple[float, ...] = ()
-        self.lock = trio.Lock()
-        self.changed = trio.Event()
         self.waiting = 0
+        self.lock = Mutex()
+        self._changed: trio.Event | None = None  # there while somebody waits for it
 
     @property
     def busy(self) -> bool:
         """Whether somebody holds the channel, waits for it, or is about to take it."""
-        return self.holder is not None or self.waiting > 0 or self.lock.locked()
+        return self.holder is not None or self.waiting > 0 or self.lock.held
+
+    @property
+    def changed(self) -> trio.Event:
+        """What is set when somebody takes the channel, or leaves it."""
+        if self._changed is None:
+            self._changed = trio.Event()
+        return self._changed
 
     def free_at(self) -> float:
         """When the fence falls if nothing happens before."""
@@ -129,5 +137,6 @@ class Seat:
         return True
 
     def _tell(self) -> None:
-        self.changed.set()
-        self.changed = trio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None

@@ -1,7 +1,7 @@
 """One consumer's hold on a channel: a cursor over the event log, not a queue (decisions 5).
 
 What waits for a slow reader is the log itself, so a subscription takes the same memory whatever its
-reader does. It is `current` from the takeover until the next one; a reader looks before each write.
+reader does; and as there are thousands of idle ones, it has nothing that it does not need. It is `current` from the takeover until the next one; a reader looks before each write.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ _EVENTS: Final = 64
 """Events of one batch at most: what a read from the disk may bring into memory."""
 _BYTES: Final = 64 * 1024
 """Envelope bytes of one batch, once it has an event: what one write must get through in its time."""
-_IDLE_S: Final = 3600.0
-"""How often an idle cursor is moved up, so that retention never passes it unnoticed."""
 _PASSING: Final = 32
 """Typing events that wait for a slow reader; the oldest are dropped, as later ones overrule them."""
 
@@ -51,19 +49,19 @@ class Start:
 
 
 class Subscription:
-    """A consumer's hold on one channel; made by `Hub.subscribe`.
+    """A consumer's hold on one channel; made by `Hub.subscribe`, which has opened the channel in the log.
 
     Args:
         superseded: called once, on the Trio thread, when another consumer has taken the channel.
-        written: position up to which everything is written, 0 before its consumer was told where it begins.
-        admits: says which of the project's events the channel carries.
+        written: position up to which everything is written, -1 before its consumer was told where it begins.
     """
 
     __slots__ = (
-        "_admits",
+        "_closed",
         "_cursor",
         "_log",
         "_passing",
+        "_source",
         "_stir",
         "channel",
         "consumer_id",
@@ -83,7 +81,6 @@ class Subscription:
         superseded: Callable[[], None],
         *,
         typing: bool,
-        admits: Callable[[Channel, StoredEvent], bool],
     ) -> None:
         self.channel = channel
         self.consumer_id = consumer_id
@@ -91,30 +88,47 @@ class Subscription:
         self.superseded = superseded
         self.typing = typing
         self.current = True
-        self.written = 0
+        self.written = -1
         self._cursor = start.position
         self._log = log
-        self._admits = admits
-        self._passing: deque[PassingEvent] = deque(maxlen=_PASSING)
-        self._stir = trio.Event()
+        self._source = channel.source
+        self._closed = False
+        self._passing: deque[PassingEvent] | None = deque(maxlen=_PASSING) if typing else None
+        self._stir: trio.Event | None = None
 
     async def next(self) -> Batch:
-        """What the log has next; without events if none was the channel's, or after an idle hour.
+        """What the log has next; without events if only the position moves, or at the end of the subscription.
 
         A batch without events still moves the position: what was passed over need not be read again.
 
         Cancellation: nothing is lost; the same events come again.
         """
-        project = self.channel.project
-        chunk = await self._log.read(project, self._cursor, _EVENTS)
-        if not chunk.events:
-            with trio.move_on_after(_IDLE_S):
-                await self._log.wait(project, chunk.upto)
-            chunk = await self._log.read(project, chunk.upto, _EVENTS)
-        wanted = [event for event in chunk.events if self._admits(self.channel, event)]
-        batch = _cut(wanted, chunk.upto)
+        bell = None
+        if self._log.settled(self._source, self._cursor) == self._cursor:
+            bell = self._log.bell(self._source, self._cursor)
+        if bell is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await bell.wait()
+        chunk = self._log.recent(self._source, self._cursor, _EVENTS)
+        if chunk is None:
+            chunk = await self._log.stored(self._source, self._cursor, _EVENTS)
+        batch = _cut(chunk.events, chunk.upto)
         self._cursor = batch.upto
         return batch
+
+    @property
+    def reached(self) -> int:
+        """The log position up to which everything is written, also over what the channel does not carry."""
+        if self.written < self._cursor:
+            return self.written
+        return self._log.settled(self._source, self.written)
+
+    def close(self) -> None:
+        """Let go of the log; a `next` under way ends."""
+        if not self._closed:
+            self._closed = True
+            self._log.close(self._source)
 
     async def next_passing(self) -> PassingEvent:
         """The next typing event; for a reader that fell behind, of the newest only.
@@ -128,10 +142,14 @@ class Subscription:
         return self._passing.popleft()
 
     def offer(self, event: PassingEvent) -> None:
-        """Pass a typing event to the reader, if the channel carries it; the oldest that waits may go for it."""
-        if carries(self.channel, event):
+        """Pass a typing event to the reader, if it asked for them and the channel carries it.
+
+        The oldest that waits may go for it.
+        """
+        if self._passing is not None and carries(self.channel, event):
             self._passing.append(event)
-            self._stir.set()
+            if self._stir is not None:
+                self._stir.set()
 
 
 def _cut(events: Sequence[StoredEvent], upto: int) -> Batch:

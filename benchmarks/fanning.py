@@ -1,0 +1,171 @@
+"""Servers whose only work is to send frames, a process each: Deskwire's stream over its log, without HTTP and commits,
+and trio-websocket sending the same bytes. A line on stdin says how many frames each consumer gets and how many at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import trio
+from hypercorn.config import Config
+from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
+
+from benchmarks.reference import empty
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.events import Draft, StoredEvent, encode_envelope
+from deskwire.engine.ids import new_id
+from deskwire.engine.log import EventLog
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Transaction
+from deskwire.engine.stream.hub import Hub
+from deskwire.http import pusher
+from deskwire.http.front import FrontLimits, serve_front
+from deskwire.http.socket import RealtimeStream
+from deskwire.program import calm_collector
+from deskwire.storage.store import open_store
+
+TOKEN_KEY: Final = b"benchmark" * 4
+STREAM_KEY: Final = "benchmark"
+_COMMIT: Final = 64
+"""Events that a group commit makes known at once."""
+_WINDOW: Final = 1_000_000
+"""More events than are published: whoever falls behind still finds them, though they are in no table."""
+_TEXT: Final = "The parcel has not arrived yet, could you please look into it? " * 6
+
+
+def envelope(project_id: str, conversation: str) -> bytes:
+    """A message's envelope, of about 1 KB."""
+    message = {
+        "id": new_id("msg", 0),
+        "conversationId": conversation,
+        "index": 1,
+        "text": _TEXT,
+        "attachments": [],
+    }
+    contact = {"id": new_id("con", 0), "userId": f"user-{conversation}", "name": "Ada", "email": None}
+    about = {
+        "id": conversation,
+        "projectId": project_id,
+        "contact": contact,
+        "status": "OPEN",
+        "closed": False,
+    }
+    draft = Draft("message.created", 1, {"message": message, "conversation": about})
+    return encode_envelope(draft, new_id("evt", wall_clock()), project_id, wall_clock())
+
+
+async def _orders() -> AsyncIterator[tuple[int, int]]:
+    """What stdin asks for: frames for each consumer, and how many of them at once."""
+    while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
+        each, burst = map(int, line.split())
+        yield each, burst
+
+
+def _turns(consumers: int, each: int, burst: int) -> Sequence[int]:
+    """Whose turn it is, event after event: each consumer gets `burst` in a row."""
+    return [number for _ in range(each // burst) for number in range(consumers) for _ in range(burst)]
+
+
+@asynccontextmanager
+async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog]]:
+    """Port, project and log of a running stream."""
+
+    def found(tx: Transaction) -> Project:
+        organisation = tx.insert_organisation(new_id("org", 0), "Benchmark", 0)
+        return tx.insert_project(new_id("prj", 0), organisation, "Benchmark", STREAM_KEY, 0)
+
+    async with (
+        open_store(directory, batch=_COMMIT, readers=4, on_commit=lambda commit: None) as store,
+        trio.open_nursery() as nursery,
+    ):
+        project = await store.write(found)
+        log = EventLog(store, 0, ring_events=_WINDOW, ring_bytes=_WINDOW * 4_096)
+        hub = Hub(store, log, wall_clock)
+        await nursery.start(hub.run)
+        stream = RealtimeStream(store, hub, wall_clock, key=TOKEN_KEY)
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+
+        async def serve(task_status: trio.TaskStatus[None]) -> None:
+            await serve_front(
+                listeners,
+                empty,
+                stream_handler=stream.handle,
+                close_streams=stream.close_all,
+                stop=trio.Event(),
+                config=Config(),
+                limits=FrontLimits(),
+                task_status=task_status,
+            )
+
+        await nursery.start(serve)
+        yield listeners[0].socket.getsockname()[1], project, log
+        nursery.cancel_scope.cancel()
+
+
+async def deskwire(directory: Path, conversations: list[str]) -> None:
+    """Publish to the log as fast as the loop goes round, a group commit each time."""
+    async with _stream(directory) as (port, project, log):
+        bodies = [envelope(project.id, conversation) for conversation in conversations]
+        print(json.dumps([port, project.id]), flush=True)
+        async for each, burst in _orders():
+            turns = _turns(len(bodies), each, burst)
+            for start in range(0, len(turns), _COMMIT):
+                log.publish(
+                    [
+                        StoredEvent(
+                            log.position + offset,
+                            f"evt_{log.position + offset:026}",
+                            "message.created",
+                            project.rowid,
+                            number,
+                            1,
+                            bodies[number],
+                        )
+                        for offset, number in enumerate(turns[start : start + _COMMIT], 1)
+                    ]
+                )
+                await trio.lowlevel.checkpoint()
+
+
+async def reference(conversations: list[str]) -> None:
+    """Send each consumer the same messages, one after the other."""
+    consumers: list[WebSocketConnection] = []
+
+    async def accept(request: WebSocketRequest) -> None:
+        websocket = await request.accept()
+        consumers.append(websocket)
+        try:
+            await websocket.get_message()
+        except ConnectionClosed:
+            consumers.remove(websocket)
+
+    channel = f"private-conversation-{conversations[0]}"
+    text = pusher.event("message.created", channel, envelope(new_id("prj", 0), conversations[0])).decode()
+    async with trio.open_nursery() as nursery:
+        server = await nursery.start(serve_websocket, accept, "127.0.0.1", 0, None)
+        print(json.dumps([server.port, ""]), flush=True)
+        async for each, burst in _orders():
+            for number in _turns(len(consumers), each, burst):
+                await consumers[number].send_message(text)
+        nursery.cancel_scope.cancel()
+
+
+async def main(kind: str, directory: str, count: int) -> None:
+    """Serve until stdin ends. Prints the port and the project; the conversations are numbered from 0."""
+    conversations = [conversation_id(number) for number in range(count)]
+    await (deskwire(Path(directory), conversations) if kind == "deskwire" else reference(conversations))
+
+
+def conversation_id(number: int) -> str:
+    """The id of a conversation that is there for its number only."""
+    return f"cnv_{number:026}"
+
+
+if __name__ == "__main__":
+    calm_collector()  # as the program does; and the same for both
+    trio.run(main, sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,1 @@
+"""Tickets: what they are, how they change, and what wakes them."""

@@ -1,0 +1,55 @@
+"""A ticket's activity log: who changed what, when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from deskwire.engine.clock import iso
+from deskwire.engine.ids import new_id
+from deskwire.engine.tickets.ticket import Change
+
+Action = Literal["created", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who acts: a user, with the name as it is then, or the system itself."""
+
+    user_id: str | None = None
+    name: str | None = None
+
+
+SYSTEM: Final = By()
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One entry of the log; `at` in milliseconds, `rowid` grows with time."""
+
+    id: str
+    at: int
+    by: By
+    action: Action
+    changes: Sequence[Change]
+    rowid: int = 0
+
+
+def activity(by: By, action: Action, changes: Sequence[Change], at: int) -> Activity:
+    """A new entry."""
+    return Activity(new_id("act", at), at, by, action, changes)
+
+
+def activity_view(entry: Activity) -> dict[str, Any]:
+    """The entry as the API shows it."""
+    by = entry.by
+    return {
+        "id": entry.id,
+        "at": iso(entry.at),
+        "actor": {"type": "user" if by.user_id else "system", "id": by.user_id, "name": by.name},
+        "action": entry.action,
+        "changes": [
+            {"field": change.field, "from": change.before, "to": change.after} for change in entry.changes
+        ],
+    }

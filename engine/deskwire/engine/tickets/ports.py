@@ -1,0 +1,99 @@
+"""What tickets need of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from deskwire.engine.tickets.activity import Activity
+from deskwire.engine.tickets.ticket import Priority, Status, Ticket
+
+SortKey = Literal["createdAt", "updatedAt", "priority", "lastActivity"]
+Order = Literal["asc", "desc"]
+
+NOBODY: Final = "none"
+"""As the wanted assignee: tickets that neither a user nor a team has."""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketFilter:
+    """Which tickets a listing shows; None means any.
+
+    Args:
+        assignee: id of a user or team, or NOBODY.
+        contact: storage key.
+        text: words, or beginnings of words, that title and description must have, all of them.
+    """
+
+    status: Status | None = None
+    priority: Priority | None = None
+    assignee: str | None = None
+    tag: str | None = None
+    type: str | None = None
+    snoozed: bool | None = None
+    contact: int | None = None
+    conversation: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """How a listing is sorted. Of equals the ticket made later counts as the larger."""
+
+    key: SortKey = "createdAt"
+    order: Order = "desc"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a listing goes on: behind this value of its sort key and this row."""
+
+    value: int
+    rowid: int
+
+
+class TicketReader(Protocol):
+    """Queries on tickets."""
+
+    def ticket(self, project: int, ticket_id: str) -> Ticket | None:
+        """The ticket, None if this project has none with that id."""
+
+    def tickets(
+        self, project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
+    ) -> Sequence[tuple[Ticket, Place]]:
+        """Tickets in the order of `sort`, each with its place in it."""
+
+    def ticket_activity(self, ticket: int, before: int | None, limit: int) -> Sequence[Activity]:
+        """Entries of a ticket's log, newest first, in front of this row."""
+
+    def next_wake_up(self) -> int | None:
+        """When (ms) the next snoozed ticket of any project wakes up."""
+
+    def snoozed_tickets(self, until: int, limit: int) -> Sequence[Ticket]:
+        """Snoozed tickets of any project that are to wake up by `until` (ms), the first first."""
+
+    def tickets_of_team(self, team_id: str, limit: int) -> Sequence[Ticket]:
+        """Tickets given to this team, in no order."""
+
+
+class TicketTransaction(TicketReader, Protocol):
+    """Changes of tickets."""
+
+    def insert_ticket(self, ticket: Ticket) -> Ticket:
+        """Store a new ticket; returns it with its `rowid`."""
+
+    def save_ticket(self, before: Ticket, after: Ticket) -> None:
+        """Store a changed ticket."""
+
+    def insert_activity(self, ticket: int, entry: Activity) -> None:
+        """Add an entry to a ticket's log."""
+
+    def touch_ticket(self, ticket_id: str, at: int) -> None:
+        """Note that something happened around a ticket, `at` this time (ms)."""
+
+    def erase_ticket(self, ticket: Ticket) -> None:
+        """Remove the ticket with all that belongs to it; no byte of its text stays."""
+
+    def erase_tickets_of(self, contact: int, limit: int) -> int:
+        """Remove up to `limit` of a contact's tickets, as `erase_ticket` does; how many."""

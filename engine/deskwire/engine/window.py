@@ -1,0 +1,86 @@
+"""The newest events of a project or a lane, in memory; no I/O.
+
+A tail holds what the log's ring holds of its events, and knows from where on that is all there is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
+
+import trio
+
+from deskwire.engine.events import StoredEvent
+
+_position = attrgetter("position")
+_GONE: Final = StoredEvent(0, "", "", 0, None, None, b"")
+"""Stands where a dropped event stood, until the list is cut."""
+
+
+class Tail:
+    """Newest events by position.
+
+    Args:
+        floor: position behind which the tail has everything.
+    """
+
+    __slots__ = ("_bell", "_dropped", "_events", "floor", "readers")
+
+    def __init__(self, floor: int) -> None:
+        self.floor = floor
+        self.readers = 0
+        self._events: list[StoredEvent] = []
+        self._dropped = 0
+        self._bell: trio.Event | None = None
+
+    def held(self) -> Sequence[StoredEvent]:
+        """All that is here, oldest first."""
+        return self._events[self._dropped :]
+
+    def reaches(self, position: int) -> bool:
+        """Whether everything behind `position` is here."""
+        return self.floor <= position
+
+    def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
+        """Up to `limit` events behind `position`."""
+        start = bisect_right(self._events, position, lo=self._dropped, key=_position)
+        return self._events[start : start + limit]
+
+    def count_after(self, position: int) -> int:
+        """How many events are here behind `position`."""
+        return len(self._events) - bisect_right(self._events, position, lo=self._dropped, key=_position)
+
+    def append(self, event: StoredEvent) -> None:
+        """Add the newest event."""
+        self._events.append(event)
+
+    def drop_first(self) -> None:
+        """Forget the oldest event; constant in the mean, and nothing of it is kept alive."""
+        events = self._events
+        self.floor = events[self._dropped].position
+        events[self._dropped] = _GONE
+        self._dropped += 1
+        if self._dropped * 2 >= len(events):
+            del events[: self._dropped]
+            self._dropped = 0
+
+    def erase(self, conversations: frozenset[int]) -> None:
+        """Forget the events of these conversations, which are no longer stored either."""
+        self._events = [event for event in self.held() if event.conversation not in conversations]
+        self._dropped = 0
+
+    def bell(self, position: int) -> trio.Event | None:
+        """What rings with the next event; None if there is something behind `position` already."""
+        if not self.reaches(position) or self.after(position, 1):
+            return None
+        if self._bell is None:
+            self._bell = trio.Event()
+        return self._bell
+
+    def ring_bell(self) -> None:
+        """Wake those who wait."""
+        if self._bell is not None:
+            self._bell.set()
+            self._bell = None

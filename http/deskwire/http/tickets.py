@@ -1,0 +1,154 @@
+"""Tickets: made, listed, searched, changed one by one or many at once (contract 4.2; decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from deskwire.engine.ids import new_id
+from deskwire.engine.ports import Reader
+from deskwire.engine.tickets.activity import Activity, By, activity_view
+from deskwire.engine.tickets.change import change_all, find_ticket
+from deskwire.engine.tickets.desk import TicketDesk
+from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
+from deskwire.engine.tickets.ticket import ticket_view
+from deskwire.http.conversations import contact_key
+from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.ticket_bodies import (
+    BulkBody,
+    TicketBody,
+    TicketList,
+    TicketPatch,
+    bulk_values,
+    new_values,
+    patch_values,
+)
+from deskwire.http.validation import Body, Paged, Query, bad_cursor, decode_cursor, encode_cursor
+
+routes = Routes()
+_ONE: Final = "/tickets/<ticket_id>"
+_READ: Final = dashboard("tickets.read")
+_MANAGE: Final = dashboard("tickets.manage")
+_SORTS: Final = tuple(
+    Sort(key, order)
+    for key in ("createdAt", "updatedAt", "priority", "lastActivity")
+    for order in ("desc", "asc")
+)
+"""Their places are the first part of a cursor, so that it fits no other sort; only ever added to."""
+
+
+@routes.add("POST", "/tickets", _MANAGE, body=TicketBody)
+async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
+    """Make a ticket. Given a conversation, that one gets its id in the same commit."""
+    now = call.services.clock()
+    return ticket_view(await _desk(call).create(new_id("tkt", now), new_values(call.body, now), now))
+
+
+@routes.add("GET", "/tickets", _READ, query=TicketList)
+async def list_tickets(call: Call[Body, TicketList]) -> Answer:
+    """List the project's tickets, newest first unless `sort` and `order` say otherwise."""
+    query, sort = call.query, Sort(call.query.sort, call.query.order)
+    after = _place(query.cursor, sort) if query.cursor else None
+    wanted = _filter(call)
+    if wanted is None:
+        return {"items": [], "nextCursor": None}
+    found = await call.services.store.read(
+        lambda reader: reader.tickets(call.project.rowid, wanted, sort, after, query.limit + 1)
+    )
+    page = found[: query.limit]
+    cursor = None
+    if len(found) > query.limit:
+        last = page[-1][1]
+        cursor = encode_cursor(_SORTS.index(sort), last.value, last.rowid)
+    return {"items": [ticket_view(ticket) for ticket, _ in page], "nextCursor": cursor}
+
+
+@routes.add("PUT", "/tickets/bulk", _MANAGE, body=BulkBody)
+async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
+    """Change many tickets alike, in one transaction.
+
+    `matched` are those that were found, `updated` and `unchanged` together; `notFound` has the ids of the others.
+    """
+    now, by = call.services.clock(), _by(call)
+    values = bulk_values(call.body.payload, now)
+    ids = call.body.selection.ids[: call.body.selection.limit]
+    outcome = await call.services.store.write(lambda tx: change_all(tx, call.project, ids, values, by, now))
+    return {
+        "matched": outcome.matched,
+        "updated": outcome.updated,
+        "unchanged": outcome.unchanged,
+        "notFound": list(outcome.not_found),
+    }
+
+
+@routes.add("GET", _ONE, _READ)
+async def get_ticket(call: Call[Body, Query]) -> Answer:
+    """Fetch a ticket."""
+    return ticket_view(call.services.store.peek(lambda reader: find_ticket(reader, call.project, _id(call))))
+
+
+@routes.add("PATCH", _ONE, _MANAGE, body=TicketPatch)
+async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
+    """Change a ticket. Another conversation, or null, also changes the `ticketId` of those concerned."""
+    now = call.services.clock()
+    return ticket_view(await _desk(call).change(_id(call), patch_values(call.body, now), now))
+
+
+@routes.add("DELETE", _ONE, _MANAGE)
+async def delete_ticket(call: Call[Body, Query]) -> Answer:
+    """Remove a ticket with its activity log, for good; its conversation stays."""
+    ticket = await _desk(call).delete(_id(call))
+    return {"id": ticket.id, "deleted": True}
+
+
+@routes.add("GET", f"{_ONE}/activity", _READ, query=Paged)
+async def list_activity(call: Call[Body, Paged]) -> Answer:
+    """List who changed what of a ticket and when, newest first."""
+    limit = call.query.limit
+    before = decode_cursor(call.query.cursor, 1)[0] if call.query.cursor else None
+
+    def listed(reader: Reader) -> Sequence[Activity]:
+        ticket = find_ticket(reader, call.project, _id(call))
+        return reader.ticket_activity(ticket.rowid, before, limit + 1)
+
+    found = await call.services.store.read(listed)
+    cursor = encode_cursor(found[limit - 1].rowid) if len(found) > limit else None
+    return {"items": [activity_view(entry) for entry in found[:limit]], "nextCursor": cursor}
+
+
+def _id(call: Call[Any, Any]) -> str:
+    return call.path["ticket_id"]
+
+
+def _by(call: Call[Any, Any]) -> By:
+    return By(call.user.id, call.user.name)
+
+
+def _desk(call: Call[Any, Any]) -> TicketDesk:
+    return TicketDesk(call.services.store, call.services.directory, call.project, _by(call))
+
+
+def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
+    """Which tickets are wanted; None if it can be none, as there is no such contact."""
+    query = call.query
+    contact = None if query.contact is None else contact_key(call, query.contact)
+    if query.contact is not None and contact is None:
+        return None
+    return TicketFilter(
+        status=query.status,
+        priority=query.priority,
+        assignee=query.assignee,
+        tag=query.tag,
+        type=query.type,
+        snoozed=query.snoozed,
+        contact=contact,
+        conversation=query.conversation,
+        text=query.q,
+    )
+
+
+def _place(cursor: str, sort: Sort) -> Place:
+    number, value, rowid = decode_cursor(cursor, 3)
+    if number != _SORTS.index(sort):
+        raise bad_cursor("This cursor is one of another sort.")
+    return Place(value, rowid)
