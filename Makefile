@@ -36,7 +36,7 @@ format: $(DEV_STAMP)
 # The reference that the program writes about itself; a test fails when it is out of date.
 docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
-	for page in api events errors metrics; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
+	for page in api events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)

@@ -24,6 +24,7 @@ from deskwire.setting import (
     flag,
     http_url,
     integer,
+    key_text,
     keys_url,
     networks,
     number,
@@ -273,6 +274,22 @@ class Config:
         "Seconds of missed events that a returning consumer is sent by itself.",
     )
 
+    # Language model
+    model_url: str | None = setting(  # decisions 8
+        None,
+        optional(http_url),
+        "Base URL of an OpenAI chat-completions server, such as http://localhost:8000/v1; unset: no model.",
+    )
+    model_key: str | None = setting(  # decisions 8
+        None, optional(key_text), "Key that this server asks for; unset sends none.", secret=True
+    )
+    model_name: str | None = setting(  # decisions 8
+        None, optional(words), "Name of the model there; for voice replies it must take audio."
+    )
+    model_timeout_s: float = setting(  # decisions 7
+        60.0, number(1, HOUR_S), "Seconds that one call of the model may take."
+    )
+
     # Stopping
     shutdown_s: float = setting(  # decisions 5
         10.0, number(0.1, HOUR_S), "Seconds that a stop may take before what is left is cut off."
@@ -370,6 +387,10 @@ def _contradictions(config: Config) -> Iterator[tuple[frozenset[str], str]]:
         yield about(too_short, "webhook_window_s", *retrying)
     if config.webhook_memory_deliveries < config.webhook_concurrency:
         yield about("{} must not be less than {}", "webhook_memory_deliveries", "webhook_concurrency")
+    if (config.model_url is None) != (config.model_name is None):
+        yield about("{} and {} belong together: set both or neither", "model_url", "model_name")
+    if config.model_key is not None and config.model_url is None:
+        yield about("{} has no effect without {}", "model_key", "model_url")
     if config.stream_resume_window_s > config.event_window_s:
         yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
 

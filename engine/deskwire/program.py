@@ -25,6 +25,7 @@ from hypercorn.config import Config as HypercornConfig
 from deskwire.admin.desk import Desk
 from deskwire.admin.socket import serve_orders
 from deskwire.config import Config
+from deskwire.engine.chat import OpenAiChat
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.address import Policy
@@ -36,15 +37,18 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
+from deskwire.engine.model import ChatModel
 from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.surveys.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.measured import Measured
 from deskwire.http.scraper import Scraping
-from deskwire.http.services import Limits, Services, Webhooks
+from deskwire.http.services import Limits, Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
 from deskwire.provision import (
     DEMO_FILE,
@@ -143,8 +147,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             await outgoing.start(hub.run)
             outgoing.start_soon(_retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
-            outgoing.start_soon(signers.run)
             outgoing.start_soon(upkeep.run)
+            outgoing.start_soon(signers.run)
             async with trio.open_nursery() as actors:
                 directory = _directory(config, actors, store, hub, couriers)
                 services = Services(
@@ -158,6 +162,9 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     passwords=Passwords(config.argon2_memory_kib),
                     webhooks=_webhooks(config, sealing, couriers),
                     hub=hub,
+                    surveys=Surveys(
+                        Refreshes(actors, store, wall_clock, _model(config)), Removals(actors, store)
+                    ),
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
@@ -166,6 +173,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     sign_in=config.own_tokens,
                 )
                 await services.erasures.resume()
+                await services.surveys.refreshes.recover()
+                actors.start_soon(services.surveys.removals.clear)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
                 await _front(config, services, stream, task_status)
                 actors.cancel_scope.cancel()
@@ -306,6 +315,12 @@ def _webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
         probe=couriers.probe,
         first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
     )
+
+
+def _model(config: Config) -> ChatModel | None:
+    if config.model_url is None or config.model_name is None:
+        return None
+    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
 
 
 def _limits(config: Config) -> Limits:

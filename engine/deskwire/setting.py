@@ -187,6 +187,13 @@ def secret_text(text: str) -> str:
     return text
 
 
+def key_text(text: str) -> str:
+    """Parse a key that somebody else has issued; it is never repeated in an error."""
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("must be printable ASCII without blanks")
+    return text
+
+
 def http_url(text: str) -> str:
     """Parse an absolute http(s) URL that paths can be appended to; gives it without a slash at the end.
 

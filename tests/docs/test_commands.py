@@ -14,6 +14,7 @@ import trio
 
 from tests.serving import environment
 from tests.wire.conftest import Service, running
+from tests.wire.surveying import refreshed, respond, survey
 
 from .pages import ROOT, blocks, guides, name
 
@@ -85,6 +86,19 @@ def fields(page: str, head: str) -> set[str]:
     return {field for cell in first for field in re.findall(r"`(\w+)`", cell)}
 
 
+async def surveys(service: Service) -> list[tuple[str, str, dict[str, Any]]]:
+    """What the guide of surveys has tables of."""
+    made = await survey(service)
+    path = f"/engagement/surveys/{made['id']}"
+    return [
+        ("surveys.md", "Survey field", made),
+        ("surveys.md", "Version field", (await service.dashboard.get(f"{path}/versions/1")).json()),
+        ("surveys.md", "Response field", await respond(service, made, answers={"score": 9})),
+        ("surveys.md", "Insights field", (await service.dashboard.get(f"{path}/insights")).json()),
+        ("surveys.md", "Refresh field", await refreshed(service, made)),
+    ]
+
+
 async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         conversation = await service.create(message={"text": "Hello"})
@@ -92,13 +106,18 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
         contact = await service.http.get("/s2s/contacts/u1")
         endpoint = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9000/"})
         tested = await service.http.post(f"/s2s/webhooks/{endpoint.json()['id']}/test")
+        ticket = await service.dashboard.post("/tickets", json={"title": "T"})
+        activity = await service.dashboard.get(f"/tickets/{ticket.json()['id']}/activity")
+        teams = await service.dashboard.get("/teams")
         project = await service.dashboard.get(f"/projects/{service.demo['projectId']}")
         (key,) = (await service.dashboard.get(f"/projects/{service.demo['projectId']}/keys")).json()["items"]
         members = f"/organisations/{project.json()['organisationId']}/members"
         (member,) = (await service.dashboard.get(members)).json()["items"]
-        ticket = await service.dashboard.post("/tickets", json={"title": "T"})
-        activity = await service.dashboard.get(f"/tickets/{ticket.json()['id']}/activity")
-        teams = await service.dashboard.get("/teams")
+        session = f"/sessions/{contact.json()['id']}/memory"
+        remembered = await service.dashboard.post(session, json={"name": "plan", "content": "gold"})
+        translated = await service.dashboard.put(
+            "/translations/entries/statictranslation:a", json={"language": "en", "fields": {"text": "A"}}
+        )
         answered: list[tuple[str, str, dict[str, Any]]] = [
             ("api.md", "Conversation field", conversation),
             ("api.md", "Message field", messages.json()["items"][0]),
@@ -112,6 +131,9 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
             ("tickets.md", "Ticket field", ticket.json()),
             ("tickets.md", "Activity field", activity.json()["items"][0]),
             ("tickets.md", "Team field", teams.json()["items"][0]),
+            *await surveys(service),
+            ("memory.md", "Memory field", remembered.json()),
+            ("translations.md", "Translation field", translated.json()),
         ]
         for page, head, document in answered:
             assert fields(page, head) == document.keys(), head

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.organisations.language import canonical_tag
+from deskwire.engine.language import canonical_tag
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from .conftest import Service, running
 PATHS = {
     "conversation_id": "cnv_00000000000000000000000000",
     "endpoint_id": "whk_0",
+    "team_id": "team_0",
+    "ticket_id": "tkt_0",
     "key_id": "key_0",
     "organisation_id": "org_00000000000000000000000000",
     "project_id": "prj_00000000000000000000000000",
     "user_id": "usr_00000000000000000000000000",
-    "team_id": "team_0",
-    "ticket_id": "tkt_0",
     "path:user_id": "nobody",
 }
 

@@ -18,10 +18,13 @@ from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.lane import Lane
+from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
+from deskwire.engine.translation import TranslationReader, TranslationTransaction
 
 T = TypeVar("T")
 
@@ -86,9 +89,12 @@ class StreamConsumer:
 
 
 class Reader(
-    OrganisationReader,
     TeamReader,
     TicketReader,
+    SurveyReader,
+    OrganisationReader,
+    MemoryReader,
+    TranslationReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -208,9 +214,12 @@ class Reader(
 
 class Transaction(
     Reader,
-    OrganisationTransaction,
     TeamTransaction,
     TicketTransaction,
+    SurveyTransaction,
+    OrganisationTransaction,
+    MemoryTransaction,
+    TranslationTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""

@@ -60,7 +60,7 @@ class TeamReader(Protocol):
     def team_name(self, project: int, team_id: str) -> str | None:
         """The name of a team of the project."""
 
-    def member(self, organisation: int, user_id: str) -> Member | None:
+    def teammate(self, organisation: int, user_id: str) -> Member | None:
         """The user with this id if it belongs to the organisation."""
 
     def deleted_teams(self) -> Sequence[tuple[int, str]]:

@@ -26,6 +26,9 @@ CODES: Final = (
     Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
     Code(400, "malformed_body", "The body of a stream authorization is neither a JSON object nor a form."),
     Code(400, "malformed_json", "The body is not JSON."),
+    Code(
+        400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
+    ),
     Code(400, "missing_project", "A dashboard call lacks the header `project`."),
     Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
     Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
@@ -48,16 +51,26 @@ CODES: Final = (
     Code(404, "contact_not_found", "There is no such contact in this project."),
     Code(404, "conversation_not_found", "There is no such conversation: remove it from every mirror."),
     Code(404, "delivery_not_found", "There is no such delivery, or it is older than the delivery log."),
+    Code(404, "entry_not_found", "There is no such translatable entry."),
     Code(404, "event_not_found", "The feed has not got as far as this event id."),
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
+    Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path."),
     Code(404, "organisation_not_found", "There is no such organisation, or the user is no member of it."),
     Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
-    Code(404, "role_not_found", "The user is no member of any organisation."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "ticket_not_found", "There is no such ticket."),
+    Code(404, "refresh_not_found", "The survey's insights were never refreshed."),
+    Code(404, "response_not_found", "The survey has no such response."),
+    Code(404, "survey_not_found", "There is no such survey in this project."),
+    Code(404, "survey_version_not_found", "The survey has no such version; `detail` names those it has."),
+    Code(404, "role_not_found", "The user is no member of any organisation."),
+    Code(404, "session_not_found", "There is no such session; it is the id of a contact."),
+    Code(
+        404, "translation_not_found", "The entry is not there in this language; `detail` names those it has."
+    ),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
     Code(409, "already_member", "The user is a member already."),
@@ -68,14 +81,17 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being tried; only one that has ended can be sent again.",
     ),
+    Code(409, "team_name_taken", "Another team of the project has this name, perhaps in another case."),
+    Code(409, "ticket_changed", "The ticket's link to a conversation has changed meanwhile; look again."),
+    Code(409, "survey_closed", "The survey is closed and takes no responses."),
+    Code(409, "survey_version_limit_reached", "The survey has its 100 versions."),
     Code(409, "email_in_use", "The address has an account that the operator alone can add."),
     Code(409, "key_limit_reached", "The project has its 100 server keys; revoke one first."),
     Code(409, "last_owner", "The organisation would be left without an owner."),
     Code(409, "password_changed", "Another call has just changed the password."),
     Code(409, "project_limit_reached", "The organisation has its 1,000 projects."),
     Code(409, "project_not_empty", "The project holds data, so it can't be removed."),
-    Code(409, "team_name_taken", "Another team of the project has this name, perhaps in another case."),
-    Code(409, "ticket_changed", "The ticket's link to a conversation has changed meanwhile; look again."),
+    Code(409, "memory_limit_reached", "The contact has as many memory entries as it may have."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
@@ -94,6 +110,7 @@ CODES: Final = (
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(503, "overloaded", "Too many conversations are active at once."),
+    Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
     Code(503, "sign_in_busy", "Too many are signing in at once."),
     Code(503, "signing_keys_unavailable", "The identity provider's keys can't be fetched at the moment."),
@@ -119,9 +136,11 @@ INTERNAL: Final[Mapping[str, str]] = {
 """Codes in the sources that no HTTP answer has, and why."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
+    "bad_answer": "An answer does not fit its question; `message` says what it must be.",
     "bad_cursor": "This list has never given such a cursor.",
     "bad_event_id": "An event id is `evt_` and 26 characters.",
     "duplicate": "Something is given more than once in a list.",
+    "duplicate_id": "An earlier item of the list has the same id.",
     "invalid": "Of another type or form than the field; `message` says which.",
     "invalid_format": "Not of the form that the field has.",
     "invalid_type": "Of another type than the field.",
@@ -129,6 +148,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "mismatch": "The linked conversation is another contact's.",
     "not_ahead": "The time has passed already.",
     "not_allowed": "Not one of the values, or not in this place.",
+    "not_asked": "With the other answers the survey's logic skips this question.",
     "not_nullable": "This field can't be null.",
     "not_reversible": "What the customer has seen can't be hidden again.",
     "repeated": "The parameter or item is given more than once.",
@@ -142,7 +162,10 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unknown": "The project has none with this id, or the organisation no such user.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
+    "unknown_language": "The project, or the survey's version, does not have this language.",
     "unknown_parameter": "There is no such query parameter.",
+    "unknown_question": "The survey's version has no question with this id.",
+    "unknown_version": "The survey has no such version.",
     "url_address_refused": "The URL's host resolves to an address that is not public.",
     "url_characters": "The URL contains whitespace or control characters.",
     "url_fragment": "The URL has a fragment (`#`).",
@@ -186,7 +209,7 @@ comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 _PROBLEMS_HEAD: Final = """\
 ## Codes of single problems
 
-What stands in `errors[].code`.
+What stands in `errors[].code`. Below `/definition` it is a rule of [survey definitions](surveys.md).
 """
 
 _STREAM_HEAD: Final = """\

@@ -23,50 +23,57 @@ from deskwire.http import (
     events,
     health,
     members,
+    memory,
     metrics,
     organisations,
     project,
     projects,
     s2s,
     stream,
+    survey_insights,
+    survey_responses,
+    surveys,
     teams,
     tickets,
     tokens,
+    translations,
     users,
     webhooks,
 )
 from deskwire.http.access import admit
 from deskwire.http.problems import problem, problem_of
-from deskwire.http.routing import NO_CONTENT, Answer, Call, Page, RawJson, Route
+from deskwire.http.routing import NO_CONTENT, Answer, Call, Page, RawJson, Route, Streamed
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
 from deskwire.http.validation import Empty, parse_body, parse_query
 
 log: Final = structlog.get_logger(__name__)
 
-ROUTES: Final[tuple[Route, ...]] = tuple(
-    route
-    for module in (
-        project,
-        s2s,
-        contacts,
-        events,
-        webhooks,
-        deliveries,
-        stream,
-        dashboard,
-        tickets,
-        teams,
-        tokens,
-        users,
-        organisations,
-        members,
-        projects,
-        health,
-        metrics,
-    )
-    for route in module.routes.table
+_MODULES: Final = (
+    project,
+    s2s,
+    contacts,
+    events,
+    webhooks,
+    deliveries,
+    stream,
+    dashboard,
+    tickets,
+    teams,
+    translations,
+    memory,
+    surveys,
+    survey_responses,
+    survey_insights,
+    tokens,
+    users,
+    organisations,
+    members,
+    projects,
+    health,
+    metrics,
 )
+ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _JSON: Final = "application/json"
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
@@ -138,6 +145,12 @@ def _response(answer: Answer) -> Response:
         return Response(b"", HTTPStatus.NO_CONTENT)
     if isinstance(answer, Page):
         return Response(answer.body, HTTPStatus.OK, content_type=answer.content_type)
+    if isinstance(answer, Streamed):
+        response = Response(
+            answer.pieces, HTTPStatus.OK, headers=dict(answer.headers), content_type=answer.content_type
+        )
+        response.timeout = None  # what bounds it is the time that each write may take
+        return response
     body = answer.body if isinstance(answer, RawJson) else orjson.dumps(answer)
     return Response(body, HTTPStatus.OK, content_type=_JSON)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Final, TypeVar
 
 import trio
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from deskwire.engine.announce import announce_test
 from deskwire.engine.clock import milliseconds
@@ -17,7 +17,7 @@ from deskwire.engine.events import CATALOG
 from deskwire.engine.ids import id_before, is_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import S2S, Answer, Call, Routes
-from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.validation import Body, Paged, Query, Time, decode_cursor, encode_cursor
 from deskwire.http.webhooks import ONE, endpoint_of
 
 B = TypeVar("B", bound=Body)
@@ -38,10 +38,6 @@ def _known_type(text: str) -> str:
     if text not in CATALOG:
         raise ValueError(f"There is no event type {text!r}.")
     return text
-
-
-Time = Annotated[int, BeforeValidator(milliseconds)]
-"""A time, as milliseconds since the epoch."""
 
 
 class DeliveryList(Paged):

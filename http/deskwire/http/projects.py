@@ -11,8 +11,8 @@ from pydantic import Field
 from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.ids import new_id
+from deskwire.engine.language import TAG_MAX
 from deskwire.engine.organisations import projects
-from deskwire.engine.organisations.language import TAG_MAX
 from deskwire.engine.organisations.projects import key_view, project_view, with_languages
 from deskwire.engine.people import DEFAULT_SETTINGS, Organisation, Project, ProjectSettings
 from deskwire.engine.ports import Reader, Transaction

@@ -6,7 +6,7 @@ The table of routes is the source for the dispatcher and for everything that is 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -122,10 +122,19 @@ class Page:
     content_type: str
 
 
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer that is made while it is sent, however long that takes; a client that stops reading ends it."""
+
+    pieces: AsyncIterator[bytes]
+    content_type: str
+    headers: Mapping[str, str]
+
+
 NO_CONTENT: Final = RawJson(b"")
 """An answer of 204 without a body."""
 
-Answer = Mapping[str, Any] | RawJson | Page
+Answer = Mapping[str, Any] | RawJson | Page | Streamed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
 

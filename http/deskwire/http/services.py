@@ -19,6 +19,8 @@ from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.surveys.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
 from deskwire.http.measured import Measured
 from deskwire.http.scraper import Scraping
 
@@ -42,6 +44,14 @@ class Webhooks:
     remove: Callable[[int], None]
     probe: Callable[[int], None]
     first_result: Callable[[Delivery], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveys:
+    """What the surveys' routes need of what goes on behind them."""
+
+    refreshes: Refreshes
+    removals: Removals
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,7 @@ class Services:
     passwords: Passwords
     webhooks: Webhooks
     hub: Hub
+    surveys: Surveys
     stream_key: bytes
     limits: Limits
     version: str

@@ -123,7 +123,7 @@ def _find(reader: Reader, call: Call[Any, Any]) -> Team:
 
 def _members(reader: Reader, project: Project, ids: Sequence[str]) -> tuple[Member, ...]:
     """The users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
-    found = {user_id: reader.member(project.organisation, user_id) for user_id in ids}
+    found = {user_id: reader.teammate(project.organisation, user_id) for user_id in ids}
     problems = [
         Problem(f"/members/{index}", "unknown", "There is no such user in this organisation.")
         for index, user_id in enumerate(ids)

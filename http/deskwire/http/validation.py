@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from deskwire.engine.clock import milliseconds
 from deskwire.engine.errors import BadRequest, Invalid, Problem
 
 B = TypeVar("B", bound="Body")
@@ -60,6 +62,22 @@ def _flag(value: object) -> object:
 
 Flag = Annotated[bool, BeforeValidator(_flag), Field(strict=True)]
 """A query parameter that is `true` or `false`, in no other spelling."""
+
+_POSITIVE: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+
+def _positive(text: object) -> int:
+    """The positive integer that a text in plain digits is. Raises ValueError if it is none."""
+    if not isinstance(text, str) or not _POSITIVE.fullmatch(text):
+        raise ValueError("This must be a positive integer.")
+    return int(text)
+
+
+Positive = Annotated[int, BeforeValidator(_positive)]
+"""A query parameter that is a positive integer."""
+
+Time = Annotated[int, BeforeValidator(milliseconds)]
+"""A time, as milliseconds since the epoch."""
 
 _CODES: Final = {
     "missing": "required",
@@ -121,6 +139,17 @@ def parse_body(model: type[B], raw: bytes) -> B:
         return model.model_validate(value)
     except ValidationError as error:
         raise Invalid(*(_problem(each, "/") for each in error.errors(include_url=False))) from None
+
+
+def refuse_null(body: Body, *names: str) -> None:
+    """Raise Invalid for each of these fields of a PATCH that is null: it may be left out only."""
+    problems = [
+        Problem(f"/{name}", "required", "This field may be left out, but not be null.")
+        for name in names
+        if name in body.model_fields_set and getattr(body, name) is None
+    ]
+    if problems:
+        raise Invalid(*problems)
 
 
 def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:

@@ -16,7 +16,7 @@ from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import S2S, Answer, Call, Routes
-from deskwire.http.validation import Body, Query
+from deskwire.http.validation import Body, Query, refuse_null
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -88,7 +88,7 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
-    _refuse_null(body, "url", "events", "status")
+    refuse_null(body, "url", "events", "status")
     call.services.store.peek(find)  # a 404 goes before what is wrong with the body's URL
     await _check(call, body.url, body.events or [])
     endpoint = await call.services.store.write(lambda tx: _change(tx, find(tx), body, now))
@@ -150,16 +150,6 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
     ]
     if url is not None:
         problems += await call.services.webhooks.check_url(url)
-    if problems:
-        raise Invalid(*problems)
-
-
-def _refuse_null(body: Body, *names: str) -> None:
-    problems = [
-        Problem(f"/{name}", "required", "This field may be left out, but not be null.")
-        for name in names
-        if name in body.model_fields_set and getattr(body, name) is None
-    ]
     if problems:
         raise Invalid(*problems)
 

@@ -240,6 +240,67 @@ def m0005_tickets_and_teams(db: Database) -> None:
     _execute(db, _TICKETS)
 
 
+_SEVENTH: Final = """
+-- AUTOINCREMENT: a refresh under way knows its survey by this key.
+CREATE TABLE surveys (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects,
+    name TEXT NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL, responses INTEGER NOT NULL DEFAULT 0,
+    erasures INTEGER NOT NULL DEFAULT 0, removed INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX surveys_by_project ON surveys (project) WHERE removed = 0;
+CREATE INDEX surveys_removed ON surveys (rowid) WHERE removed = 1;
+CREATE TABLE survey_versions (
+    rowid INTEGER PRIMARY KEY, survey INTEGER NOT NULL REFERENCES surveys, number INTEGER NOT NULL,
+    definition TEXT NOT NULL, created_at INTEGER NOT NULL, UNIQUE (survey, number)
+) STRICT;
+CREATE TABLE survey_responses (
+    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, survey INTEGER NOT NULL REFERENCES surveys,
+    version INTEGER NOT NULL, contact INTEGER, language TEXT NOT NULL, answers TEXT NOT NULL, created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX survey_responses_by_survey ON survey_responses (survey);
+CREATE INDEX survey_responses_by_version ON survey_responses (survey, version);
+CREATE INDEX survey_responses_by_contact ON survey_responses (contact) WHERE contact IS NOT NULL;
+CREATE TABLE survey_insights (
+    survey INTEGER PRIMARY KEY REFERENCES surveys, parts TEXT NOT NULL, source TEXT NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE survey_refreshes (
+    survey INTEGER PRIMARY KEY REFERENCES surveys, status TEXT NOT NULL, progress REAL NOT NULL,
+    started_at INTEGER NOT NULL, ended_at INTEGER, error TEXT, responses INTEGER, scores TEXT NOT NULL, source TEXT
+) STRICT;
+"""
+
+
+@migrations()
+def m0007_surveys(db: Database) -> None:
+    """Surveys with their versions, responses and insights."""
+    _execute(db, _SEVENTH)
+
+
+_EIGHTH: Final = """
+CREATE TABLE memory (
+    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, contact INTEGER NOT NULL REFERENCES contacts, name TEXT NOT NULL,
+    content TEXT NOT NULL, description TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    UNIQUE (contact, name)
+) STRICT;
+CREATE TABLE entries (
+    rowid INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects, type TEXT NOT NULL, key TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, UNIQUE (project, type, key)
+) STRICT;
+CREATE INDEX entries_by_project ON entries (project);
+CREATE TABLE translations (
+    entry INTEGER NOT NULL REFERENCES entries, language TEXT NOT NULL, fields TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, PRIMARY KEY (entry, language)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+@migrations()
+def m0008_memory_and_translations(db: Database) -> None:
+    """What is remembered of contacts, and content in several languages."""
+    _execute(db, _EIGHTH)
+
+
 def newer_than_program(db: Database) -> list[str]:
     """Migrations that the database has and this program does not know."""
     known = {migration.name for migration in migrations._migrations}  # there is no public list of all

@@ -36,6 +36,18 @@ RETRY_S: Final = 0.25
 """How soon to try again when a reader was in the way."""
 
 
+class ScrubWish:
+    """What a transaction deletes text with that no event or delivery carried."""
+
+    conn: sqlite3.Connection
+    scrub_wanted: bool = False
+
+    def want_scrub(self) -> None:
+        """Have the unused parts of the file overwritten after this commit."""
+        self.conn.execute("UPDATE event_window SET scrub_due = 1")
+        self.scrub_wanted = True
+
+
 class Scrubber:
     """Goes through the database file after erasures, a slice of pages at a time.
 

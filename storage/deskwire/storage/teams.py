@@ -35,7 +35,7 @@ class TeamReads:
     def team_name(self, project: int, team_id: str) -> str | None:
         return self._text(f"{_TEAM} AND project = ? AND id = ?", 3, project, team_id)
 
-    def member(self, organisation: int, user_id: str) -> Member | None:
+    def teammate(self, organisation: int, user_id: str) -> Member | None:
         row = self.conn.execute(
             "SELECT u.rowid, u.id, u.name FROM users u JOIN memberships m ON m.user = u.rowid "
             "WHERE u.id = ? AND m.organisation = ?",

@@ -11,6 +11,7 @@ import orjson
 
 from deskwire.engine.tickets.activity import Activity, By
 from deskwire.engine.tickets.ticket import Change, Priority, Ticket
+from deskwire.storage.scrub import ScrubWish
 
 PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
 """In rising order; stored by their place in it."""
@@ -73,12 +74,11 @@ class TicketReads:
         return [ticket_of(row) for row in rows]
 
 
-class TicketWrites:
+class TicketWrites(ScrubWish):
     """Changes of tickets; the methods are those of `tickets.ports.TicketTransaction`."""
 
     conn: sqlite3.Connection
     due: list[int]
-    text_erased: bool
 
     def insert_ticket(self, ticket: Ticket) -> Ticket:
         values = (ticket.id, ticket.project, ticket.created_at, *_mutable(ticket))
@@ -112,12 +112,11 @@ class TicketWrites:
         self.conn.execute("UPDATE tickets SET activity = ?1 WHERE id = ?2 AND activity < ?1", (at, ticket_id))
 
     def erase_ticket(self, ticket: Ticket) -> None:
-        self.conn.execute("UPDATE event_window SET scrub_due = 1")
+        self.want_scrub()
         self.conn.execute("UPDATE search_upkeep SET merge_due = 1")
         self.conn.execute("DELETE FROM ticket_activity WHERE ticket = ?", (ticket.rowid,))
         self._untag(ticket, ticket.tags)
         self.conn.execute("DELETE FROM tickets WHERE rowid = ?", (ticket.rowid,))
-        self.text_erased = True
 
     def erase_tickets_of(self, contact: int, limit: int) -> int:
         rows = self.conn.execute(f"{TICKET} WHERE t.contact = ? LIMIT ?", (contact, limit)).fetchall()

@@ -14,11 +14,15 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
+from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
+from deskwire.storage.surveys import SurveyReads, SurveyWrites
 from deskwire.storage.teams import TeamReads, TeamWrites
 from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
+from deskwire.storage.translations import TranslationReads, TranslationWrites
 
 
 class SqliteReader(
@@ -31,6 +35,10 @@ class SqliteReader(
     OrganisationReads,
     PeopleReads,
     ConsumerReads,
+    MemoryReads,
+    TranslationReads,
+    SurveyReads,
+    SurveyResponseReads,
     TeamReads,
     TicketListReads,
     TicketReads,
@@ -51,13 +59,17 @@ class SqliteTransaction(
     OrganisationWrites,
     PeopleWrites,
     ConsumerWrites,
+    MemoryWrites,
+    TranslationWrites,
+    SurveyWrites,
+    SurveyResponseWrites,
     TeamWrites,
     TicketWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
-    and `due` until it is durable. `text_erased` says that the file has to be scrubbed.
+    and `due` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -66,7 +78,6 @@ class SqliteTransaction(
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
         self.due: list[int] = []
-        self.text_erased = False
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
@@ -80,6 +91,7 @@ class SqliteTransaction(
         self.erase_deliveries(contact_lane(contact))
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
+        self.clear_memory(contact)
         self.erase_contact_row(contact)
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:

@@ -197,12 +197,12 @@ class Writer:
 
     def _take(self, tx: SqliteTransaction) -> Commit:
         commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due))
-        self._erased = self._erased or bool(tx.erased) or tx.text_erased
+        self._erased = self._erased or bool(tx.erased) or tx.scrub_wanted
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
         tx.due.clear()
-        tx.text_erased = False
+        tx.scrub_wanted = False
         return commit
 
     def _tell(self, token: trio.lowlevel.TrioToken, commit: Commit | None, jobs: Sequence[_Job[Any]]) -> None:

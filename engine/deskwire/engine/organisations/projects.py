@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from deskwire.engine.clock import iso, iso_or_none
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
-from deskwire.engine.organisations.language import canonical_tag
+from deskwire.engine.language import canonical_tag
 from deskwire.engine.people import Organisation, Project, ProjectSettings, ServerKey
 from deskwire.engine.ports import Transaction
 

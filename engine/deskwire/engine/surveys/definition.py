@@ -1,0 +1,136 @@
+"""A survey definition (Surveys 2.0) as typed values (decisions 7).
+
+`definition_of` reads what `validate.definition_errors` finds nothing wrong with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast, get_args
+
+QuestionType = Literal[
+    "nps",
+    "csat",
+    "ces",
+    "rating",
+    "single_choice",
+    "multiple_choice",
+    "text",
+    "number",
+    "date",
+    "boolean",
+]
+QUESTION_TYPES: Final[tuple[QuestionType, ...]] = get_args(QuestionType)
+CHOICE_TYPES: Final = frozenset({"single_choice", "multiple_choice"})
+SCALES: Final[Mapping[str, tuple[int, int]]] = {
+    "nps": (0, 10),
+    "csat": (1, 5),
+    "ces": (1, 7),
+    "rating": (1, 5),
+}
+"""Least and largest answer of the types that are scales; a rating may say otherwise."""
+
+SCHEMA_VERSION: Final = "2.0"
+END: Final = "end"
+"""Where a jump goes that ends the survey."""
+
+TEXT_MAX: Final = 20_000
+"""Characters of an answer, unless the question allows fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """When a jump is taken. `value` is None for an operator that takes none."""
+
+    op: str
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Where it goes on from a question, always or on a condition."""
+
+    source: str
+    target: str
+    when: Condition | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question. Titles and labels are texts by language; `minimum` and `maximum` depend on the type."""
+
+    id: str
+    type: QuestionType
+    title: Mapping[str, str]
+    required: bool = False
+    choices: Mapping[str, Mapping[str, str]] | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @property
+    def scale(self) -> tuple[int, int] | None:
+        """Least and largest answer, None if the type is no scale."""
+        if self.type not in SCALES:
+            return None
+        low, high = SCALES[self.type]
+        return (
+            low if self.minimum is None else int(self.minimum),
+            high if self.maximum is None else int(self.maximum),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a survey asks, and in which order."""
+
+    title: str
+    languages: tuple[str, ...]
+    primary_language: str
+    questions: tuple[Question, ...]
+    logic: tuple[Jump, ...]
+
+    def question(self, question_id: str) -> Question | None:
+        """The question with this id."""
+        return next((each for each in self.questions if each.id == question_id), None)
+
+
+def definition_of(value: Mapping[str, Any]) -> Definition:
+    """Read a definition that is known to be valid."""
+    return Definition(
+        value["title"],
+        tuple(value["languages"]),
+        value["primaryLanguage"],
+        tuple(question_of(each) for each in value["questions"]),
+        tuple(jump_of(each) for each in value.get("logic", ())),
+    )
+
+
+def question_of(value: Mapping[str, Any]) -> Question:
+    """Read a question that is known to be valid."""
+    choices = value.get("choices")
+    return Question(
+        value["id"],
+        cast(QuestionType, value["type"]),
+        value["title"],
+        value.get("required", False),
+        None if choices is None else {each["id"]: each["label"] for each in choices},
+        value.get("min"),
+        value.get("max"),
+    )
+
+
+def jump_of(value: Mapping[str, Any]) -> Jump:
+    """Read a jump that is known to be valid."""
+    when = value.get("when")
+    return Jump(
+        value["from"], value["to"], None if when is None else Condition(when["op"], when.get("value"))
+    )
+
+
+def localized(texts: Mapping[str, str], *languages: str) -> str:
+    """The text in the first of these languages that it has, else in any, else nothing."""
+    for language in languages:
+        if language in texts:
+            return texts[language]
+    return next(iter(texts.values()), "")

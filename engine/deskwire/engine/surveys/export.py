@@ -1,0 +1,97 @@
+"""Responses as CSV, one column for each question, safe to open in a spreadsheet (RFC 4180)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, Final
+
+from deskwire.engine.clock import iso
+from deskwire.engine.surveys.definition import Definition, Question, localized
+from deskwire.engine.surveys.survey import Response
+
+MARK: Final = "\ufeff"
+"""The byte order mark that spreadsheets need to read UTF-8."""
+
+_FIXED: Final = ("id", "createdAt", "version", "language", "userId")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a text for a formula (OWASP, CSV injection)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A question's column: its head, and the question as each version has it."""
+
+    head: str
+    question_id: str
+    by_version: Mapping[int, Question]
+    primary_language: str
+
+
+def columns(definitions: Mapping[int, Definition]) -> list[Column]:
+    """The columns for these versions: the newest's questions in their order, then those only older ones have."""
+    found: dict[str, Column] = {}
+    for number in sorted(definitions, reverse=True):
+        language = definitions[number].primary_language
+        for question in definitions[number].questions:
+            if question.id not in found:
+                versions = {
+                    each: same
+                    for each, definition in definitions.items()
+                    if (same := definition.question(question.id)) is not None
+                }
+                head = f"{localized(question.title, language)} [{question.id}]"
+                found[question.id] = Column(head, question.id, versions, language)
+    return list(found.values())
+
+
+def head_line(shown: Sequence[Column]) -> str:
+    """The first line, behind a byte order mark."""
+    return MARK + _lines([[*_FIXED, *(_safe(column.head) for column in shown)]])
+
+
+def lines(shown: Sequence[Column], responses: Iterable[Response]) -> str:
+    """A line for each response."""
+    return _lines(_cells(shown, response) for response in responses)
+
+
+def _cells(shown: Sequence[Column], response: Response) -> list[str]:
+    fixed = [
+        response.id,
+        iso(response.created_at),
+        str(response.version),
+        response.language,
+        response.user_id or "",
+    ]
+    return [*(_safe(cell) for cell in fixed), *(_cell(column, response) for column in shown)]
+
+
+def _cell(column: Column, response: Response) -> str:
+    """An answer as people read it: choices by their labels, several with `; ` between them."""
+    answer, question = response.answers.get(column.question_id), column.by_version.get(response.version)
+    if answer is None or question is None:
+        return ""
+    if isinstance(answer, bool):
+        return "true" if answer else "false"
+    if isinstance(answer, int | float):
+        return str(answer)  # a negative number is a number, not a formula
+    chosen = answer if isinstance(answer, list) else [answer]
+    return _safe("; ".join(_label(question, each, column.primary_language) for each in chosen))
+
+
+def _label(question: Question, answer: Any, language: str) -> str:
+    label = (question.choices or {}).get(answer)
+    return str(answer) if label is None else localized(label, language)
+
+
+def _safe(text: str) -> str:
+    """The text, with a `'` in front where a spreadsheet would take it for a formula."""
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) or text.startswith(_FORMULA) else text
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    written = StringIO()
+    csv.writer(written, lineterminator="\r\n").writerows(rows)
+    return written.getvalue()

@@ -1,0 +1,33 @@
+"""Which questions a respondent is asked, by the answers so far (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from deskwire.engine.surveys.conditions import holds
+from deskwire.engine.surveys.definition import END, Definition, Question
+
+
+def asked(definition: Definition, answers: Mapping[str, Any]) -> Iterator[Question]:
+    """The questions in the order in which they are asked.
+
+    From each the first jump is taken whose condition holds; if there is none it goes on with the next question.
+    Ends, as valid jumps only lead forwards.
+    """
+    positions = {question.id: position for position, question in enumerate(definition.questions)}
+    position = 0
+    while position < len(definition.questions):
+        question = definition.questions[position]
+        yield question
+        target = _target(definition, question, answers.get(question.id))
+        if target == END:
+            return
+        position = position + 1 if target is None else positions[target]
+
+
+def _target(definition: Definition, question: Question, answer: Any) -> str | None:
+    for jump in definition.logic:
+        if jump.source == question.id and holds(jump.when, answer):
+            return jump.target
+    return None

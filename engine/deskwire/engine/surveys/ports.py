@@ -1,0 +1,82 @@
+"""What surveys need of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from deskwire.engine.surveys.insights import Insights
+from deskwire.engine.surveys.progress import Refresh
+from deskwire.engine.surveys.survey import Response, ResponseFilter, Status, Survey, SurveyVersion
+
+
+class SurveyReader(Protocol):
+    """Queries on surveys."""
+
+    def survey(self, project: int, survey_id: str) -> Survey | None:
+        """The survey with this id, None if this project has none."""
+
+    def surveys(
+        self, project: int, status: Status | None, name: str | None, before: int | None, limit: int
+    ) -> Sequence[Survey]:
+        """Surveys, newest first, of storage keys smaller than `before`; `name` is a part of theirs."""
+
+    def survey_version(self, survey: int, number: int) -> SurveyVersion | None:
+        """One version of a survey."""
+
+    def survey_versions(self, survey: int, before: int | None, limit: int) -> Sequence[SurveyVersion]:
+        """Versions, newest first, of numbers smaller than `before`."""
+
+    def survey_response(self, survey: int, response_id: str) -> Response | None:
+        """One response."""
+
+    def survey_responses(
+        self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
+    ) -> Sequence[Response]:
+        """Responses, newest first, of storage keys smaller than `before`."""
+
+    def survey_insights(self, survey: int) -> Insights | None:
+        """The stored insights."""
+
+    def survey_refresh(self, survey: int) -> Refresh | None:
+        """The refresh under way, or the last one."""
+
+    def removed_surveys(self) -> Sequence[int]:
+        """Surveys that are removed and still have rows left."""
+
+
+class SurveyTransaction(SurveyReader, Protocol):
+    """Changes of surveys."""
+
+    def insert_survey(self, survey: Survey, definition: Mapping[str, Any]) -> Survey:
+        """Store a new survey with its first version; returns it with its `rowid`."""
+
+    def save_survey(self, survey: Survey) -> None:
+        """Store the changed name, status and time of change."""
+
+    def publish_version(self, survey: int, version: SurveyVersion) -> None:
+        """Store a further version and make it the published one."""
+
+    def remove_survey(self, survey: int) -> None:
+        """Put a survey out of sight; `clear_survey` removes what belongs to it."""
+
+    def clear_survey(self, survey: int, limit: int) -> int:
+        """Delete up to `limit` of a removed survey's responses, at last the survey; how many rows, 0 at the end."""
+
+    def insert_response(self, survey: int, response: Response) -> Response:
+        """Store a response; returns it with its `rowid`."""
+
+    def delete_response(self, survey: int, response: Response) -> None:
+        """Delete a response, and what the insights quote of it."""
+
+    def erase_responses(self, contact: int, limit: int) -> int:
+        """Delete up to `limit` of a contact's responses, and what insights quote of them; how many."""
+
+    def put_insights(self, survey: int, insights: Insights) -> None:
+        """Store insights in place of the present ones."""
+
+    def put_refresh(self, survey: int, refresh: Refresh) -> None:
+        """Store how a refresh stands."""
+
+    def fail_refreshes(self, reason: str, at: int) -> int:
+        """End every refresh that is under way as failed; how many."""

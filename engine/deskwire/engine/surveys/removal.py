@@ -1,0 +1,58 @@
+"""Removes surveys: out of sight at once, then their responses in small commits behind the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Context
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.surveys.find import find_survey
+from deskwire.engine.surveys.survey import Survey
+
+log: Final = structlog.get_logger(__name__)
+
+BATCH: Final = 500
+"""Responses that one commit deletes; a few milliseconds of the writer's time."""
+_RETRY_S: Final = 1.0
+
+
+class Removals:
+    """Removes surveys in a nursery that no request owns."""
+
+    def __init__(self, nursery: trio.Nursery, store: Store) -> None:
+        self._nursery = nursery
+        self._store = store
+
+    async def remove(self, project: Project, survey_id: str) -> Survey:
+        """Put a survey out of sight and begin to clear what belongs to it; what it was. Raises NotFound."""
+        survey = await self._store.write(lambda tx: _remove(tx, project.rowid, survey_id))
+        Context().run(self._nursery.start_soon, self.clear)
+        return survey
+
+    async def clear(self) -> None:
+        """Clear all surveys that are out of sight; also at the start, for what a stop cut short."""
+        while True:
+            try:
+                for survey in await self._store.read(lambda reader: reader.removed_surveys()):
+                    while await self._store.write(_clear(survey)):
+                        await trio.lowlevel.checkpoint()
+                return
+            except Unavailable as error:
+                log.warning("survey.removal_delayed", reason=error.reason)
+                await trio.sleep(_RETRY_S)
+
+
+def _remove(tx: Transaction, project: int, survey_id: str) -> Survey:
+    survey = find_survey(tx, project, survey_id)
+    tx.remove_survey(survey.rowid)
+    return survey
+
+
+def _clear(survey: int) -> Callable[[Transaction], int]:
+    return lambda tx: tx.clear_survey(survey, BATCH)

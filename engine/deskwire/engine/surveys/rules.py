@@ -1,0 +1,158 @@
+"""The rules that a survey definition must keep: each with a code, what it says, and an example that breaks it.
+
+The checks, the reference page and the tests read this one list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionError:
+    """One thing wrong with a definition; `path` is a JSON pointer into it, empty for all of it."""
+
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule. `example` are the members that make SOUND break this rule and no other."""
+
+    code: str
+    meaning: str
+    example: Mapping[str, Any]
+
+
+_NPS: Final = {"id": "score", "type": "nps", "title": {"en": "Would you recommend us?"}, "required": True}
+_WHY: Final = {"id": "why", "type": "text", "title": {"en": "Why?"}}
+_PLAN: Final = {
+    "id": "plan",
+    "type": "single_choice",
+    "title": {"en": "Your plan?"},
+    "choices": [{"id": "free", "label": {"en": "Free"}}, {"id": "pro", "label": {"en": "Pro"}}],
+}
+
+SOUND: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "schemaVersion": "2.0",
+        "title": "After the chat",
+        "languages": ["en"],
+        "primaryLanguage": "en",
+        "questions": [_NPS, _WHY, _PLAN],
+        "logic": [{"from": "score", "to": "plan", "when": {"op": "gte", "value": 9}}],
+        "thankYou": {"en": "Thank you!"},
+    }
+)
+"""A definition that keeps every rule."""
+
+
+def _asking(*questions: Mapping[str, Any]) -> dict[str, Any]:
+    return {"questions": list(questions), "logic": []}
+
+
+def _jumping(*jumps: Mapping[str, Any]) -> dict[str, Any]:
+    return {"logic": list(jumps)}
+
+
+def _when(op: str, value: Any = None, source: str = "score") -> dict[str, Any]:
+    when = {"op": op} if value is None else {"op": op, "value": value}
+    return _jumping({"from": source, "to": "end", "when": when})
+
+
+_ALL: Final = (
+    Rule("wrong_type", "The value is of another JSON type than belongs here.", {"title": 7}),
+    Rule(
+        "required", "A member that must be there is missing.", _asking({"type": "nps", "title": {"en": "?"}})
+    ),
+    Rule("unknown_field", "There is no member of this name here.", {"colour": "blue"}),
+    Rule("unsupported_version", '`schemaVersion` must be `"2.0"`.', {"schemaVersion": "1.0"}),
+    Rule("empty", "A text or list must not be empty.", {"questions": [], "logic": []}),
+    Rule("too_long", "A text has more characters than allowed.", {"title": "x" * 501}),
+    Rule(
+        "too_many",
+        "A list has more items than allowed: 20 languages, 200 questions, 100 choices, 500 jumps, 100 values.",
+        _when("in", [10] * 101),
+    ),
+    Rule(
+        "bad_language",
+        "This is no language tag (BCP 47) such as `en` or `pt-BR`.",
+        {"languages": ["en", "?"]},
+    ),
+    Rule("duplicate_language", "A language is listed twice.", {"languages": ["en", "en"]}),
+    Rule("unknown_language", "`primaryLanguage` must be one of `languages`.", {"primaryLanguage": "de"}),
+    Rule(
+        "bad_id",
+        "An id has 1 to 64 letters, digits, `_` and `-`, and a question's is not `end`.",
+        _asking({**_NPS, "id": "my score"}),
+    ),
+    Rule(
+        "duplicate_id", "Two questions, or two choices of a question, have the same id.", _asking(_NPS, _NPS)
+    ),
+    Rule("unknown_type", "There is no such type of question.", _asking({**_NPS, "type": "stars"})),
+    Rule(
+        "empty_choices",
+        "A question of this type needs at least one choice.",
+        _asking({**_PLAN, "choices": []}),
+    ),
+    Rule(
+        "choices_not_allowed",
+        "A question of this type has no choices.",
+        _asking({**_NPS, "choices": _PLAN["choices"]}),
+    ),
+    Rule(
+        "bounds_not_allowed", "A question of this type has no `min` and `max`.", _asking({**_NPS, "max": 5})
+    ),
+    Rule(
+        "bad_bounds",
+        "`min` and `max` contradict each other, or go beyond what the type allows.",
+        _asking({**_WHY, "min": 50, "max": 10}),
+    ),
+    Rule("missing_translation", "A text lacks one of the languages.", {"thankYou": {}}),
+    Rule(
+        "unknown_translation",
+        "A text has a language that `languages` does not list.",
+        {"thankYou": {"en": "Thank you!", "de": "Danke!"}},
+    ),
+    Rule(
+        "unknown_question",
+        "A jump begins or ends at a question that is not there.",
+        _jumping({"from": "score", "to": "how"}),
+    ),
+    Rule(
+        "jump_backwards",
+        "A jump goes to its own or an earlier question.",
+        _jumping({"from": "why", "to": "score", "when": {"op": "answered"}}),
+    ),
+    Rule("unknown_operator", "There is no such operator.", _when("like", 9)),
+    Rule("operator_mismatch", "Answers of this type can't be compared in this way.", _when("contains", 9)),
+    Rule(
+        "condition_value",
+        "The value is none that answers to this question are compared with.",
+        _when("eq", "gold", source="plan"),
+    ),
+    Rule("impossible_condition", "No answer to this question can meet the condition.", _when("gt", 10)),
+    Rule(
+        "unreachable_jump",
+        "A jump is never taken, as earlier ones from its question are taken always.",
+        _jumping({"from": "plan", "to": "end"}, {"from": "plan", "to": "end", "when": {"op": "answered"}}),
+    ),
+    Rule(
+        "unreachable_question",
+        "No answers lead to the question.",
+        _jumping({"from": "score", "to": "plan"}),
+    ),
+)
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in _ALL})
+"""Every rule by its code."""
+
+
+def broken(code: str, path: str, message: str) -> DefinitionError:
+    """The error that something at `path` breaks the rule with this code."""
+    return DefinitionError(path, RULES[code].code, message)

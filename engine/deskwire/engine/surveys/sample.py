@@ -1,0 +1,52 @@
+"""The responses that insights are computed from, with the definitions that they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deskwire.engine.surveys.definition import Definition, Question
+from deskwire.engine.surveys.survey import Response
+
+_SCORED = ("nps", "csat", "ces", "rating")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Responses, newest first, and every version's definition; `published` is the newest version's number."""
+
+    definitions: Mapping[int, Definition]
+    published: int
+    responses: Sequence[Response]
+
+    @property
+    def definition(self) -> Definition:
+        """The published definition."""
+        return self.definitions[self.published]
+
+    @property
+    def score_question(self) -> Question | None:
+        """The published version's score: its first NPS question, else CSAT, else CES, else rating."""
+        for kind in _SCORED:
+            for question in self.definition.questions:
+                if question.type == kind:
+                    return question
+        return None
+
+    def answers(self, question: Question) -> list[Any]:
+        """The answer of each response to `question`, None for none.
+
+        A version counts if its question of the same id has the same type and scale: other answers compare with
+        nothing.
+        """
+        same = {
+            number
+            for number, definition in self.definitions.items()
+            if (other := definition.question(question.id)) is not None
+            and (other.type, other.scale) == (question.type, question.scale)
+        }
+        return [
+            response.answers.get(question.id) if response.version in same else None
+            for response in self.responses
+        ]

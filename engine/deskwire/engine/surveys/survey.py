@@ -1,0 +1,110 @@
+"""A survey, its versions and the responses to it, and how the API shows them (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from deskwire.engine.clock import iso
+
+Status = Literal["OPEN", "CLOSED"]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A survey. Times are in milliseconds.
+
+    Args:
+        status: a closed one takes no responses.
+        version: the newest version, which is the published one.
+        responses: how many there are.
+        erasures: grows whenever responses are removed, so that what was computed from them is known to be.
+    """
+
+    rowid: int
+    id: str
+    project: int
+    name: str
+    status: Status
+    version: int
+    responses: int
+    erasures: int
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyVersion:
+    """A version of a survey: a definition that never changes any more."""
+
+    number: int
+    definition: Mapping[str, Any]
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A respondent's answers, by question id, to one version. `contact` is a storage key, None for anonymous."""
+
+    rowid: int
+    id: str
+    version: int
+    contact: int | None
+    user_id: str | None
+    language: str
+    answers: Mapping[str, Any]
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFilter:
+    """Which responses a listing shows; None means any."""
+
+    version: int | None = None
+    contact: int | None = None
+    language: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def survey_view(survey: Survey) -> dict[str, Any]:
+    """The survey as lists show it."""
+    return {
+        "id": survey.id,
+        "name": survey.name,
+        "status": survey.status,
+        "version": survey.version,
+        "responses": survey.responses,
+        "createdAt": iso(survey.created_at),
+        "updatedAt": iso(survey.updated_at),
+    }
+
+
+def full_view(survey: Survey, published: SurveyVersion) -> dict[str, Any]:
+    """The survey with the definition of its published version."""
+    return {**survey_view(survey), "definition": dict(published.definition)}
+
+
+def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:
+    """One version of a survey."""
+    return {
+        "surveyId": survey.id,
+        "version": version.number,
+        "published": version.number == survey.version,
+        "definition": dict(version.definition),
+        "createdAt": iso(version.created_at),
+    }
+
+
+def response_view(survey: Survey, response: Response) -> dict[str, Any]:
+    """A response."""
+    return {
+        "id": response.id,
+        "surveyId": survey.id,
+        "version": response.version,
+        "contact": None if response.user_id is None else {"userId": response.user_id},
+        "language": response.language,
+        "answers": dict(response.answers),
+        "createdAt": iso(response.created_at),
+    }

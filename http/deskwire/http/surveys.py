@@ -1,0 +1,218 @@
+"""Surveys: made, checked, changed, published in versions, removed (contract 4.1, decisions 7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import trio
+from pydantic import Field
+
+from deskwire.engine.errors import Conflict, Invalid, Problem
+from deskwire.engine.ids import new_id
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.survey import (
+    Status,
+    Survey,
+    SurveyVersion,
+    full_view,
+    survey_view,
+    version_view,
+)
+from deskwire.engine.surveys.validate import definition_errors
+from deskwire.http.bodies import Name
+from deskwire.http.routing import S2S, Answer, Call, Routes, dashboard
+from deskwire.http.validation import (
+    Body,
+    Paged,
+    Query,
+    decode_cursor,
+    encode_cursor,
+    refuse_null,
+)
+
+routes = Routes()
+ONE: Final = "/engagement/surveys/<survey_id>"
+READ: Final = dashboard("surveys.read")
+MANAGE: Final = dashboard("surveys.manage")
+_VERSIONS: Final = f"{ONE}/versions"
+_VERSIONS_MAX: Final = 100
+"""Versions of one survey; an export has columns for all of them."""
+
+
+class SurveyBody(Body):
+    """A new survey. Its definition becomes version 1."""
+
+    name: Name
+    definition: Any
+
+
+class SurveyPatch(Body):
+    """Fields to change. A closed survey takes no responses."""
+
+    name: Name | None = None
+    status: Status | None = None
+
+
+class DefinitionBody(Body):
+    """A definition."""
+
+    definition: Any
+
+
+class SurveyList(Paged):
+    """Which surveys to list; `q` is a part of the name."""
+
+    status: Status | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+@routes.add("POST", "/engagement/surveys", MANAGE, body=SurveyBody)
+async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
+    """Make a survey; its definition is published as version 1."""
+    await _check(call.body.definition)
+    now = call.services.clock()
+    survey = Survey(0, new_id("srv", now), call.project.rowid, call.body.name, "OPEN", 1, 0, 0, now, now)
+    definition = call.body.definition
+    survey = await call.services.store.write(lambda tx: tx.insert_survey(survey, definition))
+    return full_view(survey, SurveyVersion(1, definition, now))
+
+
+@routes.add("GET", "/engagement/surveys", READ, query=SurveyList)
+async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
+    """List the project's surveys, newest first, without their definitions."""
+    query, project = call.query, call.project.rowid
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    found = await call.services.store.read(
+        lambda reader: reader.surveys(project, query.status, query.q, before, query.limit + 1)
+    )
+    page = found[: query.limit]
+    cursor = encode_cursor(page[-1].rowid) if len(found) > query.limit else None
+    return {"items": [survey_view(survey) for survey in page], "nextCursor": cursor}
+
+
+@routes.add("GET", ONE, READ)
+async def get_survey(call: Call[Body, Query]) -> Answer:
+    """Fetch a survey with the definition of its published version."""
+    return await _published(call)
+
+
+@routes.add("GET", "/s2s/surveys/<survey_id>", S2S)
+async def show_survey(call: Call[Body, Query]) -> Answer:
+    """Fetch a survey with its published definition, to show it to a customer."""
+    return await _published(call)
+
+
+@routes.add("PATCH", ONE, MANAGE, body=SurveyPatch)
+async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
+    """Rename a survey, close it or open it again. The definition changes by publishing a version."""
+    body, project, now = call.body, call.project.rowid, call.services.clock()
+    refuse_null(body, "name", "status")
+
+    def change(tx: Transaction) -> None:
+        before = find_survey(tx, project, call.path["survey_id"])
+        after = replace(before, **body.model_dump(exclude_unset=True))
+        if after != before:
+            tx.save_survey(replace(after, updated_at=now))
+
+    await call.services.store.write(change)
+    return await _published(call)
+
+
+@routes.add("DELETE", ONE, MANAGE)
+async def delete_survey(call: Call[Body, Query]) -> Answer:
+    """Remove a survey with its versions, responses and insights, for good."""
+    survey = await call.services.surveys.removals.remove(call.project, call.path["survey_id"])
+    return {"id": survey.id, "deleted": True}
+
+
+@routes.add("POST", f"{ONE}/validate", READ, body=DefinitionBody)
+async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
+    """Find everything that is wrong with a definition. It is a 200 also when something is; nothing is stored.
+
+    The rules and their codes are listed with examples in the reference of surveys.
+    """
+    await call.services.store.read(
+        lambda reader: find_survey(reader, call.project.rowid, call.path["survey_id"])
+    )
+    errors = await trio.to_thread.run_sync(definition_errors, call.body.definition)
+    listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
+    return {"ok": not errors, "errors": listed}
+
+
+@routes.add("POST", _VERSIONS, MANAGE, body=DefinitionBody)
+async def publish_version(call: Call[DefinitionBody, Query]) -> Answer:
+    """Publish another definition as the next version; the published one again makes none.
+
+    Responses keep the version that they answered.
+    """
+    definition, project, now = call.body.definition, call.project.rowid, call.services.clock()
+    await call.services.store.read(lambda reader: find_survey(reader, project, call.path["survey_id"]))
+    await _check(definition)
+
+    def publish(tx: Transaction) -> tuple[Survey, SurveyVersion]:
+        survey = find_survey(tx, project, call.path["survey_id"])
+        present = find_version(tx, survey, survey.version)
+        if present.definition == definition:
+            return survey, present
+        if survey.version >= _VERSIONS_MAX:
+            raise Conflict(
+                f"A survey has at most {_VERSIONS_MAX} versions.", code="survey_version_limit_reached"
+            )
+        version = SurveyVersion(survey.version + 1, definition, now)
+        tx.publish_version(survey.rowid, version)
+        return replace(survey, version=version.number), version
+
+    return version_view(*await call.services.store.write(publish))
+
+
+@routes.add("GET", _VERSIONS, READ, query=Paged)
+async def list_versions(call: Call[Body, Paged]) -> Answer:
+    """List a survey's versions, newest first, without their definitions."""
+    query, project = call.query, call.project.rowid
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+
+    def listed(reader: Reader) -> tuple[Survey, list[SurveyVersion]]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        return survey, list(reader.survey_versions(survey.rowid, before, query.limit + 1))
+
+    survey, found = await call.services.store.read(listed)
+    page = found[: query.limit]
+    items = [version_view(survey, version) for version in page]
+    for item in items:
+        del item["definition"]
+    return {
+        "items": items,
+        "nextCursor": encode_cursor(page[-1].number) if len(found) > query.limit else None,
+    }
+
+
+@routes.add("GET", f"{_VERSIONS}/<version>", READ)
+async def get_version(call: Call[Body, Query]) -> Answer:
+    """Fetch one version with its definition."""
+    project, text = call.project.rowid, call.path["version"]
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
+
+    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        return survey, find_version(reader, survey, number)
+
+    return version_view(*await call.services.store.read(read))
+
+
+async def _check(definition: Any) -> None:
+    """Raise Invalid with all that is wrong with the definition in a body."""
+    errors = await trio.to_thread.run_sync(definition_errors, definition)
+    if errors:
+        raise Invalid(*(Problem(f"/definition{each.path}", each.code, each.message) for each in errors))
+
+
+async def _published(call: Call[Any, Any]) -> Answer:
+    project = call.project.rowid
+
+    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        return survey, find_version(reader, survey, survey.version)
+
+    return full_view(*await call.services.store.read(read))

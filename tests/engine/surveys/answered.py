@@ -1,0 +1,50 @@
+"""Samples of responses that tests of the statistics are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from deskwire.engine.surveys.definition import Definition, definition_of
+from deskwire.engine.surveys.sample import Sample
+from deskwire.engine.surveys.survey import Response
+from deskwire.engine.surveys.validate import definition_errors
+from tests.builders import NOON
+
+DAY: Final = 86_400_000
+
+
+def question(question_id: str, kind: str, **parts: Any) -> dict[str, Any]:
+    """A question with a title like its id."""
+    return {"id": question_id, "type": kind, "title": {"en": f"{question_id}?"}, **parts}
+
+
+def asking(*questions: Mapping[str, Any], languages: Sequence[str] = ("en",)) -> Definition:
+    """A sound definition of these questions."""
+    value: dict[str, Any] = {
+        "schemaVersion": "2.0",
+        "title": "Survey",
+        "languages": list(languages),
+        "primaryLanguage": languages[0],
+        "questions": [{**each, "title": dict.fromkeys(languages, each["title"]["en"])} for each in questions],
+    }
+    assert definition_errors(value) == []
+    return definition_of(value)
+
+
+def response(
+    number: int,
+    answers: Mapping[str, Any],
+    *,
+    at: int = NOON,
+    version: int = 1,
+    language: str = "en",
+    contact: int | None = None,
+) -> Response:
+    """A response by this number."""
+    return Response(number, f"rsp_{number}", version, contact, None, language, answers, at)
+
+
+def sample(definition: Definition, *answers: Mapping[str, Any], at: int = NOON) -> Sample:
+    """A sample of anonymous responses with these answers."""
+    return Sample({1: definition}, 1, [response(number, each, at=at) for number, each in enumerate(answers)])
