@@ -17,8 +17,8 @@ from deskwire.http.routing import Route
 from tests.operator import operate
 
 from .conftest import Service, running
-from .test_out import receiving, register
 from .surveying import survey
+from .test_out import receiving, register
 
 BODIES: Final[Mapping[str, Any]] = {
     "MessageBody": {"text": "x"},
