@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -23,6 +24,7 @@ from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.uploads.links import Links
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.transaction import SqliteTransaction
@@ -35,6 +37,7 @@ NOON: Final = 1_790_000_000_000
 
 PROJECT: Final = Project(1, "prj_01M3250V000000000000000SHP", 1, "Shop", "shop-stream", created_at=NOON)
 OTHER_PROJECT: Final = Project(2, "prj_01M3250V000000000000000BNK", 1, "Bank", "bank-stream", created_at=NOON)
+LINKS: Final = Links(b"key", "https://files.test/v3/uploads")
 CONTACT: Final = Contact(1, new_id("con", NOON), "user-1", NOON, NOON, "Ada", "ada@example.org")
 
 
@@ -95,7 +98,9 @@ class Play:
         drafts: list[Draft] = []
         for _, fact, after in fold(self.state, tuple(self.facts), self.now):
             earlier = [message for message in self.messages if not message.internal]
-            drafts += announce(fact, after, self.contact, PROJECT.id, earlier)
+            drafts += announce(
+                fact, after, self.contact, PROJECT.id, earlier, partial(LINKS.shown, now=self.now)
+            )
             if isinstance(fact, MessagePosted):
                 self.messages.append(fact.message)
             self.state = None if isinstance(fact, Deleted) else after

@@ -274,6 +274,22 @@ class Config:
         "Seconds of missed events that a returning consumer is sent by itself.",
     )
 
+    # Uploads
+    upload_limit_bytes: int = setting(  # decisions 7
+        25 * MIB,
+        integer(1, GIB),
+        "Largest file in bytes that may be uploaded; a larger one is answered with 413.",
+    )
+    upload_timeout_s: float = setting(
+        600.0, number(1, DAY_S), "Seconds that a client may take to send a file, and to fetch one."
+    )
+    upload_url_s: float = setting(  # contract 8, decisions 7
+        30 * DAY_S, number(60, 10 * YEAR_S), "Seconds that a signed URL of an upload is valid."
+    )
+    upload_unattached_s: float = setting(
+        DAY_S, number(60, 10 * YEAR_S), "Seconds that an upload is kept which no message refers to."
+    )
+
     # Language model
     model_url: str | None = setting(  # decisions 8
         None,
@@ -288,6 +304,13 @@ class Config:
     )
     model_timeout_s: float = setting(  # decisions 7
         60.0, number(1, HOUR_S), "Seconds that one call of the model may take."
+    )
+
+    voice_audio_bytes: int = setting(
+        10 * MIB, integer(KIB, GIB), "Largest recording in bytes that a voice reply is made from."
+    )
+    voice_audio_s: float = setting(
+        300.0, number(1, HOUR_S), "Longest recording in seconds that a voice reply is made from."
     )
 
     # Stopping

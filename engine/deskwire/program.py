@@ -35,6 +35,7 @@ from deskwire.engine.delivery.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
 from deskwire.engine.model import ChatModel
@@ -44,9 +45,14 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
+from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.voice.reply import Voice
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.measured import Measured
+from deskwire.http.multipart import OVERHEAD
+from deskwire.http.routing import BASE
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Limits, Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
@@ -61,6 +67,7 @@ from deskwire.provision import (
 )
 from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
+from deskwire.storage.files import DiskFiles
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.writer import Commit
 from deskwire.welcome import running, welcome
@@ -140,6 +147,11 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = Upkeep(store, wall_clock)
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
+        listeners = await _listen(config)
+        url = config.public_url or _url(config.host, listeners[0])
+        shelf = _shelf(config, store, derived_key(secret, "uploads"), url)
+        await _clear(shelf)
+        tell.shelf = shelf
         stream = _stream(config, store, hub, derived_key(secret, "stream"))
         measured = _measured(store, couriers, stream)
         async with trio.open_nursery() as outgoing:
@@ -149,8 +161,9 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
+            outgoing.start_soon(shelf.run, config.retention_interval_s)
             async with trio.open_nursery() as actors:
-                directory = _directory(config, actors, store, hub, couriers)
+                directory = _directory(config, actors, store, hub, couriers, shelf.links)
                 services = Services(
                     store=store,
                     directory=directory,
@@ -165,6 +178,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     surveys=Surveys(
                         Refreshes(actors, store, wall_clock, _model(config)), Removals(actors, store)
                     ),
+                    shelf=shelf,
+                    voice=_voice(config, store, shelf),
                     stream_key=derived_key(secret, "stream"),
                     limits=_limits(config),
                     version=version("deskwire"),
@@ -176,7 +191,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                 await services.surveys.refreshes.recover()
                 actors.start_soon(services.surveys.removals.clear)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
-                await _front(config, services, stream, task_status)
+                await _front(config, services, stream, listeners, url, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
@@ -202,6 +217,7 @@ class _Readers:
     log: EventLog | None = None
     couriers: Couriers | None = None
     upkeep: Upkeep | None = None
+    shelf: Shelf | None = None
 
     def __call__(self, commit: Commit) -> None:
         if self.log is not None:
@@ -210,20 +226,37 @@ class _Readers:
             self.couriers.commit_nowait(commit.deliveries, commit.erased)
         if self.upkeep is not None:
             self.upkeep.note_nowait(commit.due)
+        if self.shelf is not None and commit.erased:
+            self.shelf.wake_nowait()
 
 
-async def _front(
-    config: Config, services: Services, stream: RealtimeStream, task_status: trio.TaskStatus[Serving]
-) -> None:
-    """Listen, and serve until the stop."""
+async def _listen(config: Config) -> list[trio.SocketListener]:
+    """Take the port; whoever connects waits until the front is up."""
     try:
-        listeners = await trio.open_tcp_listeners(config.port, host=config.host)
+        return await trio.open_tcp_listeners(config.port, host=config.host)
     except OSError as error:
         where = f"{config.host}:{config.port}"
         raise StartError(
             f"It can't listen on {where}: {error.strerror or error}. Try another --port."
         ) from error
-    url = config.public_url or _url(config.host, listeners[0])
+
+
+async def _clear(shelf: Shelf) -> None:
+    try:
+        await shelf.clear()
+    except Unavailable as error:
+        raise StartError(f"The folder of the uploads can't be used. {error}") from error
+
+
+async def _front(
+    config: Config,
+    services: Services,
+    stream: RealtimeStream,
+    listeners: list[trio.SocketListener],
+    url: str,
+    task_status: trio.TaskStatus[Serving],
+) -> None:
+    """Serve until the stop."""
     demo = await _provision(config, services, url)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
@@ -265,7 +298,7 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
 
 
 def _directory(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Couriers
+    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Couriers, links: Links
 ) -> Directory:
     return Directory(
         actors,
@@ -275,6 +308,7 @@ def _directory(
         idle_s=config.actor_idle_s,
         live=config.actors_live,
         passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
+        links=links,
     )
 
 
@@ -329,6 +363,8 @@ def _limits(config: Config) -> Limits:
         network_logs_limit_bytes=config.network_logs_limit_bytes,
         body_timeout_s=config.body_timeout_s,
         stream_token_s=config.stream_token_s,
+        upload_body_bytes=config.upload_limit_bytes + OVERHEAD,
+        upload_timeout_s=config.upload_timeout_s,
     )
 
 
@@ -342,6 +378,28 @@ def _stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtim
         write_timeout_s=config.stream_write_timeout_s,
         inbound_bytes=config.stream_inbound_bytes,
         unsubscribed_s=config.stream_unsubscribed_s,
+    )
+
+
+def _shelf(config: Config, store: SqliteStore, key: bytes, url: str) -> Shelf:
+    return Shelf(
+        store,
+        DiskFiles(config.data_dir),
+        wall_clock,
+        Links(key, f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
+        limit=config.upload_limit_bytes,
+        unattached_s=config.upload_unattached_s,
+    )
+
+
+def _voice(config: Config, store: SqliteStore, shelf: Shelf) -> Voice:
+    return Voice(
+        store,
+        shelf,
+        wall_clock,
+        _model(config),
+        audio_bytes=config.voice_audio_bytes,
+        audio_s=config.voice_audio_s,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,9 @@ class Service:
                 answer = b""
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(_send_while_possible, stream, then)
-                    async for data in stream:
-                        answer += data
+                    with suppress(trio.BrokenResourceError):  # closed while there was more to read
+                        async for data in stream:
+                            answer += data
                     nursery.cancel_scope.cancel()
         head, _, body = answer.partition(b"\r\n\r\n")
         return int(head.split()[1]), body

@@ -39,14 +39,16 @@ def address(route: Route) -> str:
 
 
 @pytest.mark.parametrize(
-    "route", [r for r in ROUTES if r.access.kind in ("server_key", "dashboard")], ids=lambda r: r.name
+    "route",
+    [r for r in ROUTES if r.access.kind in ("server_key", "dashboard", "either")],
+    ids=lambda r: r.name,
 )
 async def test_every_route_refuses_missing_wrong_and_foreign_credentials(
     service: Service, route: Route
 ) -> None:
     """Decisions 1: 401 with WWW-Authenticate."""
     demo = service.demo
-    wrong_kind = demo["token"] if route.access.kind == "server_key" else demo["serverKey"]
+    wrong_kind = {"server_key": demo["token"], "dashboard": demo["serverKey"]}.get(route.access.kind, "sk_x")
     async with httpx.AsyncClient(base_url=service.url, headers={"project": demo["projectId"]}) as http:
         for credential in (None, "Bearer", "Basic eDp5", "Bearer nonsense", f"Bearer {wrong_kind}"):
             headers = {} if credential is None else {"Authorization": credential}

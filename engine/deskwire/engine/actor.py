@@ -27,6 +27,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.typists import SetTyping
+from deskwire.engine.uploads.links import Links
 
 log: Final = structlog.get_logger(__name__)
 
@@ -68,6 +69,7 @@ class Actor:
         project: whose conversation it is; for another project's id it finds nothing.
         mailbox: how many commands may wait.
         passing: where typing is told.
+        links: give attachments their URLs; None for who serves no files.
     """
 
     __slots__ = (
@@ -75,6 +77,7 @@ class Actor:
         "_gone",
         "_inbox",
         "_indicator",
+        "_links",
         "_outbox",
         "_state",
         "_store",
@@ -91,11 +94,13 @@ class Actor:
         clock: Clock,
         mailbox: int,
         passing: Passing,
+        links: Links | None = None,
     ) -> None:
         self.project = project
         self.conversation_id = conversation_id
         self._unanswered = 0
         self._gone = False
+        self._links = links
         self._store = store
         self._clock = clock
         self._state: Conversation | None = None
@@ -204,7 +209,7 @@ class Actor:
             await self._load()
         at = self._clock()
         facts = decide(self._state, command, at)
-        receipt = await self._store.write(_job(self.project, command, self._state, facts, at))
+        receipt = await self._store.write(_job(self.project, command, self._state, facts, at, self._links))
         self._state = receipt.state
         self._gone = receipt.state is None
         self._indicator.note(facts)
@@ -240,12 +245,17 @@ def shutting_down() -> Unavailable:
 
 
 def _job(
-    project: Project, command: Command, state: Conversation | None, facts: tuple[Fact, ...], at: int
+    project: Project,
+    command: Command,
+    state: Conversation | None,
+    facts: tuple[Fact, ...],
+    at: int,
+    links: Links | None,
 ) -> Callable[[Transaction], Receipt]:
     if isinstance(command, LinkTicket):
         return _with_ticket(project, command, state, facts, at)
     contact = command.contact if isinstance(command, Create) else None
-    return lambda tx: commit_turn(tx, project, state, facts, at, contact)
+    return lambda tx: commit_turn(tx, project, state, facts, at, contact, links)
 
 
 def _with_ticket(

@@ -23,6 +23,7 @@ from deskwire.engine.facts import (
     Revealed,
     Updated,
 )
+from deskwire.engine.uploads.links import Shown
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
     }
 
 
-def message_view(message: Message, conversation_id: str) -> dict[str, Any]:
+def message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
     """The message object as a customer's side sees it (decisions 4)."""
     author = message.author
     return {
@@ -64,24 +65,30 @@ def message_view(message: Message, conversation_id: str) -> dict[str, Any]:
         "index": message.index,
         "author": {"type": author.type, "id": author.id, "name": author.name},
         "text": message.text,
-        "attachments": [],
+        "attachments": show(message.attachments),
         "createdAt": iso(message.created_at),
     }
 
 
-def dashboard_message_view(message: Message, conversation_id: str) -> dict[str, Any]:
+def dashboard_message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
     """As `message_view`, with `internal` to tell notes from messages."""
-    return {**message_view(message, conversation_id), "internal": message.internal}
+    return {**message_view(message, conversation_id, show), "internal": message.internal}
 
 
 def announce(
-    fact: Fact, after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message]
+    fact: Fact,
+    after: Conversation,
+    contact: Contact,
+    project_id: str,
+    earlier: Sequence[Message],
+    show: Shown,
 ) -> Iterator[Draft]:
     """The events that `fact` causes, in order.
 
     Args:
         after: the state after the fact; its sequence is that of the last event yielded.
         earlier: the customer-visible messages written before, needed for `Revealed` only.
+        show: gives a message's attachments their URLs.
     """
     if not after.visible or isinstance(fact, NetworkLogsReplaced):
         return
@@ -90,10 +97,10 @@ def announce(
         case Created():
             yield Draft("conversation.created", after.sequence, data)
         case Revealed():
-            yield from _reveal(after, contact, project_id, earlier)
+            yield from _reveal(after, contact, project_id, earlier, show)
         case MessagePosted(message):
             if not message.internal:
-                data = {"message": message_view(message, after.id), **data}
+                data = {"message": message_view(message, after.id, show), **data}
                 yield Draft("message.created", after.sequence, data)
         case Closed(by):
             yield Draft("conversation.closed", after.sequence, {**data, "closedBy": by})
@@ -111,7 +118,7 @@ def announce(
 
 
 def _reveal(
-    after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message]
+    after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: Shown
 ) -> Iterator[Draft]:
     state = replace(after, sequence=after.sequence - len(earlier))
     data = {"conversation": conversation_view(state, contact, project_id)}
@@ -119,7 +126,7 @@ def _reveal(
     for message in earlier:
         state = replace(state, sequence=state.sequence + 1)
         data = {
-            "message": message_view(message, after.id),
+            "message": message_view(message, after.id, show),
             "conversation": conversation_view(state, contact, project_id),
         }
         yield Draft("message.created", state.sequence, data)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deskwire.engine.conversation import Assignee, Author, Closer, Reason
+from deskwire.engine.conversation import Assignee, Attachment, Author, Closer, Reason
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.ticket import Ticket
 
@@ -40,6 +40,7 @@ class PostMessage:
     author: Author
     text: str
     internal: bool = False
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

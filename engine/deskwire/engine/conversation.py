@@ -31,6 +31,16 @@ class Assignee:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """An upload as a message refers to it; `size` in bytes."""
+
+    id: str
+    name: str
+    type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A message, or with `internal` a note that only agents see.
 
@@ -43,6 +53,7 @@ class Message:
     created_at: int
     internal: bool = False
     index: int | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from deskwire.engine.people import ServerKey, User
 from deskwire.engine.ports import Reader
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+KEY_PREFIX: Final = "sk_"
+"""What every server key begins with, and no access token does."""
+
 _KEY_BYTES: Final = 32
 HS256: Final = "HS256"
 TOKEN_S: Final = 3_600
@@ -32,7 +35,7 @@ def random_base62(size: int = _KEY_BYTES) -> str:
 
 def new_server_key() -> str:
     """A fresh server key; it is shown once and stored as its hash only."""
-    return f"sk_{random_base62()}"
+    return f"{KEY_PREFIX}{random_base62()}"
 
 
 def hash_server_key(key: str) -> bytes:

@@ -120,7 +120,9 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
 def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...]:
     index = None if command.internal else state.messages
     posted = MessagePosted(
-        Message(command.message_id, command.author, command.text, at, command.internal, index)
+        Message(
+            command.message_id, command.author, command.text, at, command.internal, index, command.attachments
+        )
     )
     if command.internal or command.author.type != "contact":
         return (posted,)

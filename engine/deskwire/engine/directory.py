@@ -22,6 +22,7 @@ from deskwire.engine.indicator import Passing
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.turn import Receipt
+from deskwire.engine.uploads.links import Links
 
 _EVICTION_LOOK: Final = 64
 """How many of the longest unused actors are looked at for an idle one before giving up."""
@@ -53,6 +54,7 @@ class Directory:
         idle_s: seconds without a command after which an actor ends.
         live: how many actors may be alive.
         passing: where typing is told; nowhere by default.
+        links: give attachments their URLs; None for who serves no files.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Directory:
         idle_s: float,
         live: int,
         passing: Passing | None = None,
+        links: Links | None = None,
     ) -> None:
         self.commands: Final = Commands()
         self._nursery = nursery
@@ -74,6 +77,7 @@ class Directory:
         self._idle_s = idle_s
         self._live = live
         self._passing = passing or Passing(clock)
+        self._links = links
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()
 
     def __len__(self) -> int:
@@ -110,7 +114,9 @@ class Directory:
             if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
                 raise shutting_down()
             self._make_room()
-            actor = Actor(project, conversation_id, self._store, self._clock, self._mailbox, self._passing)
+            actor = Actor(
+                project, conversation_id, self._store, self._clock, self._mailbox, self._passing, self._links
+            )
             self._actors[key] = actor
             self.commands.actors += 1
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.

@@ -82,6 +82,16 @@ class UnsupportedMediaType(DomainError):
     code = "unsupported_media_type"
 
 
+class RangeNotSatisfiable(DomainError):
+    """The part that was asked for is none of this file, whose `size` is in bytes."""
+
+    code = "range_not_satisfiable"
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"The header Range asks for no part of this file; it has {size:,} bytes.")
+        self.size = size
+
+
 class Invalid(DomainError):
     """Well-formed but invalid input; `problems` names everything that is wrong with it."""
 
@@ -109,6 +119,12 @@ class Unavailable(DomainError):
 
     def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int = 1) -> None:
         super().__init__(detail, code=code, retry_after_s=retry_after_s)
+
+
+class BadGateway(DomainError):
+    """Something that the service asks itself has failed."""
+
+    code = "bad_gateway"
 
 
 class StaleState(Exception):

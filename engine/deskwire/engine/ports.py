@@ -25,6 +25,7 @@ from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 from deskwire.engine.translation import TranslationReader, TranslationTransaction
+from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
 
 T = TypeVar("T")
 
@@ -95,6 +96,7 @@ class Reader(
     OrganisationReader,
     MemoryReader,
     TranslationReader,
+    UploadReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -220,6 +222,7 @@ class Transaction(
     OrganisationTransaction,
     MemoryTransaction,
     TranslationTransaction,
+    UploadTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from deskwire.engine.announce import (
@@ -22,6 +23,7 @@ from deskwire.engine.contact import Contact, identify
 from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.decide import fold
 from deskwire.engine.endpoint import disabled_reason
+from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft, contact_lane, matches
 from deskwire.engine.facts import Created, Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
 from deskwire.engine.ids import new_id
@@ -29,6 +31,8 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.change import unlink_deleted
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.uploads.links import Links, Shown, nowhere
+from deskwire.engine.uploads.upload import unknown_upload
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,16 @@ def commit_turn(
     facts: Sequence[Fact],
     at: int,
     contact_ref: ContactRef | None = None,
+    links: Links | None = None,
 ) -> Receipt:
     """Write what `facts` mean for the conversation `before` (None for a new one).
 
-    Raises StaleState if `before` is not what is stored.
+    Args:
+        links: give attachments their URLs; None for who serves no files.
+
+    Raises StaleState if `before` is not what is stored, Invalid if an attachment is no longer there.
     """
+    show = partial((links or nowhere()).shown, now=at)
     if before is None:
         assert contact_ref is not None, "a new conversation needs its contact"
         contact, routed = find_contact(tx, project, contact_ref, at), dict[int, int]()
@@ -68,23 +77,27 @@ def commit_turn(
         assert before is not None, "creation is a fact"
         return Receipt(before, conversation_view(before, contact, project.id))
 
-    drafts = [draft for _, fact, after in steps for draft in _announced(tx, project, fact, after, contact)]
+    drafts = [
+        draft for _, fact, after in steps for draft in _announced(tx, project, fact, after, contact, show)
+    ]
     plan = [(draft, _route(tx, project, draft, routed)) for draft in drafts]
     state = _store(tx, steps, contact, routed, at)
     for draft, targets in plan:
         conversation = None if draft.type == "conversation.deleted" else state.rowid
         _append(tx, project, draft, conversation, targets, at)
-    return _receipt(state, [fact for _, fact, _ in steps], contact, project)
+    return _receipt(state, [fact for _, fact, _ in steps], contact, project, show)
 
 
-def _receipt(state: Conversation, facts: list[Fact], contact: Contact, project: Project) -> Receipt:
+def _receipt(
+    state: Conversation, facts: list[Fact], contact: Contact, project: Project, show: Shown
+) -> Receipt:
     posted = [fact.message for fact in facts if isinstance(fact, MessagePosted)]
     view = dashboard_message_view if posted and posted[-1].internal else message_view
     gone = any(isinstance(fact, Deleted) for fact in facts)
     return Receipt(
         None if gone else state,
         conversation_view(state, contact, project.id),
-        view(posted[-1], state.id) if posted else None,
+        view(posted[-1], state.id, show) if posted else None,
     )
 
 
@@ -97,12 +110,12 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
 
 
 def _announced(
-    tx: Transaction, project: Project, fact: Fact, after: Conversation, contact: Contact
+    tx: Transaction, project: Project, fact: Fact, after: Conversation, contact: Contact, show: Shown
 ) -> list[Draft]:
     earlier: Sequence[Message] = ()
     if isinstance(fact, Revealed):
         earlier = tx.messages(after.rowid, internal=False)
-    return list(announce(fact, after, contact, project.id, earlier))
+    return list(announce(fact, after, contact, project.id, earlier, show))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +179,7 @@ def _store(
         match fact:
             case MessagePosted(message):
                 tx.insert_message(state.rowid, message)
+                _attach(tx, state, message)
                 if state.ticket_id is not None:
                     tx.touch_ticket(state.ticket_id, at)
             case NetworkLogsReplaced(snapshot):
@@ -173,6 +187,16 @@ def _store(
             case _:
                 pass
     return state
+
+
+def _attach(tx: Transaction, state: Conversation, message: Message) -> None:
+    """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
+    if not message.attachments:
+        return
+    ids = [each.id for each in message.attachments]
+    missing = tx.attach_uploads(state.project, state.rowid, ids)
+    if missing:
+        raise Invalid(*(unknown_upload(f"/attachments/{ids.index(each)}", each) for each in missing))
 
 
 def find_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> Contact:

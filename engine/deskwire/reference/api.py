@@ -32,6 +32,7 @@ CREDENTIALS: Final = {
     "user": "access token",
     "organisation": "access token of a member",
     "project": "access token of a member of the project's organisation",
+    "either": "server key, or access token and the header `project`",
     "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; unset, only this machine itself may call",
 }
 

@@ -24,7 +24,11 @@ CODES: Final = (
     Code(400, "bad_query", "Query parameters are unknown, bad, or given twice; `errors` names each."),
     Code(400, "bad_request", "The request can't be read."),
     Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
-    Code(400, "malformed_body", "The body of a stream authorization is neither a JSON object nor a form."),
+    Code(
+        400,
+        "malformed_body",
+        "The body is not of the form that the call takes: an upload's multipart form, a stream authorization's object or form.",
+    ),
     Code(400, "malformed_json", "The body is not JSON."),
     Code(
         400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
@@ -43,6 +47,8 @@ CODES: Final = (
         "metrics_local_only",
         "Without `DESKWIRE_METRICS_TOKEN` only the service's own machine may read the metrics.",
     ),
+    Code(403, "link_expired", "The signed URL has expired; fetch the object it is from for a new one."),
+    Code(403, "link_invalid", "The URL is not one that this service has signed."),
     Code(403, "permission_denied", "The user's role lacks the permission that `detail` names."),
     Code(403, "owner_protected", "Only an owner makes owners, and only an owner ends being one."),
     Code(403, "password_change_required", "A one-time password: sign in with a `newPassword` beside it."),
@@ -71,6 +77,7 @@ CODES: Final = (
     Code(
         404, "translation_not_found", "The entry is not there in this language; `detail` names those it has."
     ),
+    Code(404, "upload_not_found", "The file was removed, with all messages that referred to it."),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
     Code(409, "already_member", "The user is a member already."),
@@ -92,22 +99,36 @@ CODES: Final = (
     Code(409, "project_limit_reached", "The organisation has its 1,000 projects."),
     Code(409, "project_not_empty", "The project holds data, so it can't be removed."),
     Code(409, "memory_limit_reached", "The contact has as many memory entries as it may have."),
+    Code(409, "upload_quota_exceeded", "The project's uploads have used up its quota."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
     Code(410, "window_passed", "The events asked for are no longer stored; fetch the conversations anew."),
     Code(413, "body_too_large", "The body is larger than this call takes."),
-    Code(415, "unsupported_media_type", "The body must be `application/json`."),
+    Code(
+        415,
+        "unsupported_media_type",
+        "The body must be `application/json`, that of an upload `multipart/form-data`.",
+    ),
+    Code(416, "range_not_satisfiable", "The header `Range` asks for no part of the file."),
     Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
     Code(429, "too_many_sign_ins", "Too many attempts to sign in have failed; wait as `Retry-After` says."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
+    Code(
+        502,
+        "model_failed",
+        "The language model failed, was too slow, or answered something else; it was asked once.",
+    ),
     Code(
         503,
         "connection_in_use",
         "A websocket upgrade came on a connection that had served a request; open a new one.",
     ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
+    Code(
+        503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
+    ),
     Code(503, "not_ready", "The service is starting or stopping."),
     Code(503, "overloaded", "Too many conversations are active at once."),
     Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
@@ -115,6 +136,8 @@ CODES: Final = (
     Code(503, "sign_in_busy", "Too many are signing in at once."),
     Code(503, "signing_keys_unavailable", "The identity provider's keys can't be fetched at the moment."),
     Code(503, "storage_failed", "The disk refused; nothing of the command is stored."),
+    Code(503, "uploads_busy", "Too many uploads are under way at once."),
+    Code(503, "voice_busy", "Too many voice replies are under way at once."),
 )
 """Every code that an HTTP answer may have, by status."""
 
@@ -125,6 +148,7 @@ INTERNAL: Final[Mapping[str, str]] = {
     "too_many_requests": "class default: every such refusal has a code of its own",
     "user_not_found": "on the command line only",
     "unauthenticated": "class default: every such refusal has a code of its own",
+    "bad_gateway": "class default: every such refusal has a code of its own",
     "unavailable": "class default: every such refusal has a code of its own",
     "consumer_superseded": "on the stream: `subscription_error` of status 409",
     "too_many_takeovers": "on the stream: `subscription_error` of status 429",
@@ -137,6 +161,9 @@ INTERNAL: Final[Mapping[str, str]] = {
 
 PROBLEMS: Final[Mapping[str, str]] = {
     "bad_answer": "An answer does not fit its question; `message` says what it must be.",
+    "audio_format": "The recording is neither WAV nor MP3.",
+    "audio_too_long": "The recording is too long, in seconds or bytes.",
+    "audio_unreadable": "The file can't be read as a recording.",
     "bad_cursor": "This list has never given such a cursor.",
     "bad_event_id": "An event id is `evt_` and 26 characters.",
     "duplicate": "Something is given more than once in a list.",
@@ -174,6 +201,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "url_malformed": "The URL can't be read.",
     "url_no_host": "The URL has no host.",
     "url_not_https": "The URL does not begin with `https://`.",
+    "url_not_signed": "Not a valid URL that this service has signed for an upload of this project.",
     "url_port": "The port is neither 443 nor between 1024 and 65535.",
     "url_too_long": "The URL is too long.",
     "url_user_info": "The URL contains a user name or password.",

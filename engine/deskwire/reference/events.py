@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -21,13 +22,15 @@ from deskwire.engine.commands import (
     Reopen,
 )
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Author, Conversation
+from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation
 from deskwire.engine.decide import decide, fold
 from deskwire.engine.events import API_VERSION, CATALOG, Draft, Kind, encode_envelope
 from deskwire.engine.facts import Deleted, MessagePosted
 from deskwire.engine.typists import NOBODY, Agent, SetTyping, set_typing
+from deskwire.engine.uploads.links import Links
 from deskwire.reference.tables import markdown_table
 
+_LINKS: Final = Links(b"example", "https://support.example.com/v3/uploads")
 _NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
 _SECOND: Final = 1_000
 _PROJECT: Final = "prj_01KZ000000000000000000SH0P"
@@ -42,7 +45,12 @@ _COMMANDS: Final[tuple[Command, ...]] = (
     ),
     PostMessage("msg_01KZ00000000000000000000M1", Author("contact"), "Hello, where is my order?"),
     Assign(Assignee("user", _AGENT, "Grace")),
-    PostMessage("msg_01KZ00000000000000000000M2", Author("agent", _AGENT, "Grace"), "It left us today."),
+    PostMessage(
+        "msg_01KZ00000000000000000000M2",
+        Author("agent", _AGENT, "Grace"),
+        "It left us today.",
+        attachments=(Attachment("upl_01KZ00000000000000000000VP", "label.png", "image/png", 18_211),),
+    ),
     Patch({"title": "Order A-1001"}),
     Close("agent"),
     Reopen(),
@@ -102,7 +110,7 @@ def _played() -> Iterator[tuple[Draft, int]]:
             if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
                 author = Author("contact", _CONTACT.id, _CONTACT.name)
                 fact = MessagePosted(replace(fact.message, author=author))
-            for draft in announce(fact, after, _CONTACT, _PROJECT, ()):
+            for draft in announce(fact, after, _CONTACT, _PROJECT, (), partial(_LINKS.shown, now=at)):
                 yield draft, at
             state = None if isinstance(fact, Deleted) else after
 

@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 from werkzeug.datastructures import Headers
 
-from deskwire.engine.credentials import authenticate_key
+from deskwire.engine.credentials import KEY_PREFIX, authenticate_key
 from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
 from deskwire.engine.identity.verifier import user_of
 from deskwire.engine.organisations.roles import membership_of, project_of
@@ -45,14 +45,14 @@ async def admit(
         _admit_scraper(services.scraping, headers, peer)
         return Caller()
     credential = _bearer(headers)
-    if access.kind == "server_key":
+    if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = services.store.peek(lambda reader: authenticate_key(reader, credential))
         await _note_use(services, key)
         return Caller(project=key.project)
     identity = await services.verifier.identity(credential)
     user = services.store.peek(lambda reader: user_of(reader, identity))
     named = headers.get("project")
-    if access.kind == "dashboard" and not named:
+    if access.kind in ("dashboard", "either") and not named:
         raise BadRequest("This call needs the header `project`.", code="missing_project")
     caller = services.store.peek(lambda reader: _caller(reader, access, user, named, path))
     if access.permission is not None and access.permission not in PERMISSIONS[caller.role or "viewer"]:
@@ -69,7 +69,7 @@ def _caller(reader: Reader, access: Access, user: User, named: str | None, path:
         case "project":
             project, role = project_of(reader, user, path["project_id"])
             return Caller(project, user, reader.organisation_of(project.organisation), role)
-        case "dashboard":
+        case "dashboard" | "either":
             project, role = project_of(reader, user, named or "")
             return Caller(project, user, role=role)
         case _:

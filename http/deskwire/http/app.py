@@ -37,12 +37,15 @@ from deskwire.http import (
     tickets,
     tokens,
     translations,
+    uploads,
     users,
+    voice,
     webhooks,
 )
 from deskwire.http.access import admit
+from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import problem, problem_of
-from deskwire.http.routing import NO_CONTENT, Answer, Call, Page, RawJson, Route, Streamed
+from deskwire.http.routing import NO_CONTENT, Answer, Call, Incoming, Page, RawJson, Route, Streamed
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
 from deskwire.http.validation import Empty, parse_body, parse_query
@@ -59,7 +62,9 @@ _MODULES: Final = (
     stream,
     dashboard,
     tickets,
+    voice,
     teams,
+    uploads,
     translations,
     memory,
     surveys,
@@ -82,9 +87,13 @@ def make_app(services: Services) -> QuartTrio:
     """The ASGI app with all routes."""
     app = QuartTrio(__name__, static_folder=None)
     limits = services.limits
-    app.config["MAX_CONTENT_LENGTH"] = max(limits.body_limit_bytes, limits.network_logs_limit_bytes)
+    app.config["MAX_CONTENT_LENGTH"] = max(
+        limits.body_limit_bytes, limits.network_logs_limit_bytes, limits.upload_body_bytes
+    )
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.asgi_websocket_class = RefusedUpgrade
+    app.asgi_http_class = PacedConnection
+    app.request_class = PacedRequest
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     for route in ROUTES:
@@ -116,12 +125,13 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
     caller = await admit(services, route.access, request.headers, request.remote_addr, path)
     query = parse_query(route.query, dict(request.args.lists()))
     raw = b""
-    if route.body is not None or not route.json_only:
+    if not route.streamed and (route.body is not None or not route.json_only):
         raw = await _read(request, getattr(services.limits, route.limit), services.limits.body_timeout_s)
     if raw and route.json_only and request.mimetype != _JSON:
         raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
     body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
-    return await route.handler(Call(services, caller, path, query, body, raw, request.remote_addr))
+    incoming = Incoming(request.method, request.headers, request.body)
+    return await route.handler(Call(services, caller, path, query, body, raw, incoming, request.remote_addr))
 
 
 async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:
@@ -147,7 +157,7 @@ def _response(answer: Answer) -> Response:
         return Response(answer.body, HTTPStatus.OK, content_type=answer.content_type)
     if isinstance(answer, Streamed):
         response = Response(
-            answer.pieces, HTTPStatus.OK, headers=dict(answer.headers), content_type=answer.content_type
+            answer.pieces, answer.status, headers=dict(answer.headers), content_type=answer.content_type
         )
         response.timeout = None  # what bounds it is the time that each write may take
         return response
@@ -169,7 +179,7 @@ async def _begin(services: Services) -> None:
 async def _end(services: Services, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
     response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Cache-Control"] = "no-store"
+    response.headers.setdefault("Cache-Control", "no-store")
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
     method, status, seconds = request.method, response.status_code, trio.current_time() - g.started

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from deskwire.engine.decide import ATTRIBUTES_MAX
 from deskwire.http.validation import Body, Paged, Query
@@ -29,7 +30,6 @@ def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Title = Annotated[str, Field(min_length=1, max_length=500)]
 UserId = Annotated[str, Field(min_length=1, max_length=255)]
-Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=64)], Any],
     Field(max_length=ATTRIBUTES_MAX),
@@ -37,6 +37,20 @@ Attributes = Annotated[
 ]
 Closer = Literal["agent", "bot", "system"]
 StatusName = Literal["OPEN", "PENDING", "CLOSED"]
+
+
+class Content(Body):
+    """What a message says: a text, ids of uploads of the same project, or both."""
+
+    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
+    text: Annotated[str, Field(max_length=20_000, validate_default=True)] = ""
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str, info: ValidationInfo) -> str:
+        if not text and info.data.get("attachments") == []:
+            raise PydanticCustomError("string_too_short", "A message needs a text, or an attachment.")
+        return text
 
 
 class Identity(Body):

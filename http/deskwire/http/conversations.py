@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from deskwire.engine.actor import Asked, no_such_conversation
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.commands import Assign, Command, Patch
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Conversation, Message
+from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message
 from deskwire.engine.errors import Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import ConversationFilter, Page, Reader
 from deskwire.engine.turn import Receipt
+from deskwire.engine.uploads.upload import Upload, unknown_upload
 from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList
 from deskwire.http.routing import Answer, Call, RawJson
 from deskwire.http.validation import Paged, decode_cursor, encode_cursor, given_fields
@@ -73,6 +75,26 @@ async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> 
     }
 
 
+def attached(
+    call: Call[Any, Any], upload_ids: list[str], pointer: str
+) -> tuple[tuple[Attachment, ...], list[Problem]]:
+    """A message's attachments, and all that is wrong with them: unknown ones, one twice."""
+    uploads = call.services.store.peek(lambda reader: _uploads(reader, call.project, upload_ids))
+    problems: list[Problem] = []
+    for index, (upload_id, upload) in enumerate(zip(upload_ids, uploads, strict=True)):
+        place = f"{pointer}/attachments/{index}"
+        if upload is None:
+            problems.append(unknown_upload(place, upload_id))
+        elif upload_id in upload_ids[:index]:
+            problems.append(Problem(place, "repeated", "A message has an upload once."))
+    known = (upload for upload in uploads if upload is not None)
+    return tuple(Attachment(each.id, each.name, each.type, each.size) for each in known), problems
+
+
+def _uploads(reader: Reader, project: Project, ids: list[str]) -> list[Upload | None]:
+    return [reader.upload(project.rowid, each) if is_id(each, "upl") else None for each in ids]
+
+
 _BACK: Final = "before:"
 """Marks the cursor of a list that is paged backwards."""
 
@@ -100,8 +122,9 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     shown = found[-query.limit :] if backwards else found[: query.limit]
     more = len(found) > query.limit
     view = dashboard_message_view if internal else message_view
+    show = partial(call.services.shelf.links.shown, now=call.services.clock())
     return {
-        "items": [view(message, identifier) for message in shown],
+        "items": [view(message, identifier, show) for message in shown],
         "nextCursor": (f"{_BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
     }
 

@@ -8,18 +8,18 @@ from pydantic import Field
 
 from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reopen
 from deskwire.engine.conversation import Author
-from deskwire.engine.errors import Invalid, Problem
+from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import ConversationFilter, Reader
 from deskwire.engine.typists import Agent, SetTyping
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,
+    Content,
     ConversationList,
     ConversationPatch,
     MessageList,
     SequenceList,
-    Text,
     TypingBody,
 )
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
@@ -42,11 +42,9 @@ class DashboardList(ConversationList):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-class AgentMessageBody(Body):
+class AgentMessageBody(Content):
     """A message of the signed-in agent, or with `internal` a note that only agents see."""
 
-    text: Text
-    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
     internal: bool = False
 
 
@@ -90,16 +88,12 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     """Write to the customer, or with `internal` a note to other agents."""
     body = call.body
-    if body.attachments:
-        message = "There is no such upload in this project."
-        raise Invalid(
-            *(
-                Problem(f"/attachments/{index}", "unknown", message)
-                for index, _ in enumerate(body.attachments)
-            )
-        )
+    attachments, problems = shared.attached(call, body.attachments, "")
+    if problems:
+        raise Invalid(*problems)
     author = Author("agent", call.user.id, call.user.name)
-    command = PostMessage(new_id("msg", call.services.clock()), author, body.text, body.internal)
+    message_id = new_id("msg", call.services.clock())
+    command = PostMessage(message_id, author, body.text, body.internal, attachments)
     receipt = await shared.ask(call, command)
     assert receipt.message is not None
     return {**receipt.message, "internal": body.internal}

@@ -21,8 +21,10 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.Gone: 410,
     errors.TooLarge: 413,
     errors.UnsupportedMediaType: 415,
+    errors.RangeNotSatisfiable: 416,
     errors.Invalid: 422,
     errors.TooManyRequests: 429,
+    errors.BadGateway: 502,
     errors.Unavailable: 503,
 }
 
@@ -35,6 +37,8 @@ def problem_of(error: DomainError, request_id: str) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, errors.RangeNotSatisfiable):
+        headers["Content-Range"] = f"bytes */{error.size}"
     problems = error.problems if isinstance(error, errors.BadRequest | errors.Invalid) else ()
     return problem(status, error.reason, error.detail, request_id, problems, headers)
 

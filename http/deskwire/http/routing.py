@@ -6,12 +6,13 @@ The table of routes is the source for the dispatcher and for everything that is 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic.alias_generators import to_camel
+from werkzeug.datastructures import Headers
 
 from deskwire.engine.people import Organisation, Project, Role, User
 from deskwire.http.services import Services
@@ -29,12 +30,12 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 class Access:
     """Which credential a route asks for, and which permission.
 
-    `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header. `metrics`: the
-    metrics token, or if there is none a peer on this machine. The others are for a JWT alone: `user`, and
+    `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header. `either`: one of
+    these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for a JWT alone: `user`, and
     `organisation` and `project` of a member of what the path names.
     """
 
-    kind: Literal["none", "server_key", "dashboard", "metrics", "user", "organisation", "project"]
+    kind: Literal["none", "server_key", "dashboard", "either", "metrics", "user", "organisation", "project"]
     permission: str | None = None
 
 
@@ -59,6 +60,24 @@ def dashboard(permission: str) -> Access:
     return Access("dashboard", permission)
 
 
+def either(permission: str) -> Access:
+    """An endpoint for a server key, and for users with this permission."""
+    return Access("either", permission)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """The request as it comes in, for what the route's checks leave to its handler.
+
+    Args:
+        body: its pieces, if the route is `streamed`; otherwise they have been read.
+    """
+
+    method: str
+    headers: Headers
+    body: AsyncIterable[bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
     """One checked request; `address` is the peer's, which may be a proxy."""
@@ -69,6 +88,7 @@ class Call(Generic[B, Q]):
     query: Q
     body: B
     raw: bytes
+    incoming: Incoming
     address: str | None = None
 
     @property
@@ -129,6 +149,7 @@ class Streamed:
     pieces: AsyncIterator[bytes]
     content_type: str
     headers: Mapping[str, str]
+    status: int = 200
 
 
 NO_CONTENT: Final = RawJson(b"")
@@ -150,6 +171,7 @@ class Route:
     query: type[Query]
     json_only: bool
     limit: str
+    streamed: bool
 
     @property
     def summary(self) -> str:
@@ -191,6 +213,7 @@ class Routes:
         query: type[Query] = Query,
         json_only: bool = True,
         limit: str = "body_limit_bytes",
+        streamed: bool = False,
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -199,6 +222,7 @@ class Routes:
             access: overrides that of the group.
             json_only: refuse other content types than JSON.
             limit: name of the setting that bounds the body, in bytes.
+            streamed: leave the body, and its bound, to the handler.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -206,7 +230,9 @@ class Routes:
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-            route = Route(method, self.prefix + path, chosen, handler, body, query, json_only, limit)
+            route = Route(
+                method, self.prefix + path, chosen, handler, body, query, json_only, limit, streamed
+            )
             self.table.append(route)
             return handler
 

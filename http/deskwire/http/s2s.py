@@ -26,12 +26,12 @@ from deskwire.http.bodies import (
     AssignBody,
     Attributes,
     Closer,
+    Content,
     ConversationPatch,
     Identity,
     MessageList,
     Name,
     SequenceList,
-    Text,
     Title,
     UserId,
 )
@@ -56,11 +56,9 @@ class AuthorBody(Body):
     name: Name | None = None
 
 
-class MessageBody(Body):
+class MessageBody(Content):
     """A message."""
 
-    text: Text
-    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
     author: Annotated[AuthorBody, Field(default_factory=AuthorBody)]
 
 
@@ -212,16 +210,11 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
 
 
 def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
-    problems = [
-        Problem(
-            f"{pointer}/attachments/{index}", "unknown", f"There is no upload {upload!r} in this project."
-        )
-        for index, upload in enumerate(body.attachments)
-    ]
+    attachments, problems = shared.attached(call, body.attachments, pointer)
     author, refused = _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)
-    return PostMessage(new_id("msg", call.services.clock()), author, body.text)
+    return PostMessage(new_id("msg", call.services.clock()), author, body.text, attachments=attachments)
 
 
 def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:

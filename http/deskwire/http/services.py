@@ -21,6 +21,8 @@ from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
+from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.voice.reply import Voice
 from deskwire.http.measured import Measured
 from deskwire.http.scraper import Scraping
 
@@ -62,6 +64,8 @@ class Limits:
     network_logs_limit_bytes: int
     body_timeout_s: float
     stream_token_s: float
+    upload_body_bytes: int
+    upload_timeout_s: float
 
 
 @dataclass(slots=True)
@@ -76,6 +80,8 @@ class Services:
     """The engine as the HTTP layer sees it.
 
     Args:
+        shelf: the uploads.
+        voice: makes voice replies.
         stream_key: what stream tokens are signed with.
         sign_in: whether users sign in here with a password.
         key_uses: when each server key's use was last noted, in milliseconds.
@@ -92,6 +98,8 @@ class Services:
     webhooks: Webhooks
     hub: Hub
     surveys: Surveys
+    shelf: Shelf
+    voice: Voice
     stream_key: bytes
     limits: Limits
     version: str

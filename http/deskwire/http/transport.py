@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import os
 from math import inf
+from typing import Final
 
 import trio
 
 _OUT_OF_TIME = "the peer did not read in time"
+
+
+LINGER_S: Final = 1.0
+"""How long a closed connection may go on sending; who needs longer is not listening."""
+
+_LINGER_BYTES: Final = 1 << 20
 
 
 class FrontStream(trio.abc.HalfCloseableStream):
@@ -92,8 +99,23 @@ class FrontStream(trio.abc.HalfCloseableStream):
             await self._raw.send_eof()
 
     async def aclose(self) -> None:
-        """Close the connection."""
-        await self._raw.aclose()
+        """Close the connection. What the peer is still sending is read away first, for a moment.
+
+        Closed with unread bytes, a connection is reset, and a reset overtakes the answer that says why
+        (RFC 9112 section 9.6).
+        """
+        try:
+            with trio.move_on_at(min(trio.current_time() + LINGER_S, self._latest)):
+                sending = self._peer_sends()
+                while sending:
+                    sending = bool(await self.socket.recv(_LINGER_BYTES))
+        except (OSError, trio.BusyResourceError, trio.ClosedResourceError):
+            pass  # it is closed already, or somebody else reads it away
+        finally:
+            await self._raw.aclose()
+
+    def _peer_sends(self) -> bool:
+        return self.socket.fileno() >= 0 and self.socket.is_readable()
 
 
 class TlsFrontStream(FrontStream):

@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Author, Conversation, Message
+from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation, Message
 from deskwire.engine.errors import StaleState
 from deskwire.engine.ports import Claimed, ConversationFilter, Listed, Page
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
@@ -37,7 +37,7 @@ _INSERT: Final = (
 _UPDATE: Final = (
     f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in _MUTABLE.split(', '))} WHERE rowid = ?"
 )
-_MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number"
+_MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
 
 
 class ConversationReads:
@@ -143,7 +143,7 @@ class ConversationWrites:
         author = message.author
         self.conn.execute(
             "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
-            "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "created_at, attachments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 message.id,
                 conversation,
@@ -154,6 +154,7 @@ class ConversationWrites:
                 message.text,
                 message.internal,
                 message.created_at,
+                _packed(message.attachments),
             ),
         )
 
@@ -225,7 +226,14 @@ def _conversation_of(row: tuple[Any, ...]) -> Conversation:
 
 def _message_of(row: tuple[Any, ...]) -> Message:
     author = Author(row[1], row[2], row[3])
-    return Message(row[0], author, row[4], row[5], bool(row[6]), row[7])
+    attachments = () if row[8] is None else tuple(Attachment(*each) for each in orjson.loads(row[8]))
+    return Message(row[0], author, row[4], row[5], bool(row[6]), row[7], attachments)
+
+
+def _packed(attachments: Sequence[Attachment]) -> str | None:
+    if not attachments:
+        return None
+    return orjson.dumps([[each.id, each.name, each.type, each.size] for each in attachments]).decode()
 
 
 def _listed(row: tuple[Any, ...]) -> Listed:

@@ -240,6 +240,36 @@ def m0005_tickets_and_teams(db: Database) -> None:
     _execute(db, _TICKETS)
 
 
+_SIXTH: Final = """
+-- AUTOINCREMENT: a reference can't be taken for one to a later upload.
+CREATE TABLE uploads (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects,
+    name TEXT NOT NULL, type TEXT NOT NULL, size INTEGER NOT NULL, sha256 TEXT NOT NULL, attached INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX uploads_by_content ON uploads (project, sha256);
+CREATE INDEX uploads_unattached ON uploads (created_at) WHERE attached = 0;
+CREATE TABLE attachments (
+    upload INTEGER NOT NULL REFERENCES uploads, conversation INTEGER NOT NULL REFERENCES conversations,
+    PRIMARY KEY (upload, conversation)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attachments_by_conversation ON attachments (conversation);
+CREATE TABLE upload_usage (project INTEGER PRIMARY KEY REFERENCES projects, bytes INTEGER NOT NULL) STRICT;
+CREATE TABLE doomed_files (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT, project INTEGER NOT NULL, sha256 TEXT NOT NULL
+) STRICT;
+
+-- [[id, name, type, size], …] as they were when the message was written; NULL for none.
+ALTER TABLE messages ADD COLUMN attachments TEXT;
+"""
+
+
+@migrations()
+def m0006_uploads_and_attachments(db: Database) -> None:
+    """Uploads, what refers to them, and files that have to go."""
+    _execute(db, _SIXTH)
+
+
 _SEVENTH: Final = """
 -- AUTOINCREMENT: a refresh under way knows its survey by this key.
 CREATE TABLE surveys (

@@ -23,6 +23,7 @@ from deskwire.storage.teams import TeamReads, TeamWrites
 from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
 from deskwire.storage.translations import TranslationReads, TranslationWrites
+from deskwire.storage.uploads import UploadReads, UploadWrites
 
 
 class SqliteReader(
@@ -42,6 +43,7 @@ class SqliteReader(
     TeamReads,
     TicketListReads,
     TicketReads,
+    UploadReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -65,6 +67,7 @@ class SqliteTransaction(
     SurveyResponseWrites,
     TeamWrites,
     TicketWrites,
+    UploadWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
@@ -85,6 +88,7 @@ class SqliteTransaction(
     def erase_conversation(self, state: Conversation) -> None:
         self.erase_deliveries(state.rowid)
         self.erase_events(state.rowid)
+        self.detach_uploads(state.rowid)
         self.erase_conversation_rows(state.rowid)
 
     def erase_contact(self, contact: int) -> None:

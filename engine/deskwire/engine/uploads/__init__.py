@@ -1,0 +1,1 @@
+"""Files that clients send: taken in, linked to, attached to messages, and let go of."""

@@ -1,0 +1,216 @@
+"""Takes uploads in and lets go of them: the disk and the rows agree at every moment (ADR 17).
+
+A file's bytes are on the disk before its row is, and its row is gone before they are. What a crash leaves in
+between is a file without a row, never a row without a file. One lock holds "put in place and write the row"
+and "nobody refers to it: remove" apart, so that a content which comes back while it goes is not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import islice
+from typing import Final, TypeVar
+
+import structlog
+import trio
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.errors import Invalid, Problem, TooLarge, Unavailable
+from deskwire.engine.ids import new_id
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.ports import Content, Draft, Files
+from deskwire.engine.uploads.sniff import HEAD, sniff
+from deskwire.engine.uploads.upload import Upload, clean_name
+
+log: Final = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+AT_ONCE: Final = 32
+"""Uploads that may be under way together; each takes a thread now and then, and room on the disk."""
+
+BATCH: Final = 200
+"""Files that are looked at, or rows that are removed, in one go."""
+
+
+class Reception:
+    """One upload while it is received; made by `Shelf.receiving`.
+
+    Args:
+        limit: bytes that the file may have.
+    """
+
+    def __init__(self, shelf: Shelf, project: Project, draft: Draft, limit: int) -> None:
+        self._shelf = shelf
+        self._project = project
+        self._draft = draft
+        self._limit = limit
+        self._head = b""
+        self._size = 0
+
+    async def write(self, data: bytes) -> None:
+        """Add bytes. Raises TooLarge, and Unavailable if the disk refuses."""
+        self._size += len(data)
+        if self._size > self._limit:
+            raise TooLarge(f"A file may have at most {self._limit:,} bytes.")
+        if len(self._head) < HEAD:
+            self._head += data[: HEAD - len(self._head)]
+        await in_thread(partial(self._draft.write, data))
+
+    async def finish(self, filename: str) -> Upload:
+        """Keep what was received under this name.
+
+        Raises Invalid if that is nothing, Conflict (`upload_quota_exceeded`) and Unavailable. Cancellation: from the
+        moment at which the file is put in its place, it is carried out.
+        """
+        if not self._size:
+            raise Invalid(Problem("/file", "too_short", "The file is empty."))
+        sha256 = await in_thread(self._draft.finish)
+        now = self._shelf.clock()
+        name, kind = clean_name(filename), sniff(self._head)
+        upload = Upload(new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now)
+        with trio.CancelScope(shield=True):
+            await self._shelf.put(upload, self._draft, self._project.settings.upload_quota_bytes)
+        return upload
+
+
+class Shelf:
+    """All uploads of all projects.
+
+    Args:
+        links: makes their URLs.
+        limit: bytes that one file may have.
+        unattached_s: how long an upload that no message refers to is kept.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        files: Files,
+        clock: Clock,
+        links: Links,
+        *,
+        limit: int,
+        unattached_s: float,
+    ) -> None:
+        self.clock = clock
+        self.links = links
+        self.limit = limit
+        self._store = store
+        self._files = files
+        self._unattached_ms = int(unattached_s * 1000)
+        self._under_way = 0
+        self._lock = trio.Lock()
+        self._wake = trio.Event()
+
+    @asynccontextmanager
+    async def receiving(self, project: Project) -> AsyncIterator[Reception]:
+        """Receive an upload; nothing is left of it unless it is finished.
+
+        Raises Unavailable if the disk refuses, or too many uploads are under way (`uploads_busy`).
+        """
+        if self._under_way >= AT_ONCE:
+            raise Unavailable("Too many uploads are under way.", code="uploads_busy")
+        self._under_way += 1
+        try:
+            draft = await in_thread(self._files.draft)
+            try:
+                yield Reception(self, project, draft, self.limit)
+            finally:
+                with trio.CancelScope(shield=True):
+                    await in_thread(draft.discard)
+        finally:
+            self._under_way -= 1
+
+    async def put(self, upload: Upload, draft: Draft, quota: int) -> None:
+        """Put a finished draft in its place and write its row; neither stays without the other."""
+        content = Content(upload.project, upload.sha256)
+        async with self._lock:
+            await in_thread(partial(draft.keep, content))
+            try:
+                await self._store.write(lambda tx: tx.insert_upload(upload, quota))
+            except BaseException:
+                await self._remove_if_unused(content)
+                raise
+
+    async def size(self, upload: Upload) -> int | None:
+        """How many bytes of the upload are on the disk, None if it is not there."""
+        return await in_thread(partial(self._files.size, Content(upload.project, upload.sha256)))
+
+    async def read(self, upload: Upload, start: int, length: int) -> bytes:
+        """A part of the upload's bytes. Raises Unavailable if the disk refuses, or the upload was removed."""
+        return await in_thread(
+            partial(self._files.read, Content(upload.project, upload.sha256), start, length)
+        )
+
+    def wake_nowait(self) -> None:
+        """Something was erased: see at once what has to go."""
+        self._wake.set()
+
+    async def clear(self) -> None:
+        """Leave nothing of what an earlier process was receiving; before the first upload."""
+        await in_thread(self._files.clear_drafts)
+
+    async def run(self, interval_s: float) -> None:
+        """Let go of what nobody refers to, until cancelled.
+
+        At the start that is whatever a crash has left, then what was erased, as soon as it is, and every
+        `interval_s` seconds what was never attached.
+        """
+        swept = False
+        while True:
+            self._wake = trio.Event()
+            try:
+                if not swept:
+                    await self._sweep()
+                    swept = True
+                await self._expire()
+                await self._remove_doomed()
+            except Unavailable as error:
+                log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
+                await trio.sleep(1)
+            with trio.move_on_after(interval_s):
+                await self._wake.wait()
+
+    async def _sweep(self) -> None:
+        """Remove files that no row refers to."""
+        found = self._files.contents()
+        while batch := await in_thread(lambda: list(islice(found, BATCH))):
+            for content in await self._store.read(lambda reader, b=batch: reader.without_upload(b)):  # type: ignore[misc]
+                async with self._lock:
+                    await self._remove_if_unused(content)
+
+    async def _expire(self) -> None:
+        older_than = self.clock() - self._unattached_ms
+        while await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH)) == BATCH:
+            await trio.lowlevel.checkpoint()
+
+    async def _remove_doomed(self) -> None:
+        while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
+            for each in doomed:
+                async with self._lock:
+                    await self._remove_if_unused(each.content)
+                await self._store.write(_forgetting(each.rowid))
+
+    async def _remove_if_unused(self, content: Content) -> None:
+        """Remove a content's file, unless an upload refers to it. The lock must be held."""
+        if self._store.peek(lambda reader: reader.without_upload([content])):
+            await in_thread(partial(self._files.remove, content))
+
+
+def _forgetting(rowid: int) -> Callable[[Transaction], None]:
+    return lambda tx: tx.forget_doomed(rowid)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """What `work` returns, done in a worker thread. Raises Unavailable (`storage_failed`) if the disk refuses."""
+    try:
+        return await trio.to_thread.run_sync(work)
+    except OSError as error:
+        log.error("uploads.disk_failed", error=str(error))
+        raise Unavailable(
+            f"The file could not be stored or read: {error.strerror}.", code="storage_failed"
+        ) from error

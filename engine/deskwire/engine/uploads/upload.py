@@ -1,0 +1,69 @@
+"""What an upload is, and the name it gets (decisions 7)."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Final
+
+from deskwire.engine.errors import Conflict, Problem
+
+NAME_MAX: Final = 200
+"""Characters of a name; with three bytes each it still fits a header and a file system."""
+
+_SUFFIX_MAX: Final = 20
+_REPLACED: Final = str.maketrans(dict.fromkeys('"*:<>?|', "_"))
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
+"""Categories of characters that show nothing, or turn the order of others around."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that a project has sent. Its bytes are kept once for each project and content.
+
+    Args:
+        project: storage key.
+        type: media type, found from the bytes.
+        size: in bytes.
+        sha256: of the content, as 64 hex digits.
+        created_at: in milliseconds.
+    """
+
+    id: str
+    project: int
+    name: str
+    type: str
+    size: int
+    sha256: str
+    created_at: int
+
+
+def unknown_upload(pointer: str, upload_id: str) -> Problem:
+    """The problem with an id that is of no upload, or of another project's."""
+    return Problem(pointer, "unknown", f"There is no upload {upload_id!r} in this project.")
+
+
+def quota_exceeded(quota: int) -> Conflict:
+    """The refusal of what a project's quota can't take."""
+    return Conflict(
+        f"The project's uploads may take {quota:,} bytes together; this one does not fit any more.",
+        code="upload_quota_exceeded",
+    )
+
+
+def clean_name(given: str) -> str:
+    """A name that harms no shell, header or file system, as near to the given one as it gets.
+
+    The last part of a path, without control characters and those that write from right to left, and without
+    what a file system forbids; at most 200 characters, the ending kept; `file` if nothing is left.
+    """
+    last = given.replace("\\", "/").rpartition("/")[2]
+    seen = "".join(" " if each.isspace() else each for each in unicodedata.normalize("NFC", last))
+    kept = "".join(each for each in seen if unicodedata.category(each) not in _UNSEEN)
+    name = " ".join(kept.translate(_REPLACED).split()).strip(". ")
+    if len(name) > NAME_MAX:
+        stem, dot, suffix = name.rpartition(".")
+        name = (
+            f"{stem[: NAME_MAX - len(suffix) - 1]}.{suffix}" if dot and len(suffix) <= _SUFFIX_MAX else name
+        )
+    return name[:NAME_MAX].strip(". ") or "file"

@@ -1,0 +1,1 @@
+"""Spoken replies: audio and a ticket go in, a text to send comes out."""

@@ -1,0 +1,141 @@
+"""A voice reply: one recording, one call of the model, one checked answer (contract 4.2; decisions 7)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+import trio
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.conversation import Message
+from deskwire.engine.errors import BadGateway, Invalid, Problem, Unavailable
+from deskwire.engine.model import ChatModel, ModelError
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Reader, Store
+from deskwire.engine.tickets.change import find_ticket
+from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.uploads.upload import Upload
+from deskwire.engine.voice.audio import FIELD, check_length, format_of
+from deskwire.engine.voice.prompts import MESSAGES, Mode, prompt, schema
+
+log: Final = structlog.get_logger(__name__)
+
+AT_ONCE: Final = 4
+"""Voice replies under way together; each holds its recording in memory, about three times."""
+
+REPLY_MAX: Final = 20_000
+"""Characters, as of a message."""
+
+_NEWEST: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceReply:
+    """What the model has made of a recording; in `dictate` both are the same."""
+
+    reply: str
+    transcript: str
+
+
+class Voice:
+    """Makes voice replies.
+
+    Args:
+        model: None if none is configured.
+        audio_bytes: largest recording that is taken.
+        audio_s: longest one, in seconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        shelf: Shelf,
+        clock: Clock,
+        model: ChatModel | None,
+        *,
+        audio_bytes: int,
+        audio_s: float,
+    ) -> None:
+        self._store = store
+        self._shelf = shelf
+        self._clock = clock
+        self._model = model
+        self._audio_bytes = audio_bytes
+        self._audio_s = audio_s
+        self._under_way = 0
+
+    async def reply(self, project: Project, ticket_id: str, audio_url: str, mode: Mode) -> VoiceReply:
+        """What a recording says, and in `smart` the reply that it means.
+
+        Raises:
+            NotFound: there is no such ticket.
+            Invalid: the URL is not one that is signed for an upload of this project, or it is no fit recording.
+            Unavailable: no model is configured (`model_not_configured`), or too many replies are under way.
+            BadGateway: the model failed (`model_failed`). It was called once.
+        """
+        ticket, messages = await self._store.read(lambda reader: _told(reader, project, ticket_id, mode))
+        upload = self._upload(project, audio_url)
+        form = format_of(upload, self._audio_bytes)
+        if self._model is None:
+            raise Unavailable("No language model is configured here.", code="model_not_configured")
+        if self._under_way >= AT_ONCE:
+            raise Unavailable("Too many voice replies are under way.", code="voice_busy")
+        self._under_way += 1
+        try:
+            content = await self._shelf.read(upload, 0, upload.size)
+            audio = await trio.to_thread.run_sync(_checked, content, form, self._audio_s)
+            return await _ask(self._model, mode, prompt(mode, audio, form, ticket, messages))
+        finally:
+            self._under_way -= 1
+
+    def _upload(self, project: Project, url: str) -> Upload:
+        upload_id = self._shelf.links.upload_id(url, self._clock())
+        found = upload_id and self._store.peek(lambda reader: reader.upload(project.rowid, upload_id))
+        if not found:
+            message = "This is not a valid URL that this service has signed for an upload of this project."
+            raise Invalid(Problem(FIELD, "url_not_signed", message))
+        return found
+
+
+def _told(reader: Reader, project: Project, ticket_id: str, mode: Mode) -> tuple[Ticket, Sequence[Message]]:
+    """The ticket, and to draft a reply the newest messages of its conversation. Raises NotFound."""
+    ticket = find_ticket(reader, project, ticket_id)
+    if mode == "dictate" or ticket.conversation_id is None:
+        return ticket, ()
+    found = reader.conversation(project.rowid, ticket.conversation_id)
+    if found is None:
+        return ticket, ()
+    return ticket, reader.messages(found[0].rowid, internal=False, before=_NEWEST, limit=MESSAGES)
+
+
+def _checked(content: bytes, form: str, limit_s: float) -> str:
+    check_length(content, form, limit_s)
+    return b64encode(content).decode()
+
+
+async def _ask(model: ChatModel, mode: Mode, messages: list[dict[str, Any]]) -> VoiceReply:
+    try:
+        return _answer_in(await model.complete(messages, schema(mode)), mode)
+    except ModelError as error:
+        log.warning("voice.model_failed", mode=mode, reason=str(error))
+        raise BadGateway(f"The language model failed. {error}", code="model_failed") from error
+
+
+def _answer_in(answer: Mapping[str, Any], mode: Mode) -> VoiceReply:
+    """The checked answer. Raises ModelError if it is not what was asked for."""
+    match mode, dict(answer):
+        case "dictate", {"transcript": str(transcript), **others} if not others:
+            reply = transcript
+        case "smart", {"transcript": str(transcript), "reply": str(reply), **others} if not others:
+            if not reply.strip():
+                raise ModelError("Its reply is empty.")
+        case _:
+            raise ModelError("Its answer has not the fields that were asked for.")
+    if max(len(reply), len(transcript)) > REPLY_MAX:
+        raise ModelError(f"Its answer is longer than {REPLY_MAX:,} characters.")
+    return VoiceReply(reply, transcript)

@@ -1,0 +1,93 @@
+"""Uploads: files that are sent once, and fetched by signed URLs (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Any, Final
+
+import trio
+
+from deskwire.engine.clock import iso
+from deskwire.engine.errors import BadRequest, NotFound
+from deskwire.engine.uploads.upload import Upload
+from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
+from deskwire.http.multipart import boundary_of, read_file
+from deskwire.http.routing import OPEN, Answer, Call, Routes, Streamed, either
+from deskwire.http.validation import Body, Query
+
+routes = Routes()
+_SEND: Final = either("conversations.reply")
+
+
+class LinkQuery(Query):
+    """What a signed URL carries; never to be made by hand."""
+
+    expires: str | None = None
+    signature: str | None = None
+
+
+@routes.add("POST", "/uploads", _SEND, streamed=True, limit="upload_body_bytes")
+async def upload_file(call: Call[Body, Query]) -> Answer:
+    """Send a file as `multipart/form-data`, in the field `file`.
+
+    The type is found from the bytes. What no message refers to within a day is removed.
+    """
+    services, limits = call.services, call.services.limits
+    boundary = boundary_of(call.incoming.headers)
+    with trio.move_on_after(limits.upload_timeout_s):
+        async with services.shelf.receiving(call.project) as reception:
+            body = _Steady(call.incoming.body, limits.body_timeout_s)
+            filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
+            return _view(call, await reception.finish(filename))
+    raise _too_slow(limits.upload_timeout_s)
+
+
+@routes.add("GET", "/uploads/<upload_id>/<name>", OPEN, query=LinkQuery)
+async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
+    """Fetch a file by its signed URL, whole or in parts; `Range` and `If-None-Match` are understood."""
+    shelf, headers = call.services.shelf, call.incoming.headers
+    upload_id, name = call.path["upload_id"], call.path["name"]
+    shelf.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
+    upload = call.services.store.peek(lambda reader: reader.upload(None, upload_id))
+    if upload is None or await shelf.size(upload) != upload.size:
+        raise NotFound("This file has been removed.", code="upload_not_found")
+    told = dict(headers_of(upload))
+    if unchanged(headers, upload):
+        return Streamed(Pieces(shelf, upload, 0, 0), content_type(upload), told, 304)
+    part = wanted_part(headers, upload)
+    start, end = part or (0, upload.size)
+    told["Content-Length"] = str(end - start)
+    if part is not None:
+        told["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
+    shown = start if call.incoming.method == "HEAD" else end
+    return Streamed(Pieces(shelf, upload, start, shown), content_type(upload), told, 206 if part else 200)
+
+
+def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
+    """The upload object, its URL signed now."""
+    url, expires = call.services.shelf.links.url(upload.id, upload.name, call.services.clock())
+    return {
+        "id": upload.id,
+        "name": upload.name,
+        "type": upload.type,
+        "size": upload.size,
+        "url": url,
+        "expiresAt": iso(expires),
+    }
+
+
+class _Steady(AsyncIterator[bytes]):
+    """A body that has to go on coming: raises BadRequest if the next piece takes longer than `pause_s`."""
+
+    def __init__(self, body: AsyncIterable[bytes], pause_s: float) -> None:
+        self._pieces = aiter(body)
+        self._pause_s = pause_s
+
+    async def __anext__(self) -> bytes:
+        with trio.move_on_after(self._pause_s):
+            return await anext(self._pieces)
+        raise _too_slow(self._pause_s)
+
+
+def _too_slow(seconds: float) -> BadRequest:
+    return BadRequest(f"The body did not arrive within {seconds:g} s.", code="body_timeout")

@@ -1,0 +1,33 @@
+"""Voice replies to tickets (contract 4.2; decisions 7)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from deskwire.engine.voice.prompts import Mode
+from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.validation import Body, Query
+
+routes = Routes()
+_MANAGE: Final = dashboard("tickets.manage")
+
+
+class VoiceReplyBody(Body):
+    """The recording, as the URL that its upload was answered with; and what to make of it."""
+
+    audio_url: Annotated[str, Field(min_length=1, max_length=4_096)]
+    mode: Mode = "smart"
+
+
+@routes.add("POST", "/tickets/<ticket_id>/voice-reply", _MANAGE, body=VoiceReplyBody)
+async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
+    """Make a text of a recording: `dictate` takes it down, `smart` drafts the reply that its keywords mean.
+
+    Nothing is sent to the customer, and nothing is stored. A draft is made from the recording, the ticket and the
+    last messages of its conversation.
+    """
+    body = call.body
+    made = await call.services.voice.reply(call.project, call.path["ticket_id"], body.audio_url, body.mode)
+    return {"reply": made.reply, "transcript": made.transcript}

@@ -1,0 +1,155 @@
+"""The bytes of uploads, each content once for a project, under its SHA-256.
+
+`uploads/<project>/<aa>/<sha256>` has what is kept; `uploads/drafts/` what is being received or removed. A
+file is written and synced there and then renamed, so that what has its final name is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from deskwire.engine.uploads.ports import Content
+
+FOLDER: Final = "uploads"
+_DRAFTS: Final = "drafts"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_ZEROS: Final = bytes(1 << 18)
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+class DiskDraft:
+    """`uploads.ports.Draft` in a file of its own."""
+
+    def __init__(self, path: Path, place: Callable[[Content], Path]) -> None:
+        self._path = path
+        self._place = place
+        self._file: int | None = os.open(path, _NEW, 0o600)
+        self._hash = sha256()
+
+    def write(self, data: bytes) -> None:
+        """See `Draft.write`."""
+        assert self._file is not None, "a finished draft takes no more"
+        self._hash.update(data)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._file, view) :]
+
+    def finish(self) -> str:
+        """See `Draft.finish`."""
+        assert self._file is not None, "a draft is finished once"
+        os.fsync(self._file)
+        self._close()
+        return self._hash.hexdigest()
+
+    def keep(self, content: Content) -> None:
+        """See `Draft.keep`."""
+        place = self._place(content)
+        if place.exists():
+            return
+        for folder in (place.parent.parent, place.parent):
+            folder.mkdir(exist_ok=True, mode=0o700)
+            _sync(folder.parent)
+        self._path.rename(place)
+        _sync(place.parent)
+
+    def discard(self) -> None:
+        """See `Draft.discard`."""
+        self._close()
+        _overwrite_and_unlink(self._path)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            os.close(file)
+
+
+class DiskFiles:
+    """`uploads.ports.Files` in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._root = directory / FOLDER
+        self._drafts = self._root / _DRAFTS
+
+    def clear_drafts(self) -> None:
+        """See `Files.clear_drafts`."""
+        self._drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for path in self._drafts.iterdir():
+            _overwrite_and_unlink(path)
+
+    def draft(self) -> DiskDraft:
+        """See `Files.draft`."""
+        return DiskDraft(self._aside(), self._place)
+
+    def size(self, content: Content) -> int | None:
+        """See `Files.size`."""
+        try:
+            return self._place(content).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def read(self, content: Content, start: int, length: int) -> bytes:
+        """See `Files.read`."""
+        file = os.open(self._place(content), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(file, length, start)
+        finally:
+            os.close(file)
+
+    def remove(self, content: Content) -> None:
+        """See `Files.remove`. It leaves its place first, so that what has a final name is whole."""
+        place, aside = self._place(content), self._aside()
+        try:
+            place.rename(aside)
+        except FileNotFoundError:
+            return
+        _sync(place.parent)
+        _overwrite_and_unlink(aside)
+        for folder in (place.parent, place.parent.parent):
+            with suppress(OSError):  # another content is there
+                folder.rmdir()
+
+    def contents(self) -> Iterator[Content]:
+        """See `Files.contents`."""
+        for project in self._root.iterdir():
+            if project.name.isdecimal():
+                for path in project.glob("*/*"):
+                    if _SHA256.fullmatch(path.name):
+                        yield Content(int(project.name), path.name)
+
+    def _place(self, content: Content) -> Path:
+        return self._root / str(content.project) / content.sha256[:2] / content.sha256
+
+    def _aside(self) -> Path:
+        return self._drafts / secrets.token_hex(16)
+
+
+def _overwrite_and_unlink(path: Path) -> None:
+    """Remove a file, its blocks zeroed as far as the file system writes in place; nothing if there is none."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        left = os.fstat(file).st_size
+        while left > 0:
+            left -= os.write(file, _ZEROS[:left] if left < len(_ZEROS) else _ZEROS)
+        os.fsync(file)
+    finally:
+        os.close(file)
+        path.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
