@@ -166,7 +166,10 @@ def test_teams_that_were_there_before_tickets_are_kept_and_can_be_listed(tmp_pat
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(Database(connection, execute_plugins=False), stop_before="m0005_tickets_and_teams")
         connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
-        connection.execute("INSERT INTO projects VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
         connection.execute("INSERT INTO teams VALUES (1, 'team_1', 1, 'Support', 7)")
     migrate(path)
     with closing(connect_reader(path)) as connection:

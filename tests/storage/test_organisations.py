@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database, Migrations
+from sqlite_utils import Database
 
 from deskwire.engine.people import DEFAULT_SETTINGS
 from deskwire.storage.database import FILE_NAME, connect_reader, migrate
@@ -17,12 +17,9 @@ from deskwire.storage.transaction import SqliteReader
 
 def test_projects_and_users_from_before_get_the_defaults(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
-    older = Migrations("deskwire")
-    for known in migrations.pending(Database(memory=True)):
-        if known.name < "m0004":
-            older(name=known.name)(known.fn)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        older.apply(Database(connection, execute_plugins=False))
+        before = "m0004_people_and_what_projects_choose"
+        migrations.apply(Database(connection, execute_plugins=False), stop_before=before)
         connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 5)")
         connection.execute("INSERT INTO projects VALUES (1, 'prj_1', 1, 'Shop', 'stream', 6)")
         connection.execute("INSERT INTO users VALUES (1, 'usr_1', 'a@b.example', 'Ada', 'hash', 7)")
@@ -49,7 +46,7 @@ def plans(reader: SqliteReader) -> list[str]:
     reader.conn.set_trace_callback(statements.append)
     reader.memberships(1, (-1, -1), 10)
     reader.members(1, 0, 10)
-    reader.member(1, "usr_1")
+    reader.organisation_member(1, "usr_1")
     reader.owners(1)
     reader.projects(1, None, 99, 10)
     reader.projects(None, 1, 99, 10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -289,3 +290,19 @@ async def test_demo_json_is_private_and_complete(service: Service) -> None:
         *("baseUrl", "projectId", "serverKey", "streamKey", "user", "token")
     }
     assert service.demo["baseUrl"] == service.url
+
+
+@pytest.mark.parametrize("bound_s", [0.05, 5.0])
+async def test_a_connection_is_answered_or_closed_after_the_process_stood_still(
+    service: Service, monkeypatch: pytest.MonkeyPatch, bound_s: float
+) -> None:
+    """A slow disk or a stopped machine, just when a response has gone out; below the bound nobody notices."""
+    monkeypatch.setattr("deskwire.http.front._LAST_S", bound_s)
+    with trio.fail_after(10):
+        assert (await service.http.get("/s2s/project")).status_code == 200
+        time.sleep(0.2)  # noqa: ASYNC251  # the whole process stands still
+        try:
+            second = (await service.http.get("/s2s/project")).status_code
+        except httpx.TransportError:
+            second = 0
+    assert second == 200 or bound_s < 1

@@ -123,6 +123,19 @@ async def test_anybody_may_leave(service: Service) -> None:
         assert code(await someone.http.get(members)) == (404, "organisation_not_found")
 
 
+async def test_who_leaves_the_organisation_leaves_its_teams_and_is_not_back_in_them_later(
+    service: Service,
+) -> None:
+    members = f"/organisations/{await organisation_of(service)}/members"
+    hired = await hire(service, "agent")
+    team = (await service.dashboard.post("/teams", json={"name": "Night", "members": [hired["id"]]})).json()
+    assert [each["id"] for each in team["members"]] == [hired["id"]]
+    await service.dashboard.delete(f"{members}/{hired['id']}")
+    assert (await service.dashboard.get(f"/teams/{team['id']}")).json()["members"] == []
+    await hire(service, "agent")
+    assert (await service.dashboard.get(f"/teams/{team['id']}")).json()["members"] == []
+
+
 async def test_an_account_of_another_organisation_cannot_be_taken(service: Service) -> None:
     """Whoever made it there may not own the address: see ADR 15."""
     await operate(service, "org.create", name="Elsewhere")

@@ -38,8 +38,9 @@ _PEEK: Final = 4096
 _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
 _FULL_PAUSE_S: Final = 0.1
-_LAST_S: Final = 1.0
-"""Bound on the end of a response; the body has been sent by then."""
+_LAST_S: Final = 5.0
+"""Bound on the end of a response; the body has been sent by then. It is of the order of how long the whole
+process may stand still (a slow disk, a stopped machine), as that counts, too."""
 
 StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
 
@@ -92,13 +93,12 @@ async def serve_front(
     Cancellation: at once, within the write bound of what Hypercorn shields.
     """
     state: LifespanState = {}
-    wrapped = ASGIWrapper(_finishing(app))
-    lifespan = Lifespan(wrapped, config, state)
+    lifespan = Lifespan(ASGIWrapper(app), config, state)
     try:
         async with trio.open_nursery() as outside:
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
-            front = _Front(partial(_serve_http, wrapped, config, state), stream_handler, limits)
+            front = _Front(partial(_serve_http, app, config, state), stream_handler, limits)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
@@ -107,18 +107,22 @@ async def serve_front(
             await trio.aclose_forcefully(listener)
 
 
-def _finishing(app: ASGIFramework) -> ASGIFramework:
+def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
     """`app` with its last message of a response kept from being cancelled.
 
     Hypercorn closes a connection whose request body was left unread within that very call, after telling the
-    app of the disconnect; on hearing of which quart-trio cancels the call, and the connection would stay.
+    app of the disconnect; on hearing of which quart-trio cancels the call, and the connection would stay. The
+    same call makes a connection ready for its next request: one for which it was cut off is closed, as it
+    would never read again.
     """
 
     async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         async def send_whole(message: ASGISendEvent) -> None:
             if message["type"] == "http.response.body" and not message.get("more_body", False):
-                with trio.move_on_after(_LAST_S, shield=True):
+                with trio.move_on_after(_LAST_S, shield=True) as sending:
                     await send(message)
+                if sending.cancelled_caught:
+                    await trio.aclose_forcefully(stream)
             else:
                 await send(message)
 
@@ -131,11 +135,12 @@ HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]
 
 
 async def _serve_http(
-    app: ASGIWrapper, config: Config, state: LifespanState, context: WorkerContext, stream: FrontStream
+    app: ASGIFramework, config: Config, state: LifespanState, context: WorkerContext, stream: FrontStream
 ) -> None:
     """One connection in Hypercorn's own handler."""
+    wrapped = ASGIWrapper(_finishing(app, stream))
     try:
-        await TCPServer(app, config, context, ConnectionState(state.copy()), cast(Any, stream))
+        await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     except Exception:  # the task's top: one connection's bug ends that connection and nothing else
         log.exception("front.connection_failed")
 

@@ -43,7 +43,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     """Fetch a member."""
 
     def find(reader: Reader) -> Member:
-        member = reader.member(call.organisation.rowid, call.path["user_id"])
+        member = reader.organisation_member(call.organisation.rowid, call.path["user_id"])
         if member is None:
             raise NotFound("The organisation has no such member.", code="member_not_found")
         return member

@@ -49,7 +49,7 @@ class OrganisationReads:
         sql = f"{_MEMBER} WHERE m.organisation = ? AND m.user > ? ORDER BY m.user LIMIT ?"
         return [_member(row) for row in self.conn.execute(sql, (organisation, after, limit))]
 
-    def member(self, organisation: int, user_id: str) -> Member | None:
+    def organisation_member(self, organisation: int, user_id: str) -> Member | None:
         sql = f"{_MEMBER} WHERE m.organisation = ? AND u.id = ?"
         row = self.conn.execute(sql, (organisation, user_id)).fetchone()
         return None if row is None else _member(row)
@@ -133,6 +133,11 @@ class OrganisationWrites:
         self.conn.execute(sql, (role, organisation, user))
 
     def delete_membership(self, organisation: int, user: int) -> None:
+        self.conn.execute(
+            "DELETE FROM team_members WHERE user = ? AND team IN "
+            "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
+            (user, organisation),
+        )
         self.conn.execute("DELETE FROM memberships WHERE organisation = ? AND user = ?", (organisation, user))
 
     def save_user(self, user: User) -> None:

@@ -126,7 +126,7 @@ def remove_member(tx: Transaction, actor: Actor | None, organisation: int, user_
 
 def member_of(tx: Transaction, organisation: int, user_id: str) -> Member:
     """The member with this user id. Raises NotFound (`member_not_found`)."""
-    member = tx.member(organisation, user_id)
+    member = tx.organisation_member(organisation, user_id)
     if member is None:
         raise NotFound("The organisation has no such member.", code="member_not_found")
     return member

@@ -26,7 +26,7 @@ class OrganisationReader(Protocol):
     def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
         """Members whose user's storage key is larger than `after`, in that order."""
 
-    def member(self, organisation: int, user_id: str) -> Member | None:
+    def organisation_member(self, organisation: int, user_id: str) -> Member | None:
         """The member with this user id."""
 
     def owners(self, organisation: int) -> int:
@@ -74,7 +74,7 @@ class OrganisationTransaction(OrganisationReader, Protocol):
         """Change a member's role."""
 
     def delete_membership(self, organisation: int, user: int) -> None:
-        """End a membership."""
+        """End a membership, and those in the teams of the organisation's projects."""
 
     def save_user(self, user: User) -> None:
         """Store a user's name and password."""
