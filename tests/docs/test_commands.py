@@ -118,6 +118,7 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
         translated = await service.dashboard.put(
             "/translations/entries/statictranslation:a", json={"language": "en", "fields": {"text": "A"}}
         )
+        sent = await service.http.post("/uploads", files={"file": ("a.txt", b"a")})
         answered: list[tuple[str, str, dict[str, Any]]] = [
             ("api.md", "Conversation field", conversation),
             ("api.md", "Message field", messages.json()["items"][0]),
@@ -128,6 +129,7 @@ async def test_the_tables_of_fields_have_exactly_the_fields_that_are_answered(tm
             ("people.md", "Setting field", project.json()["settings"]),
             ("webhooks.md", "Endpoint field", endpoint.json()),
             ("deliveries.md", "Delivery field", tested.json()),
+            ("uploads.md", "Upload field", sent.json()),
             ("tickets.md", "Ticket field", ticket.json()),
             ("tickets.md", "Activity field", activity.json()["items"][0]),
             ("tickets.md", "Team field", teams.json()["items"][0]),
