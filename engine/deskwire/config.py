@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 
 import click
 
+from deskwire.contradictions import RETRIES, contradictions
 from deskwire.engine.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.setting import (
     PREFIX,
@@ -49,7 +50,6 @@ GIB: Final = 1024 * MIB
 HOUR_S: Final = 3_600.0
 DAY_S: Final = 24 * HOUR_S
 YEAR_S: Final = 366 * DAY_S
-RETRIES: Final = 3  # contract 6.4.2: fixed, because receivers see the attempt's number
 
 
 class ConfigError(click.ClickException):
@@ -346,7 +346,7 @@ class Config:
             except ValueError as error:
                 bad[each.name] = f"{label} {error}"
         config = cls(**values, origin=MappingProxyType(origin))
-        clashes = [sentence for names, sentence in _contradictions(config) if not names & bad.keys()]
+        clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
         if problems := (*_unknown(environ), *bad.values(), *clashes):
             raise ConfigError(problems)
         return config
@@ -384,41 +384,3 @@ def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
             close = difflib.get_close_matches(variable, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
             yield f"{variable} is not a setting{hint}"
-
-
-def _contradictions(config: Config) -> Iterator[tuple[frozenset[str], str]]:
-    """Yield what is wrong with values that are fine one by one, and the variables it is about."""
-
-    def about(sentence: str, *names: str) -> tuple[frozenset[str], str]:
-        variables = [SETTINGS[name].variable for name in names]
-        return frozenset(names), sentence.format(*variables)
-
-    if config.allow_private_webhooks and config.webhook_allow:
-        no_effect = "{} has no effect while {} lets everything through"
-        yield about(no_effect, "webhook_allow", "allow_private_webhooks")
-    sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
-    given = [name for name in sources if getattr(config, name) is not None]
-    if len(given) > 1:
-        yield about(" and ".join("{}" for _ in given) + " can't be set together", *given)
-    if not given and not config.own_tokens:
-        yield about("{} needs one of {}, {} and {}, or nobody can sign in", "own_tokens", *sources)
-    if config.jwt_jwks_keep_s < config.jwt_jwks_refresh_s:
-        yield about("{} must not be less than {}", "jwt_jwks_keep_s", "jwt_jwks_refresh_s")
-    if config.webhook_window_s < (needed_s := _last_retry_over_s(config)):
-        too_short = f"{{}} must be at least {needed_s:g}, when the last retry may be over ({{}}, {{}}, {{}})"
-        retrying = ("webhook_timeout_s", "webhook_retry_after_s", "webhook_retry_jitter")
-        yield about(too_short, "webhook_window_s", *retrying)
-    if config.webhook_memory_deliveries < config.webhook_concurrency:
-        yield about("{} must not be less than {}", "webhook_memory_deliveries", "webhook_concurrency")
-    if (config.model_url is None) != (config.model_name is None):
-        yield about("{} and {} belong together: set both or neither", "model_url", "model_name")
-    if config.model_key is not None and config.model_url is None:
-        yield about("{} has no effect without {}", "model_key", "model_url")
-    if config.stream_resume_window_s > config.event_window_s:
-        yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
-
-
-def _last_retry_over_s(config: Config) -> float:
-    """Say when, in seconds after the first attempt began, the last retry has ended at the latest."""
-    pauses_s = sum(config.webhook_retry_after_s) * (1 + config.webhook_retry_jitter)
-    return config.webhook_timeout_s * (RETRIES + 1) + pauses_s

@@ -8,7 +8,6 @@ exit status.
 from __future__ import annotations
 
 import gc
-import logging
 import signal
 import sys
 from collections.abc import Iterator
@@ -20,37 +19,27 @@ from typing import Final
 
 import structlog
 import trio
-from hypercorn.config import Config as HypercornConfig
 
+from deskwire import parts
 from deskwire.admin.desk import Desk
 from deskwire.admin.socket import serve_orders
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
-from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.couriers import Couriers
-from deskwire.engine.delivery.proxy import Proxy
-from deskwire.engine.delivery.resolver import SystemResolver, spelled_addresses
-from deskwire.engine.delivery.target import check_url
-from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
-from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
-from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
-from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.filing import model, open_shelf, voice
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
-from deskwire.http.measured import Measured
-from deskwire.http.multipart import OVERHEAD
 from deskwire.http.scraper import Scraping
-from deskwire.http.services import Limits, Services, Surveys, Webhooks
+from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
 from deskwire.provision import (
     DEMO_FILE,
@@ -69,8 +58,6 @@ from deskwire.welcome import running, welcome
 
 log: Final = structlog.get_logger(__name__)
 
-_RECORDED_S: Final = 1.0
-"""What a test of an endpoint waits beyond the receiver's time, for the attempt to be recorded."""
 
 _STREAM_SHARE: Final = 0.5
 """Part of the stop's bound that requests under way may use; the rest is the stream's goodbye."""
@@ -137,26 +124,26 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
     async with _opened(config, tell) as store:
         secret = installation_secret(config.data_dir, config.secret)
         sealing, signers = Sealing(secret), signing(config, secret)
-        events = _event_log(config, store)
-        couriers = _couriers(config, store, sealing)
+        events = parts.event_log(config, store)
+        couriers = parts.couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = Upkeep(store, wall_clock)
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         listeners = await _listen(config)
         url = config.public_url or _url(config.host, listeners[0])
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
-        stream = _stream(config, store, hub, derived_key(secret, "stream"))
-        measured = _measured(store, couriers, stream)
+        stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
+        measured = parts.measured(store, couriers, stream)
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
-            outgoing.start_soon(_retain, config, store, measured.pruned)
+            outgoing.start_soon(parts.retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
             outgoing.start_soon(shelf.run, config.retention_interval_s)
             async with trio.open_nursery() as actors:
-                directory = _directory(config, actors, store, hub, couriers, shelf.links)
+                directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
                 services = Services(
                     store=store,
                     directory=directory,
@@ -166,7 +153,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     tokens=signers.tokens,
                     verifier=signers.verifier,
                     passwords=Passwords(config.argon2_memory_kib),
-                    webhooks=_webhooks(config, sealing, couriers),
+                    webhooks=parts.webhooks(config, sealing, couriers),
                     hub=hub,
                     surveys=Surveys(
                         Refreshes(actors, store, wall_clock, model(config)), Removals(actors, store)
@@ -174,7 +161,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     shelf=shelf,
                     voice=voice(config, store, shelf),
                     stream_key=derived_key(secret, "stream"),
-                    limits=_limits(config),
+                    limits=parts.limits(config),
                     version=version("deskwire"),
                     measured=measured,
                     scraping=Scraping(config.metrics_token, config.public_url),
@@ -192,15 +179,6 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
 def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
     return open_store(
         config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
-    )
-
-
-def _event_log(config: Config, store: SqliteStore) -> EventLog:
-    return EventLog(
-        store,
-        store.peek(lambda reader: reader.last_event_position()),
-        ring_events=config.log_ring_events,
-        ring_bytes=config.log_ring_bytes,
     )
 
 
@@ -254,7 +232,7 @@ async def _front(
                 stream_handler=stream.handle,
                 close_streams=stream.close_all,
                 stop=stop,
-                config=_hypercorn(config),
+                config=parts.hypercorn(config),
                 limits=FrontLimits(
                     write_timeout_s=config.stream_write_timeout_s,
                     requests_s=config.shutdown_s * _STREAM_SHARE,
@@ -283,112 +261,9 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
     return plan.demo
 
 
-def _directory(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Couriers, links: Links
-) -> Directory:
-    return Directory(
-        actors,
-        store,
-        wall_clock,
-        mailbox=config.mailbox_commands,
-        idle_s=config.actor_idle_s,
-        live=config.actors_live,
-        passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
-        links=links,
-    )
-
-
-def _couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
-    return Couriers(
-        store,
-        wall_clock,
-        sealing,
-        _policy(config),
-        webhook_timeout_s=config.webhook_timeout_s,
-        retry_after_s=config.webhook_retry_after_s,
-        jitter=config.webhook_retry_jitter,
-        concurrency=config.webhook_concurrency,
-        window_s=config.webhook_window_s,
-        memory_deliveries=config.webhook_memory_deliveries,
-        proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
-    )
-
-
 def _desk(config: Config, services: Services) -> Desk:
     tokens = services.tokens if config.own_tokens else None
     return Desk(services.store, services.clock, services.passwords, lambda: tokens)
-
-
-def _policy(config: Config) -> Policy:
-    return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
-
-
-def _webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
-    policy = _policy(config)
-    resolver = spelled_addresses if config.webhook_proxy else SystemResolver()
-    return Webhooks(
-        check_url=lambda url: check_url(url, policy, resolver),
-        seal=sealing.seal,
-        add=couriers.add,
-        change=couriers.change,
-        remove=couriers.remove,
-        probe=couriers.probe,
-        first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
-    )
-
-
-def _limits(config: Config) -> Limits:
-    return Limits(
-        body_limit_bytes=config.body_limit_bytes,
-        network_logs_limit_bytes=config.network_logs_limit_bytes,
-        body_timeout_s=config.body_timeout_s,
-        stream_token_s=config.stream_token_s,
-        upload_body_bytes=config.upload_limit_bytes + OVERHEAD,
-        upload_timeout_s=config.upload_timeout_s,
-    )
-
-
-def _stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> RealtimeStream:
-    return RealtimeStream(
-        store,
-        hub,
-        wall_clock,
-        key=key,
-        ping_s=config.stream_ping_s,
-        write_timeout_s=config.stream_write_timeout_s,
-        inbound_bytes=config.stream_inbound_bytes,
-        unsubscribed_s=config.stream_unsubscribed_s,
-    )
-
-
-def _measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:
-    return Measured(
-        commits=store.commits,
-        waiting=lambda: store.waiting,
-        room=store.room,
-        couriers=couriers,
-        connections=lambda: stream.connections,
-        traffic=stream.traffic,
-    )
-
-
-def _hypercorn(config: Config) -> HypercornConfig:
-    hypercorn = HypercornConfig()
-    hypercorn.errorlog = logging.getLogger("hypercorn.error")  # the log's own way, redaction included
-    hypercorn.keep_alive_timeout = config.idle_connection_s
-    hypercorn.include_server_header = False
-    return hypercorn
-
-
-async def _retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
-    await run_retention(
-        store,
-        wall_clock,
-        interval_s=config.retention_interval_s,
-        event_window_s=config.event_window_s,
-        delivery_log_s=config.delivery_log_s,
-        pruned=pruned,
-    )
 
 
 def _url(host: str, listener: trio.SocketListener) -> str:

@@ -1,0 +1,155 @@
+"""The parts of the program as the settings want them; `program` puts them together."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Final
+
+import trio
+from hypercorn.config import Config as HypercornConfig
+
+from deskwire.config import Config
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.couriers import Couriers
+from deskwire.engine.delivery.proxy import Proxy
+from deskwire.engine.delivery.resolver import SystemResolver, spelled_addresses
+from deskwire.engine.delivery.target import check_url
+from deskwire.engine.directory import Directory
+from deskwire.engine.indicator import Passing
+from deskwire.engine.log import EventLog
+from deskwire.engine.retention import Pruned, run_retention
+from deskwire.engine.sealing import Sealing
+from deskwire.engine.stream.hub import Hub
+from deskwire.engine.uploads.links import Links
+from deskwire.http.measured import Measured
+from deskwire.http.multipart import OVERHEAD
+from deskwire.http.services import Limits, Webhooks
+from deskwire.http.socket import RealtimeStream
+from deskwire.storage.store import SqliteStore
+
+_RECORDED_S: Final = 1.0
+"""What a test of an endpoint waits beyond the receiver's time, for the attempt to be recorded."""
+
+
+def event_log(config: Config, store: SqliteStore) -> EventLog:
+    """The log, going on behind what is stored."""
+    return EventLog(
+        store,
+        store.peek(lambda reader: reader.last_event_position()),
+        ring_events=config.log_ring_events,
+        ring_bytes=config.log_ring_bytes,
+    )
+
+
+def directory(
+    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Couriers, links: Links
+) -> Directory:
+    """The conversations' actors."""
+    return Directory(
+        actors,
+        store,
+        wall_clock,
+        mailbox=config.mailbox_commands,
+        idle_s=config.actor_idle_s,
+        live=config.actors_live,
+        passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
+        links=links,
+    )
+
+
+def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
+    """The deliveries to webhooks."""
+    return Couriers(
+        store,
+        wall_clock,
+        sealing,
+        webhook_policy(config),
+        webhook_timeout_s=config.webhook_timeout_s,
+        retry_after_s=config.webhook_retry_after_s,
+        jitter=config.webhook_retry_jitter,
+        concurrency=config.webhook_concurrency,
+        window_s=config.webhook_window_s,
+        memory_deliveries=config.webhook_memory_deliveries,
+        proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
+    )
+
+
+def webhook_policy(config: Config) -> Policy:
+    """Which addresses webhooks may go to."""
+    return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
+
+
+def webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
+    """What the endpoints' routes need of the deliveries."""
+    policy = webhook_policy(config)
+    resolver = spelled_addresses if config.webhook_proxy else SystemResolver()
+    return Webhooks(
+        check_url=lambda url: check_url(url, policy, resolver),
+        seal=sealing.seal,
+        add=couriers.add,
+        change=couriers.change,
+        remove=couriers.remove,
+        probe=couriers.probe,
+        first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
+    )
+
+
+def limits(config: Config) -> Limits:
+    """The bounds on requests."""
+    return Limits(
+        body_limit_bytes=config.body_limit_bytes,
+        network_logs_limit_bytes=config.network_logs_limit_bytes,
+        body_timeout_s=config.body_timeout_s,
+        stream_token_s=config.stream_token_s,
+        upload_body_bytes=config.upload_limit_bytes + OVERHEAD,
+        upload_timeout_s=config.upload_timeout_s,
+    )
+
+
+def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> RealtimeStream:
+    """The websocket side of the stream."""
+    return RealtimeStream(
+        store,
+        hub,
+        wall_clock,
+        key=key,
+        ping_s=config.stream_ping_s,
+        write_timeout_s=config.stream_write_timeout_s,
+        inbound_bytes=config.stream_inbound_bytes,
+        unsubscribed_s=config.stream_unsubscribed_s,
+    )
+
+
+def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:
+    """Where the metrics are read."""
+    return Measured(
+        commits=store.commits,
+        waiting=lambda: store.waiting,
+        room=store.room,
+        couriers=couriers,
+        connections=lambda: stream.connections,
+        traffic=stream.traffic,
+    )
+
+
+def hypercorn(config: Config) -> HypercornConfig:
+    """Hypercorn's settings."""
+    hypercorn = HypercornConfig()
+    hypercorn.errorlog = logging.getLogger("hypercorn.error")  # the log's own way, redaction included
+    hypercorn.keep_alive_timeout = config.idle_connection_s
+    hypercorn.include_server_header = False
+    return hypercorn
+
+
+async def retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
+    """Prune what has left its window, until cancelled."""
+    await run_retention(
+        store,
+        wall_clock,
+        interval_s=config.retention_interval_s,
+        event_window_s=config.event_window_s,
+        delivery_log_s=config.delivery_log_s,
+        pruned=pruned,
+    )
