@@ -190,10 +190,11 @@ def foreign_ticket(service: Service) -> str:
     with closing(sqlite3.connect(service.directory / "deskwire.sqlite3")) as connection, connection:
         connection.executescript(
             """
-            INSERT INTO organisations VALUES (9, 'org_9', 'Other', 0);
-            INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) VALUES (9, 'prj_00000000000000000000000009', 9, 'Other', 'other', 0);
+            INSERT INTO organisations (rowid, id, name, created_at) VALUES (9, 'org_9', 'Other', 0);
+            INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at)
+            VALUES (9, 'prj_00000000000000000000000009', 9, 'Other', 'other', 0);
             INSERT INTO users (rowid, id, email, name, created_at) VALUES (9, 'usr_9', 'o@x.example', 'Other', 0);
-            INSERT INTO memberships VALUES (9, 9, 'owner', 0);
+            INSERT INTO memberships (organisation, user, role, created_at) VALUES (9, 9, 'owner', 0);
             INSERT INTO teams (rowid, id, project, name, created_at) VALUES (9, 'team_9', 9, 'Other', 0);
             INSERT INTO tickets (id, project, title, status, priority, tags, created_at, updated_at, activity)
             VALUES ('tkt_00000000000000000000000009', 9, 'Parcel lost', 'OPEN', 1, '["vip"]', 0, 0, 0);
