@@ -24,7 +24,8 @@ class Scale:
         deliveries: that are pending where the rate of deliveries is measured.
         flights: attempts, or posts of httpx, at the same time there.
         backlog: deliveries pending to a dead endpoint where its share of memory is measured.
-        tickets, bulk_calls: in the database where lists are timed, and changes of 1,000 of them.
+        tickets, lists, bulk_calls: in the database where lists are timed, how many lists those are at most, and
+            changes of 1,000 tickets.
     """
 
     rounds: int = 3
@@ -45,6 +46,7 @@ class Scale:
     flights: tuple[int, ...] = (1, 16, 64)
     backlog: int = 100_000
     tickets: int = 10_000
+    lists: int = 100
     bulk_calls: int = 40
 
 
@@ -65,6 +67,7 @@ QUICK: Final = Scale(
     in_flight=(1, 8),
     stored=(0, 500),
     tickets=300,
+    lists=3,
     bulk_calls=2,
     deliveries=40,
     flights=(1, 8),

@@ -65,7 +65,8 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     where.mkdir()
     ids = trio.run(fill, where, scale.tickets)
     with deskwire(where) as server:
-        rows = [_row(scale, server, name, query) for name, query in (*_LISTS, *_middles(server))]
+        lists = (*_middles(server), *_LISTS)[: scale.lists]
+        rows = [_row(scale, server, name, query) for name, query in lists]
         bulk = _bulk(scale, server, ids)
     columns = ("list", "answers/s", "p50 ms", "p95 ms", "p95 ms, 4 at once")
     title = f"Lists of {scale.tickets:,} tickets, 50 a page"
