@@ -34,7 +34,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "benchmarks", "--quick", "--out", str(folder)]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     answer = subprocess.run(
-        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=180
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=900
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return folder

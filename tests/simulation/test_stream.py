@@ -24,7 +24,7 @@ from tests.simulation.world import World
 
 CORPUS: Final = [int(line) for line in (Path(__file__).parent / "corpus.txt").read_text().split()]
 FIRST: Final = int(os.environ.get("SIMULATION_FIRST", "0"))
-COUNT: Final = int(os.environ.get("SIMULATION_SEEDS", "150"))
+COUNT: Final = int(os.environ.get("SIMULATION_SEEDS", "60"))
 SEEDS: Final = dict.fromkeys([*CORPUS, *range(FIRST, FIRST + COUNT)])
 SETTLED_S: Final = 150.0
 """Long enough for leases, standbys and reconnects; nothing is left to happen then."""
