@@ -4,8 +4,7 @@ An option beats the environment, which beats the default. A variable that is emp
 else in the program reads the environment.
 """
 
-import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +15,6 @@ import click
 from deskwire.contradictions import RETRIES, contradictions
 from deskwire.engine.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.setting import (
-    PREFIX,
     Network,
     Setting,
     as_text,
@@ -38,6 +36,7 @@ from deskwire.setting import (
     several,
     words,
 )
+from deskwire.variables import unknown
 
 Origin: TypeAlias = Literal["default", "environment", "option"]
 UserClaim: TypeAlias = Literal["sub", "email"]
@@ -90,6 +89,20 @@ class Config:
         optional(http_url),
         "Base URL by which clients reach this server; unset means the address it listens on.",
         option="--public-url",
+    )
+    tls_cert: Path | None = setting(  # ADR 25
+        None,
+        optional(path),
+        "File with the server's certificate and what leads to its authority (PEM), for https; unset: plain http.",
+        option="--tls-cert",
+    )
+    tls_key: Path | None = setting(
+        None, optional(path), "File with that certificate's private key (PEM).", option="--tls-key"
+    )
+    trusted_proxies: tuple[Network, ...] = setting(  # ADR 25
+        (),
+        networks,
+        "CIDR blocks, with commas between them, of proxies whose `X-Forwarded-For` is believed.",
     )
     demo: bool = setting(  # decisions 2
         True,
@@ -347,7 +360,7 @@ class Config:
                 bad[each.name] = f"{label} {error}"
         config = cls(**values, origin=MappingProxyType(origin))
         clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
-        if problems := (*_unknown(environ), *bad.values(), *clashes):
+        if problems := (*unknown(environ, VARIABLES), *bad.values(), *clashes):
             raise ConfigError(problems)
         return config
 
@@ -356,14 +369,6 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {each.name: described(each) for each in fields(Config) if each.name != "origin"}
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
-
-CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
-        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
-    }
-)
-"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
 
 
 def _source(
@@ -375,12 +380,3 @@ def _source(
     if text := environ.get(each.variable):
         return "environment", each.variable, text
     return "default", each.variable, None
-
-
-def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
-    known = VARIABLES | CLIENT_VARIABLES.keys()
-    for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in known:
-            close = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
-            yield f"{variable} is not a setting{hint}"

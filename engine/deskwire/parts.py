@@ -23,6 +23,7 @@ from deskwire.engine.retention import Pruned, run_retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
+from deskwire.http.certificate import Certificate
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
 from deskwire.http.services import Limits, Webhooks
@@ -141,6 +142,13 @@ def hypercorn(config: Config) -> HypercornConfig:
     hypercorn.keep_alive_timeout = config.idle_connection_s
     hypercorn.include_server_header = False
     return hypercorn
+
+
+def certificate(config: Config) -> Certificate | None:
+    """The server's certificate, if it has one. Raises BadCertificate."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
 async def retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:

@@ -11,11 +11,12 @@ import click
 import pytest
 
 from deskwire.cli import cli
-from deskwire.config import CLIENT_VARIABLES, SETTINGS, VARIABLES
+from deskwire.config import SETTINGS, VARIABLES
 from deskwire.engine.events import CATALOG
 from deskwire.http.app import ROUTES
 from deskwire.reference.errors import CODES
 from deskwire.reference.events import example_envelopes
+from deskwire.variables import CLIENT_VARIABLES
 
 from .pages import ROOT, blocks, documents, guides, name, prose
 

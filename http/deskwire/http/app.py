@@ -45,6 +45,7 @@ from deskwire.http import (
 from deskwire.http.access import admit
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import problem, problem_of
+from deskwire.http.proxies import client_address
 from deskwire.http.routing import NO_CONTENT, Answer, Call, Incoming, Page, RawJson, Route, Streamed
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
@@ -131,7 +132,12 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
         raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
     body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
     incoming = Incoming(request.method, request.headers, request.body)
-    return await route.handler(Call(services, caller, path, query, body, raw, incoming, request.remote_addr))
+    return await route.handler(Call(services, caller, path, query, body, raw, incoming, _client(services)))
+
+
+def _client(services: Services) -> str | None:
+    forwarded_for = request.headers.getlist("X-Forwarded-For")
+    return client_address(request.remote_addr, forwarded_for, services.trusted_proxies)
 
 
 async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:

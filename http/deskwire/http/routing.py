@@ -80,7 +80,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One checked request; `address` is the peer's, which may be a proxy."""
+    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's."""
 
     services: Services
     access: Caller
