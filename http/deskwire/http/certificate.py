@@ -94,16 +94,16 @@ class Certificate:
             with trio.move_on_after(LOOK_S):
                 await self._wanted.wait()
             asked, self._wanted = self._wanted.is_set(), trio.Event()
-            stamp = await trio.to_thread.run_sync(self._look)
+            stamp = self._look()
             if asked or stamp != self._stamp:
                 self._stamp = stamp
-                await self._replace()
+                self._replace()
             self._warn_of_the_end()
 
-    async def _replace(self) -> None:
+    def _replace(self) -> None:
         now = self._clock()
         try:
-            new = await trio.to_thread.run_sync(secured, self._chain, self._key)
+            new = secured(self._chain, self._key)
             if new.ends <= now < self._secured.ends:
                 raise BadCertificate(f"The certificate in {self._chain} has expired.")
         except BadCertificate as error:
