@@ -78,7 +78,8 @@ class Service:
             headers={"Authorization": f"Bearer {access.key}"},
             timeout=_TIMEOUT,
             trust_env=False,  # no proxy stands between a command and a service, often on this machine
-            verify=httpx.create_ssl_context(),  # heeds SSL_CERT_FILE, for an authority of one's own
+            verify=access.trust
+            or httpx.create_ssl_context(),  # heeds SSL_CERT_FILE, for an authority of one's own
         )
 
     async def __aenter__(self) -> Self:
