@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
-import trustme
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -22,50 +19,12 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.http.certificate import LOOK_S, SOON_DAYS, BadCertificate, Certificate, secured
-
-AUTHORITY = trustme.CA()
-NOW = datetime.datetime.now(datetime.UTC)
-DAY = datetime.timedelta(days=1)
-
-
-@dataclass
-class Files:
-    """A certificate and its key on disk."""
-
-    folder: Path
-    now: datetime.datetime = field(default_factory=lambda: NOW)
-
-    @property
-    def chain(self) -> Path:
-        return self.folder / "chain.pem"
-
-    @property
-    def key(self) -> Path:
-        return self.folder / "key.pem"
-
-    def write(self, *names: str, days: float = 90, begins: datetime.datetime | None = None) -> None:
-        """Put a fresh certificate there, valid for so many days from now."""
-        leaf = AUTHORITY.issue_cert(
-            *(names or ("support.test",)),
-            not_before=begins or NOW - 30 * DAY,
-            not_after=self.now + days * DAY,
-            key_type=trustme.KeyType.ECDSA,
-        )
-        self.chain.write_bytes(b"".join(pem.bytes() for pem in leaf.cert_chain_pems))
-        self.key.write_bytes(leaf.private_key_pem.bytes())
-
-    def clock(self) -> int:
-        return int(self.now.timestamp() * 1000)
-
-    def opened(self) -> Certificate:
-        return Certificate(self.chain, self.key, self.clock)
+from tests.certificates import DAY, NOW, Files
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    made = Files(tmp_path)
-    made.write()
-    return made
+    return Files(tmp_path)
 
 
 @pytest.fixture
@@ -73,6 +32,10 @@ def said() -> Iterator[list[Any]]:
     """What is logged."""
     with capture_logs() as entries:
         yield entries
+
+
+def opened(files: Files) -> Certificate:
+    return Certificate(files.chain, files.key, files.clock)
 
 
 def events(said: list[Any]) -> list[str]:
@@ -121,16 +84,16 @@ def test_old_versions_of_tls_are_not_spoken(files: Files) -> None:
 
 def test_it_is_said_whom_the_certificate_is_for(files: Files) -> None:
     files.write("support.test", "*.shop.test", "127.0.0.1")
-    certificate = files.opened()
+    certificate = opened(files)
     assert all(map(certificate.covers, ("support.test", "SUPPORT.test", "a.shop.test", "127.0.0.1")))
     assert not any(map(certificate.covers, ("test", "shop.test", "a.b.shop.test", "127.0.0.2", "localhost")))
 
 
 def test_one_that_is_out_of_its_time_is_served_and_complained_about(files: Files, said: list[Any]) -> None:
     files.write(days=-1)
-    files.opened()
+    opened(files)
     files.write(begins=NOW + DAY)
-    files.opened()
+    opened(files)
     assert events(said) == [
         "tls.certificate",
         "tls.certificate_expired",
@@ -143,7 +106,7 @@ async def test_the_days_that_are_left_are_counted_when_they_are_few(
     files: Files, said: list[Any], autojump_clock: MockClock
 ) -> None:
     files.write(days=SOON_DAYS + 0.5)
-    certificate = files.opened()
+    certificate = opened(files)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
         for _ in range(4):
@@ -155,7 +118,7 @@ async def test_the_days_that_are_left_are_counted_when_they_are_few(
 
 
 async def test_a_changed_file_is_read_by_itself(files: Files, autojump_clock: MockClock) -> None:
-    certificate = files.opened()
+    certificate = opened(files)
     before = certificate.context()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
@@ -171,7 +134,7 @@ async def test_a_renewal_that_cannot_be_used_changes_nothing_and_the_next_one_is
     files: Files, said: list[Any], autojump_clock: MockClock
 ) -> None:
     """As between the two files of a renewal: the certificate is there, the key is not."""
-    certificate = files.opened()
+    certificate = opened(files)
     before, old_key = certificate.context(), files.key.read_bytes()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
@@ -193,7 +156,7 @@ async def test_a_renewal_that_cannot_be_used_changes_nothing_and_the_next_one_is
 async def test_an_expired_renewal_does_not_replace_a_certificate_that_is_valid(
     files: Files, said: list[Any], autojump_clock: MockClock
 ) -> None:
-    certificate = files.opened()
+    certificate = opened(files)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
         files.write("new.test", days=-1)

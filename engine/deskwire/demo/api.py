@@ -12,7 +12,7 @@ import orjson
 import trio
 
 from deskwire.demo.history import Outcome
-from deskwire.remote.service import Content, problem_in_words
+from deskwire.remote.service import Content, problem_in_words, reason_in_words
 
 TRIES_MAX: Final = 12
 """Requests for one call that the service has put off; with its pauses of a second, well over ten seconds."""
@@ -101,7 +101,7 @@ class Api:
                 again = repeatable or isinstance(error, _NOT_SENT)
                 if not again or sent_at >= give_up:
                     outcome: Outcome = "refused" if isinstance(error, _NOT_SENT) else "unacknowledged"
-                    return Reply(outcome, sent_at, detail=f"{type(error).__name__}: {error}".rstrip(": "))
+                    return Reply(outcome, sent_at, detail=reason_in_words(error))
                 await trio.sleep(_KNOCK_S)
                 continue
             tries += 1
