@@ -26,7 +26,7 @@ PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
 EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
 VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
 ADR = re.compile(r"(\d{4})-[a-z0-9-]+\.md")
-FOREIGN = re.compile(r"\b(?:pip|npm) install\b")
+FOREIGN = re.compile(r"\b(?:pip install|npm install|useradd|systemctl|docker (?:build|run))\b")
 LINES_MAX = 190
 """A guide that is longer is two guides."""
 
