@@ -46,16 +46,11 @@ class Place:
         """Start it; `--data` is always the same directory."""
         given = [argument.replace("DATA", self._inside("data")) for argument in arguments]
         environ = {"TMPDIR": self._inside("tmp"), "HOME": self._inside("tmp")}
-
-        def enter() -> None:
-            if self.root:
-                os.chroot(self.folder)
-            os.chdir("/")
-
+        enter = [str(shutil.which("chroot")), str(self.folder)] if self.root else []
         return subprocess.Popen(
-            [self._inside("deskwire"), *given],
+            [*enter, self._inside("deskwire"), *given],
             env=environ,
-            preexec_fn=enter,
+            cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -120,7 +115,9 @@ def tried(place: Place, executable: Path) -> list[float]:
     with serving(place) as (process, demo, seconds):
         took.append(seconds)
         assert call(demo, "GET", "/readyz")
-        made = call(demo, "POST", "/v3/s2s/conversations", {"contact": {"userId": "u"}, "message": {"text": "Hi"}})
+        made = call(
+            demo, "POST", "/v3/s2s/conversations", {"contact": {"userId": "u"}, "message": {"text": "Hi"}}
+        )
         assert call(demo, "POST", "/v3/auth/token", demo["user"])["tokenType"] == "Bearer"
         assert "Demo" in place.run("org", "list", "--data", "DATA")
         ended(process, place)
@@ -136,7 +133,9 @@ def tried(place: Place, executable: Path) -> list[float]:
 def furnish(folder: Path, executable: Path) -> None:
     """Put what the dynamic linker needs for the executable into a folder that becomes the root."""
     listed = subprocess.run(["ldd", str(executable)], capture_output=True, text=True, check=True).stdout
-    more = [f"{Path(path).parent}/{name}" for path in re.findall(r"=> (\S+/libc\.so\.6)", listed) for name in LIBC]
+    more = [
+        f"{Path(path).parent}/{name}" for path in re.findall(r"=> (\S+/libc\.so\.6)", listed) for name in LIBC
+    ]
     for path in {*re.findall(r"(/\S+)", listed), *more}:
         if Path(path).exists():
             target = folder / path.lstrip("/")
