@@ -1,4 +1,4 @@
-"""Try the single executable as an operator does who has nothing else: `python3 binary/try.py dist/deskwire`.
+"""Try the single executable as an operator does who has nothing else: `python3 binary/trial.py dist/deskwire`.
 
 It runs in an empty environment, away from the sources, and with the rights that this script has; where that is root,
 also inside a directory that holds nothing but the C library, so that no Python can be found. What fails, raises.
