@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -125,7 +126,7 @@ def tried(place: Place, executable: Path) -> list[float]:
         took.append(seconds)
         assert call(demo, "GET", f"/v3/s2s/conversations/{made['id']}")["sequence"] == 2
         ended(process, place)
-    assert '"badSignatures": null' not in (said := place.run("demo", "--limit", "3", "--json")), said
+    assert '"passed": true' in (said := place.run("demo", "--limit", "3", "--json")), said
     assert place.leftovers() == []
     return took
 
@@ -141,6 +142,8 @@ def furnish(folder: Path, executable: Path) -> None:
             target = folder / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
+    (folder / "dev").mkdir()
+    os.mknod(folder / "dev/null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
 
 
 LIBC: Final = ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libgcc_s.so.1")
