@@ -57,6 +57,8 @@ class FrontLimits:
     Args:
         connections: open at once; beyond it accepting pauses.
         peek_s: how long a client may take over its first bytes, TLS included.
+        handshake_s: how long a TLS handshake may take once it is begun.
+        handshakes: under way at once; further clients wait for theirs. One takes some 40 KB, a waiting client 6.
         write_timeout_s: how long one write may take.
         requests_s: how long requests under way may go on after the stop.
         shutdown_s: when everything is gone after the stop, whatever the clients do.
@@ -64,6 +66,8 @@ class FrontLimits:
 
     connections: int = 10_000
     peek_s: float = 10.0
+    handshake_s: float = 5.0
+    handshakes: int = 500
     write_timeout_s: float = 20.0
     requests_s: float = 10.0
     shutdown_s: float = 20.0
@@ -164,6 +168,7 @@ class _Front:
         self._tls = tls
         self._context = WorkerContext(None)
         self._slots = trio.Semaphore(limits.connections)
+        self._handshakes = trio.Semaphore(limits.handshakes)
         self._requests: set[FrontStream] = set()
         self._streams: set[FrontStream] = set()
 
@@ -230,7 +235,8 @@ class _Front:
         first = None
         try:
             with trio.move_on_after(self._limits.peek_s):
-                first = await _peek(stream)
+                if not isinstance(stream, TlsFrontStream) or await self._shaken_hands(stream):
+                    first = await _peek(stream)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # gone already, or no TLS
         finally:
@@ -244,6 +250,16 @@ class _Front:
             self._requests.add(stream)
             requests.start_soon(self._keep, stream, self._requests, partial(self._http, self._context))
 
+    async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
+        """Whether TLS is spoken on the connection from here on."""
+        if speaks_http(await stream.first_byte()):
+            await told_to_use_tls(stream)
+            return False
+        async with self._handshakes:
+            with trio.move_on_after(self._limits.handshake_s) as slow:
+                await stream.do_handshake()
+        return not slow.cancelled_caught
+
     async def _keep(
         self, stream: FrontStream, among: set[FrontStream], serve: Callable[[FrontStream], Awaitable[None]]
     ) -> None:
@@ -256,12 +272,7 @@ class _Front:
 
 
 async def _peek(stream: FrontStream) -> bytes:
-    """Enough of the first bytes to route by, pushed back again; empty if there is nobody to serve."""
-    if isinstance(stream, TlsFrontStream):
-        if speaks_http(await stream.first_byte()):
-            await told_to_use_tls(stream)
-            return b""
-        await stream.do_handshake()
+    """Enough of the first bytes to route by, pushed back again; empty if the client sends none."""
     first = b""
     while len(first) < len(_STREAM) and _STREAM.startswith(first):
         data = await stream.receive_some(_PEEK)
