@@ -123,7 +123,9 @@ def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtime
     )
 
 
-def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:
+def measured(
+    store: SqliteStore, couriers: Couriers, stream: RealtimeStream, certificate: Certificate | None
+) -> Measured:
     """Where the metrics are read."""
     return Measured(
         commits=store.commits,
@@ -132,6 +134,7 @@ def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> 
         couriers=couriers,
         connections=lambda: stream.connections,
         traffic=stream.traffic,
+        certificate_ends=lambda: None if certificate is None else certificate.ends,
     )
 
 

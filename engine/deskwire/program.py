@@ -144,7 +144,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         url = config.public_url or _url(config.host, listeners[0], certificate)
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
         stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
-        measured = parts.measured(store, couriers, stream)
+        measured = parts.measured(store, couriers, stream, certificate)
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)

@@ -15,7 +15,7 @@ from trio_websocket import open_websocket_url
 from deskwire import program
 from deskwire.cli import cli
 from deskwire.config import Config, ConfigError
-from tests.certificates import Files
+from tests.certificates import DAY, Files
 from tests.serving import environment
 from tests.wire.conftest import Service, running
 
@@ -67,6 +67,12 @@ async def test_the_stream_is_wss(service: Service, files: Files) -> None:
     with trio.fail_after(10):
         async with open_websocket_url(url, ssl_context=files.trust) as socket:
             assert "pusher:connection_established" in await socket.get_message()
+
+
+async def test_the_metrics_tell_when_the_certificate_ends(service: Service, files: Files) -> None:
+    said = (await service.http.get(f"{service.url}/metrics")).text
+    (line,) = [each for each in said.splitlines() if each.startswith("deskwire_tls_certificate_end_")]
+    assert float(line.split()[1]) == int((files.now + 90 * DAY).timestamp())
 
 
 async def test_plain_http_is_told_so(service: Service) -> None:
