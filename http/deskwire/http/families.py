@@ -272,7 +272,7 @@ METRICS: Final = (
         "retention_pruned_rows_total",
         "counter",
         "What has left its window and was removed.",
-        _named(lambda s: s.measured.pruned.rows),
+        _named(lambda s: {**s.measured.pruned.rows, "uploads": s.shelf.expired}),
         ("what",),
     ),
     Metric(

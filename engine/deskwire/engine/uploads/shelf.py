@@ -35,6 +35,8 @@ AT_ONCE: Final = 32
 BATCH: Final = 200
 """Files that are looked at, or rows that are removed, in one go."""
 
+_RETRY_S: Final = 1.0
+
 
 class Reception:
     """One upload while it is received; made by `Shelf.receiving`.
@@ -80,6 +82,8 @@ class Reception:
 class Shelf:
     """All uploads of all projects.
 
+    `expired` counts those that were removed since the start as no message came to refer to them.
+
     Args:
         links: makes their URLs.
         limit: bytes that one file may have.
@@ -99,6 +103,7 @@ class Shelf:
         self.clock = clock
         self.links = links
         self.limit = limit
+        self.expired = 0
         self._store = store
         self._files = files
         self._unattached_ms = int(unattached_s * 1000)
@@ -171,7 +176,8 @@ class Shelf:
                 await self._remove_doomed()
             except Unavailable as error:
                 log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
-                await trio.sleep(1)
+                await trio.sleep(_RETRY_S)
+                continue
             with trio.move_on_after(interval_s):
                 await self._wake.wait()
 
@@ -185,8 +191,10 @@ class Shelf:
 
     async def _expire(self) -> None:
         older_than = self.clock() - self._unattached_ms
-        while await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH)) == BATCH:
-            await trio.lowlevel.checkpoint()
+        count = BATCH
+        while count == BATCH:
+            count = await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH))
+            self.expired += count
 
     async def _remove_doomed(self) -> None:
         while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
