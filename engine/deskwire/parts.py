@@ -127,6 +127,7 @@ def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> 
     return Measured(
         commits=store.commits,
         waiting=lambda: store.waiting,
+        scrubbing=lambda: store.scrubbing,
         room=store.room,
         couriers=couriers,
         connections=lambda: stream.connections,

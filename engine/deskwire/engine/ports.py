@@ -140,8 +140,8 @@ class Reader(
     def conversation_ids(self, contact: int) -> Sequence[str]:
         """The ids of all conversations of a contact."""
 
-    def erasing(self) -> Sequence[tuple[str, int]]:
-        """Contacts whose erasure has begun and not ended: project id and storage key."""
+    def erasing(self) -> Sequence[tuple[str, Contact]]:
+        """Contacts whose erasure has begun and not ended, each with its project's id."""
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         """Events of a project with a position larger than `after`, in commit order."""

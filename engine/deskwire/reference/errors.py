@@ -127,6 +127,11 @@ CODES: Final = (
     ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(
+        503,
+        "erasure_under_way",
+        "The contact is not found any more; the rest of its erasure takes longer and goes on by itself.",
+    ),
+    Code(
         503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
     ),
     Code(503, "not_ready", "The service is starting or stopping."),

@@ -36,7 +36,7 @@ _INSERT: Final = (
     f"INSERT INTO conversations (id, project, contact, created_at, {_MUTABLE}) "
     f"VALUES (?, ?, ?, ?, {', '.join('?' for _ in _MUTABLE.split(', '))})"
 )
-_ALL, _USUAL = (
+ALL, USUAL = (
     f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
     for names in (_MUTABLE.split(", "), _MUTABLE.split(", ")[:-_RARE])
 )
@@ -137,9 +137,9 @@ class ConversationWrites:
         revision = state.revision + 1
         values = _mutable(state, revision, routed)
         if (state.human, state.archived_at) == (before.human, before.archived_at):
-            self.conn.execute(_USUAL, (*values[:-_RARE], state.rowid))
+            self.conn.execute(USUAL, (*values[:-_RARE], state.rowid))
         else:
-            self.conn.execute(_ALL, (*values, state.rowid))
+            self.conn.execute(ALL, (*values, state.rowid))
         return replace(state, revision=revision)
 
     def erase_conversation_rows(self, rowid: int) -> None:

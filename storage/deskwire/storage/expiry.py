@@ -15,8 +15,13 @@ _DUE: Final = (
     "JOIN projects p ON p.rowid = c.project WHERE {chosen} AND c.{time} < ? AND (c.{time}, c.rowid) > (?, ?) "
     "ORDER BY c.{time}, c.rowid LIMIT ?"
 )
-_BOT_ONLY: Final = _DUE.format(time="created_at", chosen="c.human = 0")
-_ARCHIVED: Final = _DUE.format(time="archived_at", chosen="c.project = ?")
+BOT_ONLY: Final = _DUE.format(time="created_at", chosen="c.human = 0")
+ARCHIVED: Final = _DUE.format(time="archived_at", chosen="c.project = ?")
+PROJECTS: Final = (
+    f"SELECT {PROJECT} FROM projects p WHERE p.archived_retention_days IS NOT NULL AND EXISTS ("
+    "SELECT 1 FROM conversations c WHERE c.project = p.rowid "
+    "AND c.archived_at < ? - p.archived_retention_days * ?)"
+)
 
 
 class ExpiryReads:
@@ -25,22 +30,16 @@ class ExpiryReads:
     conn: sqlite3.Connection
 
     def bot_only_before(self, created_before: int, after: tuple[int, int], limit: int) -> Sequence[Due]:
-        return [_due_of(row) for row in self.conn.execute(_BOT_ONLY, (created_before, *after, limit))]
+        return [_due_of(row) for row in self.conn.execute(BOT_ONLY, (created_before, *after, limit))]
 
     def archived_before(
         self, project: int, archived_before: int, after: tuple[int, int], limit: int
     ) -> Sequence[Due]:
-        rows = self.conn.execute(_ARCHIVED, (project, archived_before, *after, limit))
+        rows = self.conn.execute(ARCHIVED, (project, archived_before, *after, limit))
         return [_due_of(row) for row in rows]
 
     def projects_with_expired(self, now: int, day_ms: int) -> Sequence[Project]:
-        rows = self.conn.execute(
-            f"SELECT {PROJECT} FROM projects p WHERE p.archived_retention_days IS NOT NULL AND EXISTS ("
-            "SELECT 1 FROM conversations c WHERE c.project = p.rowid "
-            "AND c.archived_at < ? - p.archived_retention_days * ?)",
-            (now, day_ms),
-        )
-        return [as_project(row) for row in rows]
+        return [as_project(row) for row in self.conn.execute(PROJECTS, (now, day_ms))]
 
 
 def _due_of(row: tuple[Any, ...]) -> Due:
