@@ -71,10 +71,8 @@ async def test_nothing_of_an_erased_contact_is_left_but_its_user_id_in_the_delet
         ):
             assert (await client.get(path)).status_code == 404, path
     assert left(tmp_path, CONVERSATION + CUSTOMER) == []
-    assert {place for place, _ in left(tmp_path, CONVERSATION + CUSTOMER, OTHER)} == {
-        *CONVERSATION,
-        *CUSTOMER,
-    }
+    stays = {*CONVERSATION, *CUSTOMER} - {"oldlogs"}  # which a newer snapshot has replaced
+    assert {place for place, _ in left(tmp_path, tuple(stays), OTHER)} == stays
     assert "mk" not in "".join(capfd.readouterr())
 
 
