@@ -167,7 +167,7 @@ async def unreachable(service: Service, planted: Planted) -> None:
         (agents, "GET", f"{desk}/network-logs", None),
         (agents, "GET", f"{desk}/events", None),
     ):
-        answer = await client.request(method, path, **({} if body is None else {"json": body}))
+        answer = await client.request(method, path, json=body)
         assert (answer.status_code, method, path) == (404, method, path)
     async with httpx.AsyncClient() as anybody:
         assert (await anybody.get(planted.upload["url"])).status_code == 404

@@ -100,6 +100,16 @@ class UploadWrites(UploadReads, ScrubWish):
             self.want_scrub()
         return len(rows)
 
+    def remove_upload(self, upload: Upload) -> bool:
+        row = self.conn.execute(
+            "SELECT rowid FROM uploads WHERE id = ? AND attached = 0", (upload.id,)
+        ).fetchone()
+        if row is None:
+            return False
+        self._delete_upload(row[0])
+        self.want_scrub()
+        return True
+
     def forget_doomed(self, rowid: int) -> None:
         self.conn.execute("DELETE FROM doomed_files WHERE rowid = ?", (rowid,))
 

@@ -17,10 +17,10 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
-from deskwire.engine.errors import Invalid, Problem, TooLarge, Unavailable
+from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, TooLarge, Unavailable
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.ports import Content, Draft, Files
 from deskwire.engine.uploads.sniff import HEAD, sniff
@@ -141,6 +141,15 @@ class Shelf:
                 await self._remove_if_unused(content)
                 raise
 
+    async def remove(self, project: Project, upload_id: str) -> Upload:
+        """Remove an upload that no message refers to; what it was. Its file goes at once, behind the commit.
+
+        Raises NotFound, and Conflict (`upload_attached`) if a message has it.
+        """
+        upload = await self._store.write(lambda tx: _remove(tx, project.rowid, upload_id))
+        self.wake_nowait()
+        return upload
+
     async def size(self, upload: Upload) -> int | None:
         """How many bytes of the upload are on the disk, None if it is not there."""
         return await in_thread(partial(self._files.size, Content(upload.project, upload.sha256)))
@@ -207,6 +216,22 @@ class Shelf:
         """Remove a content's file, unless an upload refers to it. The lock must be held."""
         if self._store.peek(lambda reader: reader.without_upload([content])):
             await in_thread(partial(self._files.remove, content))
+
+
+def find_upload(reader: Reader, project: int, upload_id: str) -> Upload:
+    """The stored upload. Raises NotFound."""
+    upload = reader.upload(project, upload_id)
+    if upload is None:
+        raise NotFound("There is no such upload, or it has been removed.", code="upload_not_found")
+    return upload
+
+
+def _remove(tx: Transaction, project: int, upload_id: str) -> Upload:
+    upload = find_upload(tx, project, upload_id)
+    if not tx.remove_upload(upload):
+        message = "A message has this upload; it goes with the last conversation that does."
+        raise Conflict(message, code="upload_attached")
+    return upload
 
 
 def _forgetting(rowid: int) -> Callable[[Transaction], None]:
