@@ -71,7 +71,7 @@ def test_a_change_of_either_is_stored_and_found(tmp_path: Path) -> None:
         tx = SqliteTransaction(connection)
         state = insert(tx, 1)
         for changes in ({"human": True}, {"archived_at": NOON + 5, "archived": True}, {"archived_at": None}):
-            after = tx.save_conversation(state, replace(state, **changes), {})  # type: ignore[arg-type]
+            after = tx.save_conversation(state, replace(state, **changes), {})
             found = tx.conversation(1, state.id)
             assert found is not None
             assert found[0] == after
