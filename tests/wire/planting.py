@@ -56,9 +56,15 @@ async def overwritten(service: Service) -> None:
     """Return once the service says that nothing of what was erased is left, and all files that had to go are gone."""
     with trio.fail_after(30):
         while (await scrape(service))("storage_scrub_pending"):  # noqa: ASYNC110  # told by polling alone
-            await trio.sleep(LOOK_S)
-        while left(service.directory / "uploads", ("filebytes",)):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(LOOK_S)
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+    await vanished(service.directory / "uploads", "filebytes")
+
+
+async def vanished(directory: Path, *places: str) -> None:
+    """Return once none of these places is in any file."""
+    with trio.fail_after(30):
+        while left(directory, places):  # noqa: ASYNC110  # a file rings no bell
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
 @dataclass
@@ -164,4 +170,4 @@ async def _answered(service: Service, log: str) -> None:
             items = page.json()["items"]
             if items and all(each["status"] == "delivered" for each in items):
                 return
-            await trio.sleep(LOOK_S)
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it

@@ -15,7 +15,18 @@ import trio
 from tests.serving import LOOK_S
 
 from .conftest import Service, running
-from .planting import CONVERSATION, CUSTOMER, OTHER, Planted, left, listening, overwritten, plant
+from .planting import (
+    CONVERSATION,
+    CUSTOMER,
+    OTHER,
+    Planted,
+    left,
+    listening,
+    mark,
+    overwritten,
+    plant,
+    vanished,
+)
 
 OF_THE_TICKET = ("oldticket", "ticket", "ticketdescription", "tickettype", "oldtag", "tag")
 USER = ("userid",)
@@ -112,17 +123,12 @@ async def test_a_bot_only_conversation_is_deleted_by_the_running_service_and_one
 async def test_what_is_forgotten_of_a_contacts_memory_leaves_no_byte(service: Service) -> None:
     planted = await plant(service)
     path = f"/sessions/{planted.contact}/memory"
-    again = {"name": "kept", "content": "memory that is cleared"}
-    assert (await service.dashboard.post(path, json=again)).status_code == 200
-    (named,) = [place for place in CUSTOMER if place == "memoryname"]
-    items = (await service.dashboard.get(path)).json()["items"]
-    forgotten = next(item["name"] for item in items if named in item["name"])
-    assert (await service.dashboard.delete(f"{path}/{forgotten}")).status_code == 200
-    await overwritten_database(service)
-    assert left(service.directory, ("memoryname", "memorycontent", "memorydescription")) == []
+    entry = {"name": "kept", "content": mark("cleared")}
+    assert (await service.dashboard.post(path, json=entry)).status_code == 200
+    assert (await service.dashboard.delete(f"{path}/{mark('memoryname')}")).status_code == 200
+    await vanished(service.directory, "memoryname", "memorycontent", "memorydescription")
     assert (await service.dashboard.delete(path)).json()["entries"] == 1
-    await overwritten_database(service)
-    assert b"memory that is cleared" not in (service.directory / "deskwire.sqlite3").read_bytes()
+    await vanished(service.directory, "cleared")
 
 
 async def deleted(service: Service, conversation: dict[str, Any]) -> None:
@@ -130,14 +136,7 @@ async def deleted(service: Service, conversation: dict[str, Any]) -> None:
     path = f"/s2s/conversations/{conversation['id']}"
     with trio.fail_after(20):
         while (await service.http.get(path)).status_code == 200:  # noqa: ASYNC110  # as a client would look
-            await trio.sleep(LOOK_S)
-
-
-async def overwritten_database(service: Service) -> None:
-    """As `overwritten`, with an upload that stays."""
-    with trio.fail_after(20):
-        while left(service.directory, ("memorycontent",)):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(LOOK_S)
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
 async def unreachable(service: Service, planted: Planted) -> None:

@@ -8,10 +8,8 @@ from typing import Any
 import httpx
 import trio
 
-from tests.serving import LOOK_S
-
 from .conftest import Service
-from .planting import left, mark, overwritten
+from .planting import left, mark, overwritten, vanished
 from .surveying import respond, survey
 
 Attempt = Callable[[int], Awaitable[httpx.Response]]
@@ -133,9 +131,7 @@ async def test_nothing_that_was_written_during_an_erasure_is_left(service: Servi
         assert set(answers[:-1]) <= {200, 204}, (name, answers)
     # A file that came too late to be attached belongs to nobody: it goes after a day like any other.
     late = tuple(place for place in PLACES if place not in ("racefile", "filebytes"))
-    with trio.fail_after(30):
-        while left(service.directory, late):  # noqa: ASYNC110  # files ring no bell
-            await trio.sleep(LOOK_S)
+    await vanished(service.directory, *late)
 
 
 async def test_whoever_comes_after_an_erasure_is_a_new_contact_with_nothing_of_the_old_one(

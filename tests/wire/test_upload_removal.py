@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
-import trio
-
-from tests.serving import LOOK_S
 
 from .conftest import Service, running
-from .planting import left, mark
+from .planting import mark, vanished
 from .staff import person
 from .test_conventions import foreign_key
 from .test_metrics import scrape
@@ -37,7 +34,7 @@ async def test_one_that_no_message_has_can_be_removed_and_is_gone_at_once(servic
         again = await service.http.request(method, f"/uploads/{sent['id']}")
         assert (again.status_code, again.json()["code"]) == (404, "upload_not_found")
     await gone(service, path)
-    await no_byte(service, "removed")
+    await vanished(service.directory, "removed")
     body = {"contact": {"userId": "u"}, "message": {"attachments": [sent["id"]]}}
     assert (await service.http.post("/s2s/conversations", json=body)).status_code == 422
 
@@ -69,12 +66,5 @@ async def test_what_is_unknown_or_another_projects_or_not_allowed_is_refused(ser
 async def test_one_that_was_never_used_leaves_no_byte_and_is_counted(tmp_path: Path) -> None:
     async with running(tmp_path, upload_unattached_s=0.0, retention_interval_s=0.05) as service:
         await send(service, mark("neverused").encode(), f"{mark('neverused')}.txt")
-        await no_byte(service, "neverused")
+        await vanished(service.directory, "neverused")
         assert (await scrape(service))("retention_pruned_rows_total", what="uploads") == 1
-
-
-async def no_byte(service: Service, place: str) -> None:
-    """Return once the marker is in no file of the data directory."""
-    with trio.fail_after(20):
-        while left(service.directory, (place,)):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(LOOK_S)
