@@ -27,6 +27,7 @@ from .planting import (
     plant,
     vanished,
 )
+from .test_metrics import until
 
 OF_THE_TICKET = ("oldticket", "ticket", "ticketdescription", "tickettype", "oldtag", "tag")
 USER = ("userid",)
@@ -101,6 +102,7 @@ async def test_nothing_of_what_retention_deletes_is_left(tmp_path: Path) -> None
             await overwritten(service)
             assert left(tmp_path, CONVERSATION) == []
         await unreachable(service, planted)
+        await until(service, lambda f: f("retention_pruned_rows_total", what="archived_conversations") == 1)
         deletion = (await service.events())[-1]
         assert (deletion["type"], deletion["data"]["reason"]) == ("conversation.deleted", "retention")
         assert {place for place, _ in left(tmp_path, OF_THE_TICKET)} == set(OF_THE_TICKET)

@@ -12,7 +12,7 @@ from .test_teams import make_team
 
 async def test_whoever_deletes_the_account_is_signed_out_and_a_member_of_nothing(service: Service) -> None:
     async with person(service, "agent") as someone:
-        team = await make_team(service, "Support", members=[someone.id])
+        team = await make_team(service, "Ones", members=[someone.id])
         assert (await someone.http.delete("/users/me")).json() == {"id": someone.id, "deleted": True}
         assert code(await someone.http.get("/users/me")) == (401, "invalid_token")
         assert code(await someone.http.delete("/users/me")) == (401, "invalid_token")

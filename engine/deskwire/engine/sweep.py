@@ -88,7 +88,9 @@ class Sweep:
 
     async def _ask(self, due: Due, outcomes: list[bool | Unavailable]) -> None:
         project = self._store.peek(lambda reader: reader.project(due.project))
-        assert project is not None, "a project that has conversations is not removed"
+        if project is None:  # removed meanwhile, and so without conversations
+            outcomes.append(False)
+            return
         try:
             receipt = await self._directory.ask(project, due.conversation, Expire(self._windows(project)))
         except Unavailable as refusal:
