@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from deskwire.engine.workflows.run import Run
+
 Status = Literal["OPEN", "PENDING", "CLOSED"]
 AuthorType = Literal["contact", "agent", "bot", "system"]
 Closer = Literal["agent", "bot", "system"]
@@ -58,7 +60,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation's whole state. Times are milliseconds since the epoch."""
+    """A conversation's whole state. Times are milliseconds since the epoch.
+
+    `human` is false as long as no agent has written and it was never assigned. `run` is the workflow that runs
+    in it; listings leave it out.
+    """
 
     id: str
     project: int
@@ -82,3 +88,4 @@ class Conversation:
     messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0
+    run: Run | None = None

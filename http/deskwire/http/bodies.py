@@ -8,11 +8,8 @@ import orjson
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.decide import ATTRIBUTES_MAX
+from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX
 from deskwire.http.validation import Body, Paged, Query
-
-ATTRIBUTES_BYTES = 16 * 1024
-"""All attributes together as JSON; every event of the conversation carries them."""
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +28,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Title = Annotated[str, Field(min_length=1, max_length=500)]
 UserId = Annotated[str, Field(min_length=1, max_length=255)]
 Attributes = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=64)], Any],
+    dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
     Field(max_length=ATTRIBUTES_MAX),
     AfterValidator(_small_attributes),
 ]
@@ -79,6 +76,12 @@ class TypingBody(Body):
     """Whether the signed-in agent types."""
 
     typing: bool
+
+
+class StartWorkflowBody(Body):
+    """Which workflow to start; its trigger is `manual`."""
+
+    workflow_id: Annotated[str, Field(min_length=1, max_length=40)]
 
 
 class ConversationPatch(Body):

@@ -1,0 +1,36 @@
+"""A conversation's attributes: how they are merged, and how much they may be (decisions 4; ADR 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.errors import Problem
+
+ATTRIBUTES_MAX: Final = 100
+"""Keys in `attributes`; a bound on what every event of the conversation has to carry."""
+
+ATTRIBUTES_BYTES: Final = 16 * 1024
+"""All attributes together as JSON."""
+
+KEY_MAX: Final = 64
+"""Characters of a key."""
+
+
+def merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes with those of `patch` in their place; null removes one."""
+    return {key: value for key, value in {**attributes, **patch}.items() if value is not None}
+
+
+def overfull(attributes: Mapping[str, Any]) -> Problem | None:
+    """What is wrong with the size of all attributes together."""
+    if len(attributes) > ATTRIBUTES_MAX:
+        message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
+        return Problem("/attributes", "too_many", message)
+    size = len(orjson.dumps(attributes))
+    if size > ATTRIBUTES_BYTES:
+        message = f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes; this makes {size:,}."
+        return Problem("/attributes", "too_long", message)
+    return None
