@@ -234,7 +234,7 @@ class Actor:
         for fact in facts:
             if isinstance(fact, WorkflowCompleted) and fact.stopped is not None:
                 log.warning(
-                    "workflow.stopped",
+                    "workflows.stopped",
                     conversation=self.conversation_id,
                     workflow=fact.workflow_id,
                     reason=fact.stopped,

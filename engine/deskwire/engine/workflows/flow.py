@@ -16,7 +16,7 @@ _END: Final = -1
 """Stands for the end of the workflow among the numbers of actions."""
 
 _PAUSES: Final = frozenset({"buttons", "form", "wait"})
-_ENDS: Final = frozenset({"close", "hand_off"})
+_ENDS: Final = ("close", "hand_off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,9 @@ class _Node:
     following: int
 
     @property
-    def kind(self) -> Any:
-        return self.value.get("type")
+    def kind(self) -> str:
+        kind = self.value.get("type")
+        return kind if isinstance(kind, str) else ""
 
 
 def flow_errors(value: Mapping[str, Any]) -> Errors:
@@ -124,7 +125,7 @@ def _unknown(leaps: Sequence[_Leap], found: Sequence[int | None]) -> Errors:
 def _goes_on(node: _Node) -> bool:
     """Whether the action can go on to the next one in its flow."""
     if node.kind != "buttons":
-        return bool(node.kind != "branch")
+        return node.kind != "branch"
     options = listed(node.value.get("options"), OPTIONS_MAX)
     return node.value.get("allowText") is True or any(
         isinstance(option, Mapping) and "goto" not in option for option in options
