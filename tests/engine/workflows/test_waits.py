@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
+from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.commands import AnswerStep, Command, Delete, StartWorkflow, WorkflowCommand
@@ -20,13 +21,14 @@ from deskwire.engine.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.workflows import waits
+from deskwire.engine.workflows.advance import STEPS_MAX
 from deskwire.engine.workflows.conduct import conduct
 from deskwire.engine.workflows.stock import published
 from deskwire.engine.workflows.waits import Waits
 from deskwire.engine.workflows.workflow import Published, Workflow
 from tests.builders import NOON, PROJECT, InlineStore, create, post
 
-from .building import LUCK, buttons, send, sound_workflow, wait, workflow
+from .building import LUCK, branch, buttons, send, sound_workflow, wait, workflow
 
 REMINDER = workflow([wait(1, 60), send(2, "Still there?"), buttons(3, None)])
 
@@ -203,6 +205,23 @@ async def test_changing_or_deleting_a_workflow_does_not_disturb_where_it_runs(
             await here.ask(command.conversation_id, AnswerStep(3, "b0"))
         await inline_store.write(lambda tx: tx.forget_versions(NOON + 3_600_000))
         assert inline_store.peek(lambda reader: reader.workflow_version(running.version)) is None
+
+
+async def test_an_endless_loop_is_stopped_and_the_log_says_so(inline_store: InlineStore) -> None:
+    """The check refuses it; a definition of another age might hold one all the same."""
+    async with trio.open_nursery() as nursery:
+        here = Life(inline_store, nursery)
+        with capture_logs() as entries:
+            conversation_id = await started(here, workflow([send(1), branch(2, "f0")]))
+        (entry,) = [each for each in entries if each["event"] == "workflows.stopped"]
+        assert (entry["log_level"], entry["reason"], entry["conversation"]) == (
+            "warning",
+            "step_limit",
+            conversation_id,
+        )
+        state = state_of(inline_store, conversation_id)
+        assert (state.run, state.status, state.messages) == (None, "OPEN", STEPS_MAX // 2)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_version_that_is_gone_starts_nothing_and_says_to_try_again(inline_store: InlineStore) -> None:
