@@ -13,8 +13,8 @@ from tests.serving import Server
 
 async def test_waits_and_pending_steps_outlast_a_kill(tmp_path: Path) -> None:
     server = Server(tmp_path)
-    await server.start()
     try:
+        await server.start()
         demo = server.demo()
         key = {"Authorization": f"Bearer {demo['serverKey']}"}
         user = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}

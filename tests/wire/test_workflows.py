@@ -111,8 +111,11 @@ async def test_what_is_wrong_is_all_named_and_nothing_is_stored(service: Service
     answer = await service.dashboard.patch(f"/workflows/{made['id']}", json={"flows": loop})
     assert pointers(answer) == [("/flows/0/actions/1", "endless_loop")]
     assert pointers(await service.dashboard.patch(f"/workflows/{made['id']}", json={})) == [("", "required")]
-    assert pointers(await service.dashboard.patch(f"/workflows/{made['id']}", json={"name": None})) == [
-        ("/name", "wrong_type")
+    assert pointers(
+        await service.dashboard.patch(f"/workflows/{made['id']}", json={"name": None, "a/b": 1})
+    ) == [
+        ("/a~1b", "unknown_field"),
+        ("/name", "wrong_type"),
     ]
 
 
@@ -123,6 +126,15 @@ async def test_an_assignee_must_be_the_projects_own(service: Service) -> None:
         answer = await service.dashboard.post("/workflows", json=workflow([give]))
         assert answer.status_code == expected, answer.text
     assert pointers(answer) == [("/flows/0/actions/0/assignee/id", "unknown_assignee")]
+    (made,) = (await service.dashboard.get("/workflows")).json()["items"]
+    await service.dashboard.delete(f"/teams/{team['id']}")
+    path = f"/workflows/{made['id']}"
+    assert (await service.dashboard.patch(path, json={"trigger": WELCOME["trigger"]})).status_code == 200
+    with_wrong_name = {"name": "", "flows": workflow([give])["flows"]}
+    assert pointers(await service.dashboard.patch(path, json=with_wrong_name)) == [
+        ("/name", "empty"),
+        ("/flows/0/actions/0/assignee/id", "unknown_assignee"),
+    ]
 
 
 async def test_roles_read_start_and_manage(service: Service) -> None:
@@ -321,3 +333,13 @@ async def test_a_deleted_conversation_is_gone_for_its_workflow_too(service: Serv
     body = {"/reply": {"actionId": 2, "value": "b0"}, "/start": {"workflowId": made["id"]}}.get(tail)
     answer = await (service.http.post(path, json=body) if body else service.http.get(path))
     assert code(answer) == (404, "conversation_not_found")
+
+
+@pytest.mark.parametrize("depth", [200, 245, 900])
+async def test_attributes_that_are_nested_deeply_are_stored_or_refused(service: Service, depth: int) -> None:
+    conversation = await service.create()
+    body = f'{{"attributes": {{"a": {"[" * depth}{"]" * depth}}}}}'
+    headers = {"Content-Type": "application/json"}
+    path = f"/s2s/conversations/{conversation['id']}"
+    answer = await service.http.patch(path, content=body, headers=headers)
+    assert answer.status_code == (200 if depth == 200 else 422), answer.text

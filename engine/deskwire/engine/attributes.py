@@ -19,6 +19,21 @@ KEY_MAX: Final = 64
 """Characters of a key."""
 
 
+_DEEP: Final = 16
+"""Levels that an event, or a workflow, has around attributes; the JSON encoder goes 254 deep."""
+
+
+def size_of(attributes: Mapping[str, Any]) -> int | None:
+    """Bytes of the attributes as JSON; None if they are nested too deeply to be sent."""
+    wrapped: Any = attributes
+    for _ in range(_DEEP):
+        wrapped = [wrapped]
+    try:
+        return len(orjson.dumps(wrapped)) - 2 * _DEEP
+    except orjson.JSONEncodeError:
+        return None
+
+
 def merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
     """The attributes with those of `patch` in their place; null removes one."""
     return {key: value for key, value in {**attributes, **patch}.items() if value is not None}
@@ -29,8 +44,8 @@ def overfull(attributes: Mapping[str, Any]) -> Problem | None:
     if len(attributes) > ATTRIBUTES_MAX:
         message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
         return Problem("/attributes", "too_many", message)
-    size = len(orjson.dumps(attributes))
-    if size > ATTRIBUTES_BYTES:
-        message = f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes; this makes {size:,}."
+    size = size_of(attributes)
+    if size is None or size > ATTRIBUTES_BYTES:
+        message = f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes."
         return Problem("/attributes", "too_long", message)
     return None

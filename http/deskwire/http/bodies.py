@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import orjson
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX
+from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
 from deskwire.http.validation import Body, Paged, Query
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
-    try:
-        size = len(orjson.dumps(value))
-    except orjson.JSONEncodeError as error:
-        raise ValueError(f"can't be written as JSON: {error}") from None
+    size = size_of(value)
+    if size is None:
+        raise ValueError("attributes are nested too deeply")
     if size > ATTRIBUTES_BYTES:
         raise ValueError(
             f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.rules import DefinitionError
 from deskwire.engine.workflows.check import workflow_errors
-from deskwire.engine.workflows.definition import Trigger, definition_of
+from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.stock import assignee_errors, find_workflow
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.routing import Answer, Call, Routes, dashboard
@@ -88,7 +88,7 @@ async def change_workflow(call: Call[WorkflowBody, Query]) -> Answer:
         raise Invalid(Problem("", "required", "Give at least one field to change."))
     before, flows = await call.services.store.read(lambda reader: _stored(reader, call))
     whole = {"name": before.name, "trigger": {"type": before.trigger}, "flows": flows, **given}
-    await _check(call, whole)
+    await _check(call, whole, {"name", "trigger", "flows"} - set(given))
 
     def change(tx: Transaction) -> tuple[Workflow, Any]:
         before, flows = _stored(tx, call)
@@ -142,16 +142,18 @@ def _stored(reader: Reader, call: Call[Any, Any]) -> tuple[Workflow, Any]:
     return workflow, reader.workflow_flows(workflow)[1]
 
 
-async def _check(call: Call[Any, Any], document: Mapping[str, Any]) -> None:
-    """Raise Invalid with all that is wrong with a workflow."""
+async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collection[str] = ()) -> None:
+    """Raise Invalid with all that is wrong with a workflow, but for the fields that stay as they are."""
     errors = await _errors(call, document)
+    # What was saved before may name a team that is gone; that is no reason against another name.
+    errors = [each for each in errors if each.path.split("/")[1] not in kept]
     if errors:
         raise Invalid(*(Problem(each.path, each.code, each.message) for each in errors))
 
 
 async def _errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
     errors = await trio.to_thread.run_sync(workflow_errors, document)
-    if errors:
-        return errors
-    definition, project = definition_of(document["flows"]), call.project
-    return await call.services.store.read(lambda reader: list(assignee_errors(reader, project, definition)))
+    flows, project = document.get("flows"), call.project
+    return errors + await call.services.store.read(
+        lambda reader: list(assignee_errors(reader, project, flows))
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import orjson
 import pytest
 from hypothesis import given, settings
 
@@ -30,6 +31,7 @@ from .building import (
 )
 
 END = {"id": 900, "type": "hand_off"}
+DEEP: Final = orjson.loads("[" * 250 + "]" * 250)
 
 
 def found(value: Any) -> list[tuple[str, str]]:
@@ -71,6 +73,7 @@ BROKEN: list[tuple[Any, list[tuple[str, str]]]] = [
     (only({"id": 1, "type": "assign", "assignee": {"type": "robot", "id": "x"}}), [("/flows/0/actions/0/assignee/type", "unknown_type")]),
     (only({"id": 1, "type": "set_attributes", "attributes": {}}), [("/flows/0/actions/0/attributes", "empty")]),
     (only({"id": 1, "type": "set_attributes", "attributes": {"a": "x" * 20_000}}), [("/flows/0/actions/0/attributes", "too_long")]),
+    (only({"id": 1, "type": "set_attributes", "attributes": {"a": DEEP}}), [("/flows/0/actions/0/attributes", "too_deep")]),
     (only(branch(1, "end", on="contact.name")), [("/flows/0/actions/0/on", "bad_operand")]),
     (only(branch(1, "end", on="answers.7")), [("/flows/0/actions/0/on", "unknown_answer")]),
     (only(FORM, {**BRANCH, "on": "answers.10.age", "cases": {"x": "end"}}), [("/flows/0/actions/1/on", "unknown_answer")]),

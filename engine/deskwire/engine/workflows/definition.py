@@ -167,12 +167,9 @@ class Definition:
         """Where a flow begins; None for END."""
         return next(((index, 0) for index, flow in enumerate(self.flows) if flow.id == target), None)
 
-    def given(self) -> Iterator[tuple[Place, Give]]:
-        """The actions that assign, with their places."""
-        for index, flow in enumerate(self.flows):
-            for position, action in enumerate(flow.actions):
-                if isinstance(action, Give):
-                    yield (index, position), action
+    def given(self) -> Iterator[Give]:
+        """The actions that assign."""
+        return (action for flow in self.flows for action in flow.actions if isinstance(action, Give))
 
 
 def operand_of(text: str) -> Operand | None:

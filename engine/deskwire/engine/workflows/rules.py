@@ -32,6 +32,7 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
         "unknown_type": "There is no such type of field, or of assignee.",
         "unknown_assignee": "The project has no user or team with this id.",
         "bad_wait": "A wait has 1 to 31,536,000 whole seconds, which is a year.",
+        "too_deep": "Attributes are nested more than 200 deep.",
         "unknown_flow": "A `goto`, case or default is the id of a flow, or `end`.",
         "bad_operand": "A branch looks at `attributes.<key>`, `answers.<actionId>` or `answers.<actionId>.<fieldId>`.",
         "unknown_answer": "No action, or no field of a form, gives the answer that a branch looks at.",

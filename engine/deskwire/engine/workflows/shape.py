@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import orjson
-
-from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX
+from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
 from deskwire.engine.surveys.bounds import is_whole
 from deskwire.engine.surveys.shape import (
     Errors,
@@ -222,7 +220,10 @@ def _set_attributes(value: Mapping[str, Any], path: str) -> Errors:
         yield broken("too_many", here, f"At most {ATTRIBUTES_MAX} are allowed.")
     for key in attributes:
         yield from text(key, f"{here}/{escaped(key)}", KEY_MAX)
-    if len(orjson.dumps(attributes)) > ATTRIBUTES_BYTES:
+    size = size_of(attributes)
+    if size is None:
+        yield broken("too_deep", here)
+    elif size > ATTRIBUTES_BYTES:
         yield broken("too_long", here, f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deskwire.engine.conversation import Assignee
@@ -10,8 +10,10 @@ from deskwire.engine.errors import NotFound
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader
 from deskwire.engine.surveys.rules import DefinitionError
-from deskwire.engine.workflows.definition import Definition, Give, definition_of
+from deskwire.engine.surveys.shape import listed
+from deskwire.engine.workflows.definition import Give, definition_of
 from deskwire.engine.workflows.rules import broken
+from deskwire.engine.workflows.shape import ACTIONS_MAX, FLOWS_MAX
 from deskwire.engine.workflows.workflow import Published, Workflow
 
 
@@ -42,18 +44,22 @@ def running(reader: Reader, project: Project, version: int) -> Published:
     return _published(reader, project, found[0], version, found[1])
 
 
-def assignee_errors(reader: Reader, project: Project, definition: Definition) -> Iterator[DefinitionError]:
-    """An error for each action that assigns to somebody whom the project does not have."""
-    for (flow, action), give in definition.given():
-        if _assignee(reader, project, give) is None:
-            yield broken("unknown_assignee", f"/flows/{flow}/actions/{action}/assignee/id")
+def assignee_errors(reader: Reader, project: Project, flows: Any) -> Iterator[DefinitionError]:
+    """An error for each action that assigns to somebody whom the project does not have. Total over any JSON."""
+    for index, flow in enumerate(listed(flows, FLOWS_MAX)):
+        actions = flow.get("actions") if isinstance(flow, Mapping) else None
+        for position, action in enumerate(listed(actions, ACTIONS_MAX)):
+            match action:
+                case {"type": "assign", "assignee": {"type": "user" | "team" as kind, "id": str(wanted)}}:
+                    if _assignee(reader, project, Give(0, kind, wanted)) is None:
+                        yield broken("unknown_assignee", f"/flows/{index}/actions/{position}/assignee/id")
 
 
 def _published(
     reader: Reader, project: Project, workflow_id: str, version: int, flows: Sequence[Any]
 ) -> Published:
     definition = definition_of(flows)
-    found = (_assignee(reader, project, give) for _, give in definition.given())
+    found = (_assignee(reader, project, give) for give in definition.given())
     assignees: dict[tuple[str, str], Assignee] = {
         (each.type, each.id): each for each in found if each is not None
     }
