@@ -41,6 +41,7 @@ from deskwire.http import (
     users,
     voice,
     webhooks,
+    workflows,
 )
 from deskwire.http.access import admit
 from deskwire.http.pacing import PacedConnection, PacedRequest
@@ -61,6 +62,7 @@ _MODULES: Final = (
     deliveries,
     stream,
     dashboard,
+    workflows,
     tickets,
     voice,
     teams,
