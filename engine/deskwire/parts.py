@@ -27,6 +27,7 @@ from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.storage.copies import run_copies
 from deskwire.storage.store import SqliteStore
 
 _RECORDED_S: Final = 1.0
@@ -152,4 +153,11 @@ async def retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
         event_window_s=config.event_window_s,
         delivery_log_s=config.delivery_log_s,
         pruned=pruned,
+    )
+
+
+async def keep_copies(config: Config) -> None:
+    """Remove the copies made before upgrades when their time is over, until cancelled."""
+    await run_copies(
+        config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
     )
