@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from deskwire.storage.snapshot import pending
+
 SHOWN: Final = 20
 """Problems of one rule that are named."""
 
@@ -133,7 +135,12 @@ RULES: Final = (
 
 
 def broken_rules(connection: sqlite3.Connection) -> Iterator[Problem]:
-    """Every problem that the rules find, up to SHOWN of each. Raises sqlite3.Error."""
+    """Every problem that the rules find, up to SHOWN of each; none before an upgrade, as they are about the newest tables.
+
+    Raises sqlite3.Error.
+    """
+    if pending(connection):
+        return
     for rule in RULES:
         rows = connection.execute(rule.query).fetchmany(SHOWN + 1)
         for row in rows[:SHOWN]:
