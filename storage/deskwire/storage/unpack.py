@@ -111,7 +111,9 @@ def _receive(member: Member, place: Path | None) -> None:
         for _ in member.pieces():
             pass
         return
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in reversed(place.parents):
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
     with os.fdopen(os.open(place, NEW, 0o600), "wb") as file:
         for piece in member.pieces():
             file.write(piece)
