@@ -20,8 +20,7 @@ def test_a_kill_at_any_step_leaves_nothing_half_done(data: Path) -> None:
         [sys.executable, "-m", "tests.backup.killing", str(data.parent)],
         cwd=ROOT,
         env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         check=False,
     )
