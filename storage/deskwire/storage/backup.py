@@ -99,28 +99,52 @@ def back_up(order: Order) -> Backup:
         raise CopyError(f"The backup {order.target} can't be written: {error.strerror or error}") from error
 
 
-def _made(order: Order, database: Path, file: BinaryIO, part: Path, staged: Path) -> Backup:
-    copied = database_bytes(database)
-    require_room(
-        part.parent, 2 * copied + _SPARE, "The copy of the database needs its room twice for a while."
-    )
-    staged.unlink(missing_ok=True)
-    snapshot(database, staged)
-    try:
-        with closing(opened(staged, writing=False)) as connection:
-            head, problems = _looked_at(order, connection)
-            contents, rows, last = _contents(connection), row_counts(connection), _last_event(connection)
-    except sqlite3.Error as error:
-        raise CopyError(f"The database {database} is damaged: {error}") from error
-    size = staged.stat().st_size
-    needed = size + sum(bytes_ for _, bytes_ in contents) + _SPARE
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """The copy of the database that goes into the archive, and what it says."""
+
+    path: Path
+    head: Head
+    problems: list[Problem]
+    contents: list[tuple[Content, int]]
+    rows: dict[str, int]
+    last_event: str | None
+
+
+def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) -> Backup:
+    needed = 2 * database_bytes(database) + _SPARE
+    require_room(part.parent, needed, "The copy of the database needs its room twice for a while.")
+    copy.unlink(missing_ok=True)
+    snapshot(database, copy)
+    staged = _staged(order, copy)
+    needed = copy.stat().st_size + sum(size for _, size in staged.contents) + _SPARE
     require_room(part.parent, needed, "Make room, or write the backup to another disk.")
-    writer = ArchiveWriter(file)
-    _add_document(writer, HEAD, head.encoded())
-    with staged.open("rb") as source:
+    manifest = _write(order, staged, ArchiveWriter(file))
+    file.flush()
+    os.fsync(file.fileno())
+    read_archive(part, order.secret)
+    _rename(order, part)
+    return Backup(order.target, order.target.stat().st_size, staged.head, manifest, staged.problems)
+
+
+def _staged(order: Order, copy: Path) -> _Staged:
+    try:
+        with closing(opened(copy, writing=False)) as connection:
+            head, problems = _looked_at(order, connection)
+            contents, rows = _contents(connection), row_counts(connection)
+            return _Staged(copy, head, problems, contents, rows, _last_event(connection))
+    except sqlite3.Error as error:
+        raise CopyError(f"The database is damaged: {error}") from error
+
+
+def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
+    """Write the archive; the copy of the database is gone afterwards."""
+    _add_document(writer, HEAD, staged.head.encoded())
+    size = staged.path.stat().st_size
+    with staged.path.open("rb") as source:
         digest = writer.add(DATABASE, source, size)
-    staged.unlink()  # its room is needed for the uploads
-    uploads = _add_uploads(writer, DiskFiles(order.directory), contents)
+    staged.path.unlink()  # its room is needed for the uploads
+    uploads = _add_uploads(writer, DiskFiles(order.directory), staged.contents)
     manifest = Manifest(
         database_bytes=size,
         database_sha256=digest,
@@ -131,15 +155,11 @@ def _made(order: Order, database: Path, file: BinaryIO, part: Path, staged: Path
         missing_files=len(uploads.missing),
         secret=order.with_secret,
         secret_id=order.secret and secret_id(order.secret),
-        rows=rows,
-        last_event=last,
+        rows=staged.rows,
+        last_event=staged.last_event,
     )
-    _add_end(writer, order, head, manifest)
-    file.flush()
-    os.fsync(file.fileno())
-    read_archive(part, order.secret)
-    _rename(order, part)
-    return Backup(order.target, order.target.stat().st_size, head, manifest, problems)
+    _add_end(writer, order, staged.head, manifest)
+    return manifest
 
 
 def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[Problem]]:
@@ -167,6 +187,8 @@ def _last_event(connection: sqlite3.Connection) -> str | None:
 
 
 class _Uploads:
+    """What was added of the uploads, and the names of what was not."""
+
     def __init__(self) -> None:
         self.files = self.bytes = 0
         self.names = sha256()
