@@ -120,8 +120,7 @@ def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) 
     needed = copy.stat().st_size + sum(size for _, size in staged.contents) + _SPARE
     require_room(part.parent, needed, "Make room, or write the backup to another disk.")
     manifest = _write(order, staged, ArchiveWriter(file))
-    file.flush()
-    os.fsync(file.fileno())
+    _put_on_disk(file)
     read_archive(part, order.secret)
     _rename(order, part)
     return Backup(order.target, order.target.stat().st_size, staged.head, manifest, staged.problems)
@@ -263,6 +262,14 @@ def _names(part: Path, file: BinaryIO) -> bool:
 
 def _under_way(target: Path) -> CopyError:
     return CopyError(f"Another backup to {target} is under way.")
+
+
+def _put_on_disk(file: BinaryIO) -> None:
+    """Have the file on the disk, and out of the memory in which it would be read again."""
+    file.flush()
+    os.fsync(file.fileno())
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _refuse_existing(order: Order) -> None:

@@ -41,8 +41,11 @@ def copy_before_upgrade(path: Path, kept: int, migration: str) -> None:
         for left in folder.glob(f"*{_PART}*"):
             overwrite_and_unlink(left)
         require_room(folder, database_bytes(path), _ADVICE)
-        snapshot(path, part)
-        part.replace(folder / name)
+        try:
+            snapshot(path, part)
+            part.replace(folder / name)
+        finally:
+            part.unlink(missing_ok=True)
         sync(folder)
         sync(path.parent)
         for old in _surplus(folder, name, kept):

@@ -26,6 +26,8 @@ from deskwire.storage.unpack import Contents, read_archive
 SKIPPED: Final = "restored from a backup"
 """The reason of deliveries that are not made after a restore."""
 
+_NOT_OURS: Final = frozenset({LOCK_NAME, "lost+found"})
+"""What an empty directory may have: the lock that a restore takes, and what a file system makes at its root."""
 _MOVED: Final = (FOLDER, SECRET, FILE_NAME)
 
 
@@ -156,7 +158,7 @@ def _move(stage: Path, directory: Path) -> None:
 
 def _require_empty(directory: Path) -> None:
     """Raises DataDirectoryError if something is in the way that is not of a restore which was cut short."""
-    found = {each.name for each in directory.iterdir()} - {LOCK_NAME}
+    found = {each.name for each in directory.iterdir()} - _NOT_OURS
     ours = {RESTORING, *_MOVED} if RESTORING in found else set()
     if strange := sorted(found - ours):
         raise DataDirectoryError(
