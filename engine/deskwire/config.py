@@ -168,6 +168,36 @@ class Config:
     body_timeout_s: float = setting(
         30.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request body."
     )
+    head_timeout_s: float = setting(
+        10.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request's head."
+    )
+    request_bodies_bytes: int = setting(
+        256 * MIB, integer(MIB, 64 * GIB), "Bytes of request bodies that may be in memory at the same time."
+    )
+    requests_under_way: int = setting(
+        1_000,
+        integer(1, 1_000_000),
+        "Requests that may be worked on at the same time; further ones are answered with 503.",
+    )
+    feed_waits: int = setting(
+        1_000, integer(1, 1_000_000), "Calls of the feed that may wait for events at the same time."
+    )
+    rate_limit_per_minute: int = setting(  # decisions 8
+        6_000, integer(0, 60_000_000), "Calls of one project in a minute, on average; 0 means no limit."
+    )
+    rate_limit_burst: int = setting(  # decisions 8
+        1_000, integer(1, 1_000_000), "Calls that a project may make at once before that limit holds."
+    )
+    auth_failures_per_minute: int = setting(
+        120,
+        integer(0, 1_000_000),
+        "Calls with a wrong credential that one address may make in a minute; 0 means no limit.",
+    )
+    idempotency_s: float = setting(  # decisions 1
+        DAY_S,
+        number(1, YEAR_S),
+        "Seconds that the answer to a request with an Idempotency-Key is kept for its repetition.",
+    )
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
     )
@@ -204,6 +234,11 @@ class Config:
 
     # Storage
     writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
+    writer_queue: int = setting(
+        10_000,
+        integer(2, 10_000_000),
+        "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
+    )
     read_connections: int = setting(
         4, integer(1, 256), "Database connections for reading, each with a thread."
     )

@@ -28,6 +28,7 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.log import EventLog
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
@@ -160,6 +161,9 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     ),
                     shelf=shelf,
                     voice=voice(config, store, shelf),
+                    answers=Answers(secret, wall_clock, config.idempotency_s),
+                    quotas=parts.quotas(config),
+                    load=parts.load(config, store),
                     stream_key=derived_key(secret, "stream"),
                     limits=parts.limits(config),
                     version=version("deskwire"),
@@ -178,7 +182,11 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
 
 def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
     return open_store(
-        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
+        config.data_dir,
+        batch=config.writer_batch,
+        queue=config.writer_queue,
+        readers=config.read_connections,
+        on_commit=tell,
     )
 
 
@@ -234,6 +242,7 @@ async def _front(
                 stop=stop,
                 config=parts.hypercorn(config),
                 limits=FrontLimits(
+                    head_s=config.head_timeout_s,
                     write_timeout_s=config.stream_write_timeout_s,
                     requests_s=config.shutdown_s * _STREAM_SHARE,
                     shutdown_s=config.shutdown_s,

@@ -17,6 +17,7 @@ from deskwire.engine.deliveries import Attempt, Delivery, DeliveryFilter, Delive
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.lane import Lane
 from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
@@ -90,6 +91,7 @@ class StreamConsumer:
 
 
 class Reader(
+    AnswerReader,
     TeamReader,
     TicketReader,
     SurveyReader,
@@ -216,6 +218,7 @@ class Reader(
 
 class Transaction(
     Reader,
+    AnswerTransaction,
     TeamTransaction,
     TicketTransaction,
     SurveyTransaction,

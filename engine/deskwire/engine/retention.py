@@ -1,4 +1,4 @@
-"""Lets go of what has left its window: stored events, finished deliveries, replaced secrets (decisions 8).
+"""Lets go of what has left its window: events, finished deliveries, kept answers, old secrets (decisions 8).
 
 In small batches with room between them, so that no commit waits long behind one.
 """
@@ -26,7 +26,7 @@ BATCH: Final = 500
 class Pruned:
     """How many rows were let go of since the start, and when (ms) that was last done; None for never."""
 
-    rows: dict[str, int] = field(default_factory=lambda: {"events": 0, "deliveries": 0})
+    rows: dict[str, int] = field(default_factory=lambda: {"events": 0, "deliveries": 0, "answers": 0})
     done_at: int | None = None
 
 
@@ -37,6 +37,7 @@ async def run_retention(
     interval_s: float,
     event_window_s: float,
     delivery_log_s: float,
+    idempotency_s: float,
     pruned: Pruned,
 ) -> None:
     """Prune at the start and then every `interval_s` seconds, until cancelled; counted in `pruned`."""
@@ -45,6 +46,7 @@ async def run_retention(
         try:
             await _prune(store, _events(int(now - event_window_s * 1000), now), pruned, "events")
             await _prune(store, _deliveries(int(now - delivery_log_s * 1000)), pruned, "deliveries")
+            await _prune(store, _answers(int(now - idempotency_s * 1000)), pruned, "answers")
             await store.write(_secrets(now))
             pruned.done_at = clock()
         except Unavailable as error:
@@ -62,6 +64,10 @@ def _secrets(now: int) -> Callable[[Transaction], int]:
 
 def _deliveries(older_than: int) -> Callable[[Transaction], int]:
     return lambda tx: tx.prune_deliveries(older_than, BATCH)
+
+
+def _answers(older_than: int) -> Callable[[Transaction], int]:
+    return lambda tx: tx.prune_answers(older_than, BATCH)
 
 
 async def _prune(store: Store, batch: Callable[[Transaction], int], pruned: Pruned, what: str) -> None:

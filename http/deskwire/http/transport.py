@@ -7,12 +7,15 @@ would hold a shutdown for as long as it likes. Here every write has one, and `cu
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Final
 
 import trio
 
 _OUT_OF_TIME = "the peer did not read in time"
+_HEAD_TOO_SLOW = "the request's head did not arrive in time"
 
 
 LINGER_S: Final = 1.0
@@ -36,6 +39,9 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._write_timeout_s = write_timeout_s
         self._latest = inf
         self._writing: trio.CancelScope | None = None
+        self._head_s = inf
+        self._head_due = inf
+        self._serving = 0
 
     def push_back(self, data: bytes) -> None:
         """Let the next read begin with `data`."""
@@ -47,6 +53,20 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
+    def expect_heads(self, seconds: float) -> None:
+        """From now on let a request's head take no longer than `seconds` from its first byte; infinity for no bound."""
+        self._head_s, self._head_due = seconds, inf
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """While a request is answered no head is expected."""
+        self._serving += 1
+        self._head_due = inf
+        try:
+            yield
+        finally:
+            self._serving -= 1
+
     async def until_readable(self) -> None:
         """Return once a read may not have to wait; at once where that can't be told.
 
@@ -56,7 +76,19 @@ class FrontStream(trio.abc.HalfCloseableStream):
             await trio.lowlevel.wait_readable(self.socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """See `trio.abc.ReceiveStream`."""
+        """See `trio.abc.ReceiveStream`. Raises BrokenResourceError if a head takes too long."""
+        if self._head_s == inf:
+            return await self._receive(max_bytes)
+        data = None
+        with trio.move_on_at(self._head_due):
+            data = await self._receive(max_bytes)
+        if data is None:
+            raise trio.BrokenResourceError(_HEAD_TOO_SLOW)
+        if data and not self._serving and self._head_due == inf:
+            self._head_due = trio.current_time() + self._head_s
+        return data
+
+    async def _receive(self, max_bytes: int | None) -> bytes:
         if not self._pushed:
             return bytes(await self._raw.receive_some(max_bytes))
         await trio.lowlevel.checkpoint()
