@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -154,7 +155,7 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
         body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
         incoming = Incoming(request.method, request.headers, request.body)
         call = Call(services, caller, path, query, body, raw, incoming, request.remote_addr)
-        with load.working(refusable=not route.watching):
+        with nullcontext() if route.watching else load.working():
             return await answered(route, call, key)
 
 

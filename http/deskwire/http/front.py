@@ -110,7 +110,7 @@ async def serve_front(
             await trio.aclose_forcefully(listener)
 
 
-def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
+def _finishing(app: ASGIFramework, stream: FrontStream, connection: trio.CancelScope) -> ASGIFramework:
     """`app` with its last message of a response kept from being cancelled.
 
     Hypercorn closes a connection whose request body was left unread within that very call, after telling the
@@ -130,9 +130,9 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
                 await send(message)
 
         if scope["type"] != "lifespan" and scope["http_version"].startswith("2"):
-            stream.expect_heads(
-                inf
-            )  # its frames come whenever they like; Hypercorn's idle timeout bounds them
+            stream.bound_heads(
+                inf, connection
+            )  # frames come at any time; Hypercorn's idle timeout bounds them
         with stream.serving():
             await app(scope, receive, send_whole)
 
@@ -151,10 +151,12 @@ async def _serve_http(
     stream: FrontStream,
 ) -> None:
     """One connection in Hypercorn's own handler."""
-    stream.expect_heads(head_s)
-    wrapped = ASGIWrapper(_finishing(app, stream))
+    connection = trio.CancelScope()
+    stream.bound_heads(head_s, connection)
+    wrapped = ASGIWrapper(_finishing(app, stream, connection))
     try:
-        await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+        with connection:
+            await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     except Exception:  # the task's top: one connection's bug ends that connection and nothing else
         log.exception("front.connection_failed")
 

@@ -48,10 +48,9 @@ class Load:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
     @contextmanager
-    def working(self, *, refusable: bool = True) -> Iterator[None]:
-        """Hold a place for a handler. Raises Unavailable (`overloaded`) if there is none, unless it must be served."""
-        if refusable:
-            self.check()
+    def working(self) -> Iterator[None]:
+        """Hold a place for a handler. Raises Unavailable (`overloaded`) if there is none."""
+        self.check()
         self.requests += 1
         try:
             yield

@@ -15,7 +15,6 @@ from typing import Final
 import trio
 
 _OUT_OF_TIME = "the peer did not read in time"
-_HEAD_TOO_SLOW = "the request's head did not arrive in time"
 
 
 LINGER_S: Final = 1.0
@@ -39,9 +38,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._write_timeout_s = write_timeout_s
         self._latest = inf
         self._writing: trio.CancelScope | None = None
+        self._connection = trio.CancelScope()
         self._head_s = inf
-        self._head_due = inf
         self._serving = 0
+        self._ended = False
 
     def push_back(self, data: bytes) -> None:
         """Let the next read begin with `data`."""
@@ -53,19 +53,31 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
-    def expect_heads(self, seconds: float) -> None:
-        """From now on let a request's head take no longer than `seconds` from its first byte; infinity for no bound."""
-        self._head_s, self._head_due = seconds, inf
+    def bound_heads(self, seconds: float, connection: trio.CancelScope) -> None:
+        """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
+
+        So, too, if the peer has closed and no request is answered: Hypercorn would keep what is left until it
+        is idle for too long.
+        """
+        self._head_s, self._connection = seconds, connection
+        connection.deadline = inf
 
     @contextmanager
     def serving(self) -> Iterator[None]:
         """While a request is answered no head is expected."""
         self._serving += 1
-        self._head_due = inf
+        self._connection.deadline = inf
         try:
             yield
         finally:
             self._serving -= 1
+            if self._ended:
+                self._expect()
+
+    def _expect(self) -> None:
+        """The rest of a head, or the end, has to come from now on in its time."""
+        if not self._serving and self._connection.deadline == inf:
+            self._connection.deadline = trio.current_time() + self._head_s
 
     async def until_readable(self) -> None:
         """Return once a read may not have to wait; at once where that can't be told.
@@ -76,16 +88,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
             await trio.lowlevel.wait_readable(self.socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """See `trio.abc.ReceiveStream`. Raises BrokenResourceError if a head takes too long."""
-        if self._head_s == inf:
-            return await self._receive(max_bytes)
-        data = None
-        with trio.move_on_at(self._head_due):
-            data = await self._receive(max_bytes)
-        if data is None:
-            raise trio.BrokenResourceError(_HEAD_TOO_SLOW)
-        if data and not self._serving and self._head_due == inf:
-            self._head_due = trio.current_time() + self._head_s
+        """See `trio.abc.ReceiveStream`."""
+        data = await self._receive(max_bytes)
+        self._ended = self._ended or not data
+        self._expect()
         return data
 
     async def _receive(self, max_bytes: int | None) -> bytes:
