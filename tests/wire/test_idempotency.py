@@ -46,7 +46,10 @@ def test_every_post_takes_a_key_or_has_a_reason_not_to() -> None:
     assert {route.method for route in ROUTES if route.idempotent} == {"POST"}
 
 
-async def requests(service: Service) -> dict[str, tuple[httpx.AsyncClient, str, dict[str, Any]]]:
+Requests = dict[str, tuple[httpx.AsyncClient, str, dict[str, Any]]]
+
+
+async def requests(service: Service) -> Requests:
     """A good request to every route that takes a key."""
     conversation = await service.create()
     organisation = await organisation_of(service)
@@ -296,6 +299,55 @@ async def test_what_was_removed_is_not_shown_again_and_not_made_again(service: S
             "SELECT count(*), count(sealed), count(subject) FROM kept_answers"
         ).fetchone()
     assert kept == (3, 0, 0)
+
+
+async def test_whatever_removes_something_empties_the_answers_that_show_it(tmp_path: Path) -> None:
+    async with running(tmp_path, webhook_timeout_s=0.2, webhook_retry_after_s=(0, 0, 0)) as service:
+        table = await requests(service)
+        made = {}
+        for route, (http, path, body) in table.items():
+            answer = await http.post(path, json=body, headers=KEY)
+            made[route] = answer.json()
+        upload = await service.http.post("/uploads", files={"file": ("a.txt", b"a")}, headers=KEY)
+        for http, path in removals(service, table, made):
+            done = await (http.post(path) if path.endswith("/revoke") else http.delete(path))
+            assert done.status_code == 200, (path, done.text)
+        assert upload.status_code == 200
+        with closing(connect_reader(tmp_path / FILE_NAME)) as connection:
+            kept = connection.execute("SELECT subject FROM kept_answers WHERE sealed IS NOT NULL").fetchall()
+        # A delivery's answer has ids only; an upload goes when nothing refers to it for a day.
+        assert {subject for (subject,) in kept} == {
+            made["/s2s/deliveries/<delivery_id>/redeliver"]["id"],
+            upload.json()["id"],
+        }
+
+
+def removals(
+    service: Service, table: Requests, made: dict[str, dict[str, Any]]
+) -> list[tuple[httpx.AsyncClient, str]]:
+    """What removes all that those requests have made."""
+    backend, agent = service.http, service.dashboard
+    response, member = "/s2s/surveys/<survey_id>/responses", "/organisations/<organisation_id>/members"
+    versions = table["/engagement/surveys/<survey_id>/versions"][1].removesuffix("/versions")
+    endpoint = table["/s2s/webhooks/<endpoint_id>/rotate-secret"][1].removesuffix("/rotate-secret")
+    return [
+        (agent, f"{versions}/responses/{made[response]['id']}"),
+        (agent, versions),
+        (agent, f"/engagement/surveys/{made['/engagement/surveys']['id']}"),
+        (agent, f"{table['/sessions/<session_id>/memory'][1]}/n"),
+        (agent, f"/tickets/{made['/tickets']['id']}"),
+        (agent, f"/teams/{made['/teams']['id']}"),
+        (agent, f"{table[member][1]}/{made[member]['id']}"),
+        (agent, f"/projects/{made['/organisations/<organisation_id>/projects']['id']}"),
+        (
+            agent,
+            f"{table['/projects/<project_id>/keys'][1]}/{made['/projects/<project_id>/keys']['id']}/revoke",
+        ),
+        (backend, f"/s2s/webhooks/{made['/s2s/webhooks']['id']}"),
+        (backend, endpoint),
+        (backend, f"/s2s/conversations/{made['/s2s/conversations']['id']}"),
+        (backend, "/s2s/contacts/u1"),
+    ]
 
 
 async def test_no_secret_of_an_answer_stands_on_the_disk(service: Service) -> None:
