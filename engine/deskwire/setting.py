@@ -4,10 +4,9 @@ A parser turns the text of a variable or an option into a value, or raises Value
 sentence "<variable> ...". Parsers of settings that may hold a credential do not repeat the text.
 """
 
-import difflib
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -263,12 +262,3 @@ def source_of(
     if text := environ.get(each.variable):
         return "environment", each.variable, text
     return "default", each.variable, None
-
-
-def unknown_variables(environ: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with each variable of ours that is none of those known."""
-    for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in known:
-            close = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
-            yield f"{variable} is not a setting{hint}"

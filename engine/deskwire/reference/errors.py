@@ -35,6 +35,7 @@ CODES: Final = (
         400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
     ),
     Code(400, "missing_project", "A dashboard call lacks the header `project`."),
+    Code(400, "tls_required", "The request came as plain HTTP to a port that speaks TLS: use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
     Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
     Code(401, "invalid_metrics_token", "This is not the token of `DESKWIRE_METRICS_TOKEN`."),

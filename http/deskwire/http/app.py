@@ -50,6 +50,7 @@ from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.load import Body
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import problem, problem_of
+from deskwire.http.proxies import client_address
 from deskwire.http.quotas import header_fields, refusal_of
 from deskwire.http.routing import (
     NO_CONTENT,
@@ -158,14 +159,19 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
             raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
         body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
         incoming = Incoming(request.method, request.headers, request.body)
-        call = Call(services, caller, path, query, body, raw, incoming, request.remote_addr)
+        call = Call(services, caller, path, query, body, raw, incoming, _client(services))
         with nullcontext() if route.watching else load.working():
             return await answered(route, call, key)
 
 
+def _client(services: Services) -> str | None:
+    forwarded_for = request.headers.getlist("X-Forwarded-For")
+    return client_address(request.remote_addr, forwarded_for, services.trusted_proxies)
+
+
 async def _admitted(services: Services, route: Route, path: dict[str, str]) -> Caller:
     """The caller, who may call this, and has not called too often."""
-    quotas, address = services.quotas, request.remote_addr
+    quotas, address = services.quotas, _client(services)
     if route.access.kind != "none" or route.method != "GET":
         quotas.check_address(address)
     caller = await admit(services, route.access, request.headers, address, path)

@@ -54,7 +54,13 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as a response."""
-    document: dict[str, Any] = {
+    body = document(status, code, detail, request_id, problems)
+    return Response(body, status, headers=dict(headers or {}), content_type="application/problem+json")
+
+
+def document(status: int, code: str, detail: str, request_id: str, problems: Sequence[Problem] = ()) -> bytes:
+    """A problem document by itself."""
+    said: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -63,9 +69,7 @@ def problem(
         "requestId": request_id,
     }
     if problems:
-        document["errors"] = [
+        said["errors"] = [
             {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
         ]
-    return Response(
-        orjson.dumps(document), status, headers=dict(headers or {}), content_type="application/problem+json"
-    )
+    return orjson.dumps(said)
