@@ -114,7 +114,9 @@ CODES: Final = (
     Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
     Code(429, "too_many_sign_ins", "Too many attempts to sign in have failed; wait as `Retry-After` says."),
+    Code(431, "header_too_large", "The request's line and headers have more than 16 KiB."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
+    Code(501, "unsupported_transfer_encoding", "A body came in another transfer encoding than `chunked`."),
     Code(
         502,
         "model_failed",

@@ -43,6 +43,7 @@ from deskwire.http import (
     webhooks,
 )
 from deskwire.http.access import admit
+from deskwire.http.headers import complete
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import problem, problem_of
 from deskwire.http.routing import NO_CONTENT, Answer, Call, Incoming, Page, RawJson, Route, Streamed
@@ -178,8 +179,7 @@ async def _begin(services: Services) -> None:
 
 async def _end(services: Services, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers.setdefault("Cache-Control", "no-store")
+    complete(response.headers, secure=request.scheme == "https")
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
     method, status, seconds = request.method, response.status_code, trio.current_time() - g.started

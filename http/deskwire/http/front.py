@@ -17,7 +17,6 @@ import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.lifespan import Lifespan
-from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import (
     ASGIFramework,
@@ -29,6 +28,7 @@ from hypercorn.typing import (
     Scope,
 )
 
+from deskwire.http.strict import StrictServer
 from deskwire.http.transport import FrontStream, TlsFrontStream, wrap
 
 log: Final = structlog.get_logger(__name__)
@@ -140,7 +140,7 @@ async def _serve_http(
     """One connection in Hypercorn's own handler."""
     wrapped = ASGIWrapper(_finishing(app, stream))
     try:
-        await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+        await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     except Exception:  # the task's top: one connection's bug ends that connection and nothing else
         log.exception("front.connection_failed")
 
