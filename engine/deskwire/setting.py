@@ -20,6 +20,8 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 PREFIX: Final = "DESKWIRE_"
 SECRET_CHARACTERS: Final = 32
+_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_USUAL_PORTS: Final = frozenset({("https", 443), ("http", 80)})
 FLAG_WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -212,11 +214,35 @@ def http_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def origin(text: str) -> str:
+    """Parse a web origin as browsers write it: https, or http on this machine, as tokens pass through its pages."""
+    try:
+        usable = _is_origin(text)
+    except ValueError:  # brackets that do not match, a port that is no number
+        usable = False
+    if not usable:
+        raise ValueError(
+            "must be exact origins such as https://desk.example.com, in lower case, without path or usual port "
+            f"(http only for this machine), not {text!r}"
+        )
+    return text
+
+
+def _is_origin(text: str) -> bool:
+    parts = urlsplit(text)
+    host, port = parts.hostname or "", parts.port
+    shown = f"[{host}]" if ":" in host else host
+    written = f"{parts.scheme}://{shown}" + ("" if port is None else f":{port}")
+    safe = parts.scheme == "https" or (parts.scheme == "http" and host in _LOCAL)
+    plain = re.fullmatch(r"[a-z0-9.:\[\]-]+", shown) is not None
+    return safe and plain and text == written and (parts.scheme, port) not in _USUAL_PORTS
+
+
 def keys_url(text: str) -> str:
     """Parse the URL of public keys: https, or http on this machine, as whoever alters them can sign in as anybody."""
     try:
         parts = urlsplit(text)
-        local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+        local = parts.hostname in _LOCAL
         plain = text.isprintable() and " " not in text and not parts.fragment and parts.username is None
         usable = plain and bool(parts.hostname) and parts.port != 0
     except ValueError:

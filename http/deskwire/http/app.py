@@ -43,6 +43,7 @@ from deskwire.http import (
     webhooks,
 )
 from deskwire.http.access import admit
+from deskwire.http.cors import Cors
 from deskwire.http.headers import complete
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import problem, problem_of
@@ -107,8 +108,10 @@ def make_app(services: Services) -> QuartTrio:
         )
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
+    cors = Cors(limits.cors_origins, ROUTES)
     app.before_request(partial(_begin, services))
-    app.after_request(partial(_end, services))
+    app.before_request(partial(_asked_beforehand, app, cors))
+    app.after_request(partial(_end, services, cors))
     return app
 
 
@@ -177,8 +180,14 @@ async def _begin(services: Services) -> None:
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
 
 
-async def _end(services: Services, response: Response) -> Response:
+async def _asked_beforehand(app: QuartTrio, cors: Cors) -> Response | None:
+    adapter = app.create_url_adapter(request)
+    return None if adapter is None else cors.preflight(request, adapter)
+
+
+async def _end(services: Services, cors: Cors, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
+    cors.open_up(request, response.headers)
     complete(response.headers, secure=request.scheme == "https")
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
