@@ -96,6 +96,8 @@ class Walk:
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert document["requestId"] == answer.headers["X-Request-Id"]
         assert (status, document["code"]) in DOCUMENTED, route.name
+        _, _, credential = request.get("headers", {}).get("Authorization", "").partition(" ")
+        assert not credential or credential not in answer.text, route.name
         return answer
 
 
