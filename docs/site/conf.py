@@ -6,10 +6,11 @@ that leave `docs/` are led to the page that stands for their target.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from importlib.metadata import version as installed
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent.parent
@@ -89,7 +90,11 @@ def _tree(caption: str, pages: list[str], options: str = ":hidden:") -> str:
 
 
 def _read(_app: Any, docname: str, source: list[str]) -> None:
-    text = _LINK.sub(lambda link: _led(docname, link), source[0])
+    path = DOCS / f"{docname}.md"
+    if docname == "changelog":
+        path = DOCS.parent / "CHANGELOG.md"  # the page is only its place
+    text = path.read_text() if docname == "changelog" else source[0]
+    text = _LINK.sub(lambda link: _led(path.parent, docname, link), text)
     if docname == "index":
         text += navigation()
     if docname == "adr/README":
@@ -98,15 +103,16 @@ def _read(_app: Any, docname: str, source: list[str]) -> None:
     source[0] = text
 
 
-def _led(docname: str, link: re.Match[str]) -> str:
-    """A link as it is on the site."""
-    words, target = link[1], link[2].partition("#")[0]
-    path = (DOCS / PurePosixPath(docname).parent / target).resolve()
-    if path.is_relative_to(DOCS):
-        return link[0]
-    page = ELSEWHERE.get(path.name) if path.parent == DOCS.parent else None
-    up = "../" * docname.count("/")
-    return f"[{words}]({up}{page})" if page else words
+def _led(folder: Path, docname: str, link: re.Match[str]) -> str:
+    """A link of a text in `folder` as it is on the page `docname`."""
+    words, (target, mark, anchor) = link[1], link[2].partition("#")
+    path = (folder / target).resolve()
+    if path.parent == DOCS.parent and path.name in ELSEWHERE:
+        path = DOCS / ELSEWHERE[path.name]
+    elif not path.is_relative_to(DOCS):
+        return words
+    shown = os.path.relpath(path, (DOCS / docname).parent)
+    return f"[{words}]({shown}{mark}{anchor})"
 
 
 def setup(app: Any) -> None:

@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=str)
@@ -20,7 +20,6 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 PREFIX: Final = "DESKWIRE_"
 SECRET_CHARACTERS: Final = 32
-_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _USUAL_PORTS: Final = frozenset({("https", 443), ("http", 80)})
 FLAG_WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
@@ -204,23 +203,15 @@ def http_url(text: str) -> str:
     reason = "must be an http or https URL with a host and without user, query or fragment"
     if not text.isprintable() or any(mark in text for mark in " @?#\\"):
         raise ValueError(reason)
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not match, a port that is no number
-        usable = False
-    if not usable:
+    if _split(text) is None:
         raise ValueError(reason)
     return text.rstrip("/")
 
 
 def origin(text: str) -> str:
     """Parse a web origin as browsers write it: https, or http on this machine, as tokens pass through its pages."""
-    try:
-        usable = _is_origin(text)
-    except ValueError:  # brackets that do not match, a port that is no number
-        usable = False
-    if not usable:
+    parts = _split(text)
+    if parts is None or not _safe(parts) or text != _origin_of(parts):
         raise ValueError(
             "must be exact origins such as https://desk.example.com, in lower case, without path or usual port "
             f"(http only for this machine), not {text!r}"
@@ -228,28 +219,37 @@ def origin(text: str) -> str:
     return text
 
 
-def _is_origin(text: str) -> bool:
-    parts = urlsplit(text)
+def _origin_of(parts: SplitResult) -> str | None:
+    """How a browser writes the origin of a URL; None for a host that is no plain name or address."""
     host, port = parts.hostname or "", parts.port
-    shown = f"[{host}]" if ":" in host else host
-    written = f"{parts.scheme}://{shown}" + ("" if port is None else f":{port}")
-    safe = parts.scheme == "https" or (parts.scheme == "http" and host in _LOCAL)
-    plain = re.fullmatch(r"[a-z0-9.:\[\]-]+", shown) is not None
-    return safe and plain and text == written and (parts.scheme, port) not in _USUAL_PORTS
+    if re.fullmatch(r"[a-z0-9.:-]+", host) is None:
+        return None
+    usual = port is None or (parts.scheme, port) in _USUAL_PORTS
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}" + ("" if usual else f":{port}")
+
+
+def _split(url: str) -> SplitResult | None:
+    """The parts of an http or https URL with a host, None for anything else."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, a port that is no number
+        return None
+    return parts if usable else None
 
 
 def keys_url(text: str) -> str:
     """Parse the URL of public keys: https, or http on this machine, as whoever alters them can sign in as anybody."""
-    try:
-        parts = urlsplit(text)
-        local = parts.hostname in _LOCAL
-        plain = text.isprintable() and " " not in text and not parts.fragment and parts.username is None
-        usable = plain and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = local = False
-    if not usable or not (parts.scheme == "https" or (parts.scheme == "http" and local)):
+    parts = _split(text)
+    plain = text.isprintable() and " " not in text
+    if parts is None or not plain or parts.fragment or parts.username is not None or not _safe(parts):
         raise ValueError("must be an https URL without user and fragment (http only for this machine)")
     return text
+
+
+def _safe(url: SplitResult) -> bool:
+    """Whether nobody on the way can alter what comes from there."""
+    return url.scheme == "https" or url.hostname in {"localhost", "127.0.0.1", "::1"}
 
 
 def proxy_url(text: str) -> str:
@@ -257,12 +257,8 @@ def proxy_url(text: str) -> str:
     reason = "must be an http or https URL with a host, and at most a user, a password and a port besides"
     if not text.isascii() or not text.isprintable() or any(mark in text for mark in " ?#\\"):
         raise ValueError(reason)
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not match, a port that is no number
-        usable = False
-    if not usable or parts.path not in {"", "/"} or parts.username == "":
+    parts = _split(text)
+    if parts is None or parts.path not in {"", "/"} or parts.username == "":
         raise ValueError(reason)
     return text
 

@@ -64,6 +64,13 @@ def test_a_link_that_leaves_the_documents_leads_to_what_stands_for_its_target(
     assert source == [shown]
 
 
+def test_the_changelogs_page_is_the_changelog(configuration: dict[str, Any]) -> None:
+    source = ["only its place"]
+    configuration["_read"](None, "changelog", source)
+    assert source[0].startswith("# Changelog\n")
+    assert "](security.md)" in source[0]
+
+
 class Loaded(HTMLParser):
     """The addresses that a page's elements are fetched from."""
 
