@@ -52,6 +52,7 @@ NAVIGATION = {
         "guide/retention",
         "guide/monitoring",
         "security",
+        "reporting",
         "performance",
         "guide/demo",
     ),
@@ -59,8 +60,11 @@ NAVIGATION = {
 }
 """The order of pages, where there are pages of these names; what is not named comes behind."""
 
-ELSEWHERE = {"README.md": "quickstart.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
-"""Files outside `docs/`, and the page that stands for each; other links out of it become plain text."""
+PLACES = {"changelog": "CHANGELOG.md", "reporting": "SECURITY.md"}
+"""Pages that are only the place of a file beside `docs/`."""
+
+ELSEWHERE = {"README.md": "quickstart", **{file: page for page, file in PLACES.items()}}
+"""Files beside `docs/`, and the page that stands for each; other links out of it become plain text."""
 
 _LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
 
@@ -90,11 +94,10 @@ def _tree(caption: str, pages: list[str], options: str = ":hidden:") -> str:
 
 
 def _read(_app: Any, docname: str, source: list[str]) -> None:
-    path = DOCS / f"{docname}.md"
-    if docname == "changelog":
-        path = DOCS.parent / "CHANGELOG.md"  # the page is only its place
-    text = path.read_text() if docname == "changelog" else source[0]
-    text = _LINK.sub(lambda link: _led(path.parent, docname, link), text)
+    folder, text = (DOCS / docname).parent, source[0]
+    if docname in PLACES:
+        folder, text = DOCS.parent, (DOCS.parent / PLACES[docname]).read_text()
+    text = _LINK.sub(lambda link: _led(folder, docname, link), text)
     if docname == "index":
         text += navigation()
     if docname == "adr/README":
@@ -108,7 +111,7 @@ def _led(folder: Path, docname: str, link: re.Match[str]) -> str:
     words, (target, mark, anchor) = link[1], link[2].partition("#")
     path = (folder / target).resolve()
     if path.parent == DOCS.parent and path.name in ELSEWHERE:
-        path = DOCS / ELSEWHERE[path.name]
+        path = DOCS / f"{ELSEWHERE[path.name]}.md"
     elif not path.is_relative_to(DOCS):
         return words
     shown = os.path.relpath(path, (DOCS / docname).parent)

@@ -51,7 +51,7 @@ def test_every_page_has_its_place_in_the_navigation_once(configuration: dict[str
     [
         ("guide/api", "[a](people.md#roles)", "[a](people.md#roles)"),
         ("guide/api", "[a](../../README.md)", "[a](../quickstart.md)"),
-        ("security", "[a](../SECURITY.md)", "[a](security.md)"),
+        ("security", "[a](../SECURITY.md)", "[a](reporting.md)"),
         ("security", "[`t`](../tests/test_logs.py)", "`t`"),
         ("concepts", "[a](https://example.com/x.md)", "[a](https://example.com/x.md)"),
     ],
@@ -64,10 +64,15 @@ def test_a_link_that_leaves_the_documents_leads_to_what_stands_for_its_target(
     assert source == [shown]
 
 
-def test_the_changelogs_page_is_the_changelog(configuration: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("page", "head"), [("changelog", "# Changelog\n"), ("reporting", "# Reporting a weakness\n")]
+)
+def test_a_page_that_is_a_files_place_has_the_files_text(
+    configuration: dict[str, Any], page: str, head: str
+) -> None:
     source = ["only its place"]
-    configuration["_read"](None, "changelog", source)
-    assert source[0].startswith("# Changelog\n")
+    configuration["_read"](None, page, source)
+    assert source[0].startswith(head)
     assert "](security.md)" in source[0]
 
 
