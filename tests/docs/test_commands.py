@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,23 @@ needs_tools = pytest.mark.skipif(
     not all(map(shutil.which, ("bash", "curl", "python3"))),
     reason="bash, curl or python3 is not installed: the commands can't be run",
 )
+
+
+NOT_RUN = {
+    "README.md": "its targets are what the suite, the demo's tests and the developer run",
+    "docs/quickstart.md": "starts the server that is there already; the stream's client is run by the interop tests",
+    "docs/guide/listen.md": "runs until it is stopped; the tests of `listen` do that",
+    "docs/guide/operating.md": "installs from the network, and names ids that nobody has; the tests of `operate` make some",
+    "docs/guide/uploads.md": "settings of the server, not a command",
+}
+"""Pages with commands that are shown and not run here, and why."""
+
+
+def test_every_command_that_is_not_run_is_so_for_a_reason_and_is_shell_all_the_same() -> None:
+    shown = {name(page): [each.text for each in blocks(page) if each.words == ("sh",)] for page in guides()}
+    assert {page for page, texts in shown.items() if texts} == NOT_RUN.keys()
+    for text in (text for texts in shown.values() for text in texts):
+        assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0, text
 
 
 def commands(page: Path) -> str:

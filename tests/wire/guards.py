@@ -132,7 +132,10 @@ GET /v3/translations/entries/{entryId}                          | dashboard    |
 PUT /v3/translations/entries/{entryId}                          | dashboard    | translations.manage  | body_limit_bytes
 GET /v3/translations/missing                                    | dashboard    | translations.read    | -
 POST /v3/uploads                                                | either       | conversations.reply  | upload_body_bytes
+DELETE /v3/uploads/{uploadId}                                   | either       | conversations.reply  | body_limit_bytes
+GET /v3/uploads/{uploadId}                                      | either       | conversations.read   | -
 GET /v3/uploads/{uploadId}/{name}                               | none         | -                    | -
+DELETE /v3/users/me                                             | user         | -                    | body_limit_bytes
 GET /v3/users/me                                                | user         | -                    | -
 PATCH /v3/users/me                                              | user         | -                    | body_limit_bytes
 POST /v3/users/me/password                                      | user         | -                    | body_limit_bytes

@@ -58,7 +58,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation's whole state. Times are milliseconds since the epoch."""
+    """A conversation's whole state. Times are milliseconds since the epoch.
+
+    `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
+    """
 
     id: str
     project: int
@@ -79,6 +82,7 @@ class Conversation:
     ticket_id: str | None = None
     visible: bool = True
     human: bool = False
+    archived_at: int | None = None
     messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0

@@ -174,7 +174,9 @@ def _store(
     if isinstance(facts[0], Created):
         state = tx.insert_conversation(last, contact.rowid, routed)
     else:
-        state = tx.save_conversation(last, routed)
+        before = steps[0][0]
+        assert before is not None, "only Created starts a conversation"
+        state = tx.save_conversation(before, last, routed)
     for fact in facts:
         match fact:
             case MessagePosted(message):

@@ -51,7 +51,7 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """The writer thread.
+    """The writer thread. `scrubbing` says whether bytes of something that was erased may still be in the file.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
@@ -63,6 +63,7 @@ class Writer:
         self, connection: sqlite3.Connection, file: int, batch: int, on_commit: Callable[[Commit], None]
     ) -> None:
         self.commits: Final = Commits()
+        self.scrubbing = False
         self._connection = connection
         self._file = file
         self._batch = batch
@@ -129,6 +130,7 @@ class Writer:
                 self._erased = False
                 scrubber.restart()
             pause_s = scrubber.step() if scrubber.due else None
+            self.scrubbing = scrubber.due
             if not more:
                 return
 
@@ -197,7 +199,8 @@ class Writer:
 
     def _take(self, tx: SqliteTransaction) -> Commit:
         commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due))
-        self._erased = self._erased or bool(tx.erased) or tx.scrub_wanted
+        if tx.erased or tx.scrub_wanted:
+            self._erased = self.scrubbing = True
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
