@@ -35,6 +35,7 @@ from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
@@ -144,6 +145,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             outgoing.start_soon(shelf.run, config.retention_interval_s)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
+                tell.waits = waits = Waits(store, wall_clock, directory)
                 services = Services(
                     store=store,
                     directory=directory,
@@ -172,6 +174,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                 await services.erasures.resume()
                 await services.surveys.refreshes.recover()
                 actors.start_soon(services.surveys.removals.clear)
+                actors.start_soon(waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
                 await _front(config, services, stream, listeners, url, task_status)
                 actors.cancel_scope.cancel()
@@ -191,6 +194,7 @@ class _Readers:
     couriers: Couriers | None = None
     upkeep: Upkeep | None = None
     shelf: Shelf | None = None
+    waits: Waits | None = None
 
     def __call__(self, commit: Commit) -> None:
         if self.log is not None:
@@ -199,6 +203,8 @@ class _Readers:
             self.couriers.commit_nowait(commit.deliveries, commit.erased)
         if self.upkeep is not None:
             self.upkeep.note_nowait(commit.due)
+        if self.waits is not None:
+            self.waits.note_nowait(commit.runs_due)
         if self.shelf is not None and commit.erased:
             self.shelf.wake_nowait()
 

@@ -32,6 +32,7 @@ NOT_RUN = {
     "docs/quickstart.md": "starts the server that is there already; the stream's client is run by the interop tests",
     "docs/guide/listen.md": "runs until it is stopped; the tests of `listen` do that",
     "docs/guide/operating.md": "installs from the network, and names ids that nobody has; the tests of `operate` make some",
+    "docs/guide/retention.md": "starts another server, with settings to watch retention by",
     "docs/guide/uploads.md": "settings of the server, not a command",
 }
 """Pages with commands that are shown and not run here, and why."""

@@ -38,6 +38,8 @@ GET /v3/conversations/{conversationId}/network-logs             | dashboard    |
 POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | body_limit_bytes
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | body_limit_bytes
 POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | body_limit_bytes
+GET /v3/conversations/{conversationId}/workflow                 | dashboard    | conversations.read   | -
+POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | body_limit_bytes
 GET /v3/engagement/surveys                                      | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys                                     | dashboard    | surveys.manage       | body_limit_bytes
 DELETE /v3/engagement/surveys/{surveyId}                        | dashboard    | surveys.manage       | body_limit_bytes
@@ -90,6 +92,8 @@ POST /v3/s2s/conversations/{conversationId}/rating              | server_key   |
 POST /v3/s2s/conversations/{conversationId}/read                | server_key   | -                    | body_limit_bytes
 POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | -                    | -
+POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | -                    | -
 POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/events                                              | server_key   | -                    | -
@@ -140,6 +144,12 @@ GET /v3/users/me                                                | user         |
 PATCH /v3/users/me                                              | user         | -                    | body_limit_bytes
 POST /v3/users/me/password                                      | user         | -                    | body_limit_bytes
 GET /v3/users/me/permissions                                    | user         | -                    | -
+GET /v3/workflows                                               | dashboard    | conversations.read   | -
+POST /v3/workflows                                              | dashboard    | projects.manage      | body_limit_bytes
+POST /v3/workflows/validate                                     | dashboard    | conversations.read   | body_limit_bytes
+DELETE /v3/workflows/{workflowId}                               | dashboard    | projects.manage      | body_limit_bytes
+GET /v3/workflows/{workflowId}                                  | dashboard    | conversations.read   | -
+PATCH /v3/workflows/{workflowId}                                | dashboard    | projects.manage      | body_limit_bytes
 """
 
 

@@ -10,6 +10,7 @@ from deskwire.engine.conversation import Assignee, Attachment, Author, Closer, R
 from deskwire.engine.expiry import Windows
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.workflows.workflow import Published
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +133,27 @@ Command = (
     | Expire
     | Delete
 )
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorkflow:
+    """Have a workflow run in the conversation."""
+
+    workflow: Published
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """The contact answers the step that is pending, named by its action."""
+
+    action_id: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class WakeWorkflow:
+    """Go on with a workflow whose wait is over."""
+
+
+WorkflowCommand = StartWorkflow | AnswerStep | WakeWorkflow
+"""What is for the workflow of a conversation; `workflows.conduct` decides it."""

@@ -17,6 +17,7 @@ from typing import Any, Final, assert_never
 
 import orjson
 
+from deskwire.engine.attributes import merged, overfull
 from deskwire.engine.commands import (
     Assign,
     Close,
@@ -46,10 +47,9 @@ from deskwire.engine.facts import (
     Reopened,
     Revealed,
     Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
 )
-
-ATTRIBUTES_MAX: Final = 100
-"""Keys in `attributes`; a bound on what every event of the conversation has to carry."""
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 
@@ -112,7 +112,7 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
             created_at=at,
             updated_at=at,
             title=command.title,
-            attributes=_without_nulls(command.attributes or {}),
+            attributes=merged({}, command.attributes or {}),
             visible=command.visible,
         )
     )
@@ -178,15 +178,11 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    merged = _without_nulls({**attributes, **patch})
-    if len(merged) > ATTRIBUTES_MAX:
-        message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(merged)}."
-        raise Invalid(Problem("/attributes", "too_many", message))
-    return merged
-
-
-def _without_nulls(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {key: value for key, value in attributes.items() if value is not None}
+    after = merged(attributes, patch)
+    problem = overfull(after)
+    if problem is not None:
+        raise Invalid(problem)
+    return after
 
 
 def evolve(state: Conversation | None, fact: Fact) -> Conversation:
@@ -207,6 +203,8 @@ def events_of(state: Conversation, fact: Fact) -> int:
             return 0
         case MessagePosted(message) if message.internal:
             return 0
+        case WorkflowWaits(run) if run.step is None:
+            return 0
         case _:
             return 1 if state.visible else 0
 
@@ -225,6 +223,10 @@ def _applied(state: Conversation, fact: Fact) -> Conversation:
             return replace(state, assignee=assignee, human=state.human or assignee is not None)
         case Updated(changes):
             return replace(state, **changes)
+        case WorkflowWaits(run):
+            return replace(state, run=run)
+        case WorkflowCompleted():
+            return replace(state, run=None)
         case NetworkLogsReplaced() | Deleted() | Created():
             return state
         case _:
@@ -251,6 +253,8 @@ def touches(fact: Fact) -> bool:
             return False
         case MessagePosted(message):
             return not message.internal
+        case WorkflowWaits(run):
+            return run.step is not None
         case _:
             return True
 

@@ -27,6 +27,7 @@ from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 from deskwire.engine.translation import TranslationReader, TranslationTransaction
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
+from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 T = TypeVar("T")
 
@@ -99,6 +100,7 @@ class Reader(
     TranslationReader,
     UploadReader,
     ExpiryReader,
+    WorkflowReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -225,6 +227,7 @@ class Transaction(
     MemoryTransaction,
     TranslationTransaction,
     UploadTransaction,
+    WorkflowTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""

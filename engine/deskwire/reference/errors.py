@@ -82,16 +82,23 @@ CODES: Final = (
         "upload_not_found",
         "There is no such file, or it was removed, with all messages that referred to it.",
     ),
+    Code(404, "workflow_not_found", "There is no such workflow in this project."),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
     Code(409, "already_member", "The user is a member already."),
-    Code(409, "conversation_closed", "The status of a closed conversation can't be changed; reopen it."),
+    Code(
+        409,
+        "conversation_closed",
+        "A closed conversation takes no other status, and starts no workflow; reopen it.",
+    ),
+    Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; cut that link first."),
     Code(
         409,
         "delivery_pending",
         "The delivery is still being tried; only one that has ended can be sent again.",
     ),
+    Code(409, "step_not_pending", "This workflow step does not wait for an answer, or not any more."),
     Code(409, "team_name_taken", "Another team of the project has this name, perhaps in another case."),
     Code(409, "ticket_changed", "The ticket's link to a conversation has changed meanwhile; look again."),
     Code(409, "survey_closed", "The survey is closed and takes no responses."),
@@ -107,6 +114,9 @@ CODES: Final = (
     Code(409, "upload_quota_exceeded", "The project's uploads have used up its quota."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
+    Code(409, "workflow_limit_reached", "The project has its 200 workflows."),
+    Code(409, "workflow_not_manual", "The workflow starts by itself in new conversations."),
+    Code(409, "workflow_running", "A workflow runs in the conversation already."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
     Code(410, "window_passed", "The events asked for are no longer stored; fetch the conversations anew."),
     Code(413, "body_too_large", "The body is larger than this call takes."),
@@ -249,7 +259,8 @@ comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 _PROBLEMS_HEAD: Final = """\
 ## Codes of single problems
 
-What stands in `errors[].code`. Below `/definition` it is a rule of [survey definitions](surveys.md).
+What stands in `errors[].code`. Below `/definition` it is a rule of [survey definitions](surveys.md),
+below `/flows` one of [workflows](../guide/workflows.md).
 """
 
 _STREAM_HEAD: Final = """\

@@ -41,6 +41,7 @@ from deskwire.http import (
     users,
     voice,
     webhooks,
+    workflows,
 )
 from deskwire.http.access import admit
 from deskwire.http.cors import Cors
@@ -63,6 +64,7 @@ _MODULES: Final = (
     deliveries,
     stream,
     dashboard,
+    workflows,
     tickets,
     voice,
     teams,

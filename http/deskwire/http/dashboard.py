@@ -20,6 +20,7 @@ from deskwire.http.bodies import (
     ConversationPatch,
     MessageList,
     SequenceList,
+    StartWorkflowBody,
     TypingBody,
 )
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
@@ -147,3 +148,15 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation behind a sequence."""
     return await shared.list_events(call)
+
+
+@routes.add("GET", f"{_ONE}/workflow", _READ)
+async def get_workflow_step(call: Call[Body, Query]) -> Answer:
+    """The workflow step that waits for the contact, null if none does."""
+    return shared.get_workflow_step(call)
+
+
+@routes.add("POST", f"{_ONE}/workflow/start", _MANAGE, body=StartWorkflowBody)
+async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
+    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
+    return await shared.carry_out(call, shared.start_of(call))

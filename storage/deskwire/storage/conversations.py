@@ -14,6 +14,7 @@ from deskwire.engine.conversation import Assignee, Attachment, Author, Conversat
 from deskwire.engine.errors import StaleState
 from deskwire.engine.ports import Claimed, ConversationFilter, Listed, Page
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
+from deskwire.storage.workflows import run_of
 
 _STATE: Final = (
     "id, project, created_at, updated_at, rowid, revision, title, status, closed_by, closed_at, unread, archived, "
@@ -22,8 +23,9 @@ _STATE: Final = (
 )
 _COLUMNS: Final = ", ".join(f"c.{name}" for name in _STATE.split(", "))
 _WIDTH: Final = len(_STATE.split(", "))
-_JOINED: Final = (
-    f"SELECT {_COLUMNS}, {CONTACT_COLUMNS} FROM conversations c JOIN contacts k ON k.rowid = c.contact"
+_ONE: Final = (
+    f"SELECT r.state, {_COLUMNS}, {CONTACT_COLUMNS} FROM conversations c JOIN contacts k ON k.rowid = c.contact "
+    "LEFT JOIN workflow_runs r ON r.conversation = c.rowid WHERE c.id = ? AND c.project = ?"
 )
 _MUTABLE: Final = (
     "revision, sequence, status, title, closed_by, closed_at, unread, archived, assignee_type, assignee_id, "
@@ -49,10 +51,11 @@ class ConversationReads:
     conn: sqlite3.Connection
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
-        row = self.conn.execute(
-            f"{_JOINED} WHERE c.id = ? AND c.project = ?", (conversation_id, project)
-        ).fetchone()
-        return None if row is None else (_conversation_of(row), contact_of(row[_WIDTH:]))
+        row = self.conn.execute(_ONE, (conversation_id, project)).fetchone()
+        if row is None:
+            return None
+        run, state = run_of(row[0]), _conversation_of(row[1:])
+        return (state if run is None else replace(state, run=run)), contact_of(row[1 + _WIDTH :])
 
     def conversations(
         self, project: int, wanted: ConversationFilter, after: Page | None, limit: int
@@ -144,7 +147,7 @@ class ConversationWrites:
 
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
-        for table in ("messages", "network_logs"):
+        for table in ("messages", "network_logs", "workflow_runs"):
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
 

@@ -34,12 +34,16 @@ log: Final = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a group commit made known, in commit order; `due` are times (ms) at which tickets need something."""
+    """What a group commit made known, in commit order.
+
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do.
+    """
 
     events: Sequence[StoredEvent]
     deliveries: Sequence[Delivery]
     erased: frozenset[int]
     due: Sequence[int] = ()
+    runs_due: Sequence[int] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -198,13 +202,16 @@ class Writer:
         self._take(tx)
 
     def _take(self, tx: SqliteTransaction) -> Commit:
-        commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due))
+        commit = Commit(
+            tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due), tuple(tx.runs_due)
+        )
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
         tx.due.clear()
+        tx.runs_due.clear()
         tx.scrub_wanted = False
         return commit
 
