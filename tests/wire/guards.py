@@ -25,6 +25,7 @@ GET /healthz                                                    | none         |
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
 POST /v3/auth/token                                             | none         | -                    | body_limit_bytes
+GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
 DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | body_limit_bytes
 GET /v3/conversations/{conversationId}                          | dashboard    | conversations.read   | -
@@ -78,6 +79,7 @@ DELETE /v3/s2s/contacts/{userId}                                | server_key   |
 GET /v3/s2s/contacts/{userId}                                   | server_key   | -                    | -
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | -                    | -
+GET /v3/s2s/contacts/{userId}/export                            | server_key   | -                    | -
 POST /v3/s2s/conversations                                      | server_key   | -                    | body_limit_bytes
 DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/conversations/{conversationId}                      | server_key   | -                    | -

@@ -25,7 +25,7 @@ from deskwire.engine.decide import fold
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft, contact_lane, matches
-from deskwire.engine.facts import Created, Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
+from deskwire.engine.facts import Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
