@@ -29,6 +29,7 @@ from deskwire.setting import (
     number,
     numbers,
     optional,
+    origin,
     path,
     proxy_url,
     secret_text,
@@ -207,6 +208,11 @@ class Config:
     )
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
+    )
+    cors_origins: tuple[str, ...] = setting(  # ADR 26
+        (),
+        several(origin),
+        "Web origins, with commas between them, whose pages may call the API from a browser; unset: none.",
     )
     argon2_memory_kib: int = setting(
         65_536,  # RFC 9106, section 4, second recommended option

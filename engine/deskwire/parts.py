@@ -110,6 +110,7 @@ def limits(config: Config) -> Limits:
         stream_token_s=config.stream_token_s,
         upload_body_bytes=config.upload_limit_bytes + OVERHEAD,
         upload_timeout_s=config.upload_timeout_s,
+        cors_origins=config.cors_origins,
     )
 
 

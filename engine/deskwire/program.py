@@ -48,6 +48,7 @@ from deskwire.provision import (
     DEMO_FILE,
     Demo,
     SecretError,
+    exposed,
     installation_secret,
     plan_demo,
     provision_demo,
@@ -254,6 +255,8 @@ async def _front(
 ) -> None:
     """Serve until the stop."""
     demo = await _provision(config, services, url)
+    if open_to_others := exposed(config.data_dir):
+        log.warning("data.open_to_others", names=open_to_others, advice="chmod -R go= the data directory")
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(

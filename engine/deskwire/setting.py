@@ -21,6 +21,7 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 PREFIX: Final = "DESKWIRE_"
 SECRET_CHARACTERS: Final = 32
+_USUAL_PORTS: Final = frozenset({("https", 443), ("http", 80)})
 FLAG_WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -206,6 +207,26 @@ def http_url(text: str) -> str:
     if _split(text) is None:
         raise ValueError(reason)
     return text.rstrip("/")
+
+
+def origin(text: str) -> str:
+    """Parse a web origin as browsers write it: https, or http on this machine, as tokens pass through its pages."""
+    parts = _split(text)
+    if parts is None or not _safe(parts) or text != _origin_of(parts):
+        raise ValueError(
+            "must be exact origins such as https://desk.example.com, in lower case, without path or usual port "
+            f"(http only for this machine), not {text!r}"
+        )
+    return text
+
+
+def _origin_of(parts: SplitResult) -> str | None:
+    """How a browser writes the origin of a URL; None for a host that is no plain name or address."""
+    host, port = parts.hostname or "", parts.port
+    if re.fullmatch(r"[a-z0-9.:-]+", host) is None:
+        return None
+    usual = port is None or (parts.scheme, port) in _USUAL_PORTS
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}" + ("" if usual else f":{port}")
 
 
 def _split(url: str) -> SplitResult | None:

@@ -46,6 +46,8 @@ from deskwire.http import (
     workflows,
 )
 from deskwire.http.access import admit, require_permission
+from deskwire.http.cors import Cors
+from deskwire.http.headers import complete
 from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.load import Body
 from deskwire.http.pacing import PacedConnection, PacedRequest
@@ -127,8 +129,10 @@ def make_app(services: Services) -> QuartTrio:
         )
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
+    cors = Cors(limits.cors_origins, ROUTES)
     app.before_request(partial(_begin, services))
-    app.after_request(partial(_end, services))
+    app.before_request(partial(_asked_beforehand, app, cors))
+    app.after_request(partial(_end, services, cors))
     return app
 
 
@@ -228,12 +232,17 @@ async def _begin(services: Services) -> None:
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
 
 
-async def _end(services: Services, response: Response) -> Response:
+async def _asked_beforehand(app: QuartTrio, cors: Cors) -> Response | None:
+    adapter = app.create_url_adapter(request)
+    return None if adapter is None else cors.preflight(request, adapter)
+
+
+async def _end(services: Services, cors: Cors, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers.setdefault("Cache-Control", "no-store")
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
+    cors.open_up(request, response.headers)
+    complete(response.headers, secure=request.scheme == "https")
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
     method, status, seconds = request.method, response.status_code, trio.current_time() - g.started

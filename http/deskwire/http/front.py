@@ -20,7 +20,6 @@ import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.lifespan import Lifespan
-from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import (
     ASGIFramework,
@@ -33,6 +32,7 @@ from hypercorn.typing import (
 )
 
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
+from deskwire.http.strict import StrictServer
 from deskwire.http.transport import FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
@@ -168,7 +168,7 @@ async def _serve_http(
     wrapped = ASGIWrapper(_finishing(app, stream, connection))
     try:
         with connection:
-            await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+            await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     except Exception:  # the task's top: one connection's bug ends that connection and nothing else
         log.exception("front.connection_failed")
 

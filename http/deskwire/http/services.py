@@ -62,7 +62,7 @@ class Surveys:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on requests: sizes in bytes, times in seconds."""
+    """Bounds on requests: sizes in bytes, times in seconds, and the origins whose pages may make them."""
 
     body_limit_bytes: int
     network_logs_limit_bytes: int
@@ -70,6 +70,7 @@ class Limits:
     stream_token_s: float
     upload_body_bytes: int
     upload_timeout_s: float
+    cors_origins: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
