@@ -154,7 +154,9 @@ def _response(answer: Answer) -> Response:
     if answer is NO_CONTENT:
         return Response(b"", HTTPStatus.NO_CONTENT)
     if isinstance(answer, Page):
-        return Response(answer.body, HTTPStatus.OK, content_type=answer.content_type)
+        return Response(
+            answer.body, answer.status, headers=dict(answer.headers), content_type=answer.content_type
+        )
     if isinstance(answer, Streamed):
         response = Response(
             answer.pieces, answer.status, headers=dict(answer.headers), content_type=answer.content_type

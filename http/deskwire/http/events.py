@@ -14,6 +14,8 @@ from deskwire.engine.log import Chunk
 from deskwire.engine.ports import Reader
 from deskwire.http.conversations import raw_list
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes.base import page_of
+from deskwire.http.shapes.events import Event
 from deskwire.http.validation import Body, Query
 
 routes = Routes(S2S)
@@ -29,7 +31,9 @@ class Feed(Query):
     wait: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 0
 
 
-@routes.add("GET", "/s2s/events", query=Feed)
+@routes.add(
+    "GET", "/s2s/events", query=Feed, answer=page_of(Event), errors=("event_not_found", "window_passed")
+)
 async def list_events(call: Call[Body, Feed]) -> Answer:
     """List the project's events behind one that is known, oldest first.
 

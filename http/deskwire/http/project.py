@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.validation import Body, Query
 
 routes = Routes(S2S)
 
 
-@routes.add("GET", "/s2s/project")
+@routes.add("GET", "/s2s/project", answer=shapes.ServerProject)
 async def get_project(call: Call[Body, Query]) -> Answer:
     """The server key's project, and the stream key to connect with."""
     project = call.project

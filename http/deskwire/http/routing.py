@@ -9,8 +9,10 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import UnionType
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from werkzeug.datastructures import Headers
 
@@ -136,10 +138,12 @@ class RawJson:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer that is not JSON."""
+    """An answer that is there as bytes, with headers of its own."""
 
     body: bytes
     content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +159,38 @@ class Streamed:
 NO_CONTENT: Final = RawJson(b"")
 """An answer of 204 without a body."""
 
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """What a route answers if that is no JSON: bytes of this type, a body for each of these statuses.
+
+    Args:
+        bare: statuses without a body.
+    """
+
+    content_type: str
+    statuses: tuple[int, ...] = (200,)
+    bare: tuple[int, ...] = ()
+
+
+NOTHING: Final = Media("", statuses=(), bare=(204,))
+"""A route that answers 204 without a body."""
+
+Documented = type[BaseModel] | UnionType | Media
+"""What a route answers: a shape, one of several, or something else than JSON."""
+
 Answer = Mapping[str, Any] | RawJson | Page | Streamed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One endpoint. `summary` is the first line of its handler's docstring."""
+    """One endpoint. `summary` is the first line of its handler's docstring.
+
+    Args:
+        answer: what it answers when all is well; a test fails for a route that does not say.
+        errors: codes of its refusals, those aside that its access, its path and its body bring along.
+    """
 
     method: Method
     path: str
@@ -172,6 +201,8 @@ class Route:
     json_only: bool
     limit: str
     streamed: bool
+    answer: Documented | None = None
+    errors: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -214,6 +245,8 @@ class Routes:
         json_only: bool = True,
         limit: str = "body_limit_bytes",
         streamed: bool = False,
+        answer: Documented | None = None,
+        errors: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -223,6 +256,7 @@ class Routes:
             json_only: refuse other content types than JSON.
             limit: name of the setting that bounds the body, in bytes.
             streamed: leave the body, and its bound, to the handler.
+            answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -230,10 +264,10 @@ class Routes:
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-            route = Route(
-                method, self.prefix + path, chosen, handler, body, query, json_only, limit, streamed
+            whole = self.prefix + path
+            self.table.append(
+                Route(method, whole, chosen, handler, body, query, json_only, limit, streamed, answer, errors)
             )
-            self.table.append(route)
             return handler
 
         return register

@@ -12,7 +12,8 @@ from deskwire.engine.errors import BadRequest, NotFound
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
 from deskwire.http.multipart import boundary_of, read_file
-from deskwire.http.routing import OPEN, Answer, Call, Routes, Streamed, either
+from deskwire.http.routing import OPEN, Answer, Call, Media, Routes, Streamed, either
+from deskwire.http.shapes import tickets as shapes
 from deskwire.http.validation import Body, Query
 
 routes = Routes()
@@ -26,7 +27,23 @@ class LinkQuery(Query):
     signature: str | None = None
 
 
-@routes.add("POST", "/uploads", _SEND, streamed=True, limit="upload_body_bytes")
+@routes.add(
+    "POST",
+    "/uploads",
+    _SEND,
+    streamed=True,
+    limit="upload_body_bytes",
+    answer=shapes.Upload,
+    errors=(
+        "malformed_body",
+        "body_timeout",
+        "body_too_large",
+        "unsupported_media_type",
+        "invalid_input",
+        "upload_quota_exceeded",
+        "uploads_busy",
+    ),
+)
 async def upload_file(call: Call[Body, Query]) -> Answer:
     """Send a file as `multipart/form-data`, in the field `file`.
 
@@ -42,7 +59,14 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     raise _too_slow(limits.upload_timeout_s)
 
 
-@routes.add("GET", "/uploads/<upload_id>/<name>", OPEN, query=LinkQuery)
+@routes.add(
+    "GET",
+    "/uploads/<upload_id>/<name>",
+    OPEN,
+    query=LinkQuery,
+    answer=Media("*/*", statuses=(200, 206), bare=(304,)),
+    errors=("link_invalid", "link_expired", "upload_not_found", "range_not_satisfiable", "storage_failed"),
+)
 async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     """Fetch a file by its signed URL, whole or in parts; `Range` and `If-None-Match` are understood."""
     shelf, headers = call.services.shelf, call.incoming.headers
