@@ -50,6 +50,7 @@ from deskwire.provision import (
     provision_demo,
     refresh_url,
 )
+from deskwire.reference.openapi.document import description
 from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
@@ -165,6 +166,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     version=version("deskwire"),
                     measured=measured,
                     scraping=Scraping(config.metrics_token, config.public_url),
+                    description=description,
                     sign_in=config.own_tokens,
                 )
                 await services.erasures.resume()

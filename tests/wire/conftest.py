@@ -16,6 +16,7 @@ import trio
 from deskwire import program
 from deskwire.config import Config
 from deskwire.storage.store import SqliteStore, open_store
+from tests.described import caller
 
 SMALL: dict[str, Any] = {
     "port": 0,
@@ -115,8 +116,8 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Service]:
         key = {"Authorization": f"Bearer {demo['serverKey']}"}
         user = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
         async with (
-            httpx.AsyncClient(base_url=f"{serving.url}/v3", headers=key, timeout=20) as http,
-            httpx.AsyncClient(base_url=f"{serving.url}/v3", headers=user, timeout=20) as dashboard,
+            caller(f"{serving.url}/v3", key) as http,
+            caller(f"{serving.url}/v3", user) as dashboard,
         ):
             yield Service(serving.url, demo, http, dashboard, directory)
         serving.stop()

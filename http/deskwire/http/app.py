@@ -20,6 +20,7 @@ from deskwire.http import (
     contacts,
     dashboard,
     deliveries,
+    description,
     events,
     health,
     members,
@@ -77,6 +78,7 @@ _MODULES: Final = (
     projects,
     health,
     metrics,
+    description,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _JSON: Final = "application/json"

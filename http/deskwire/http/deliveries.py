@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import trio
 from pydantic import AfterValidator, Field
@@ -42,11 +42,14 @@ def _known_type(text: str) -> str:
     return text
 
 
+_CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*CATALOG]})
+
+
 class DeliveryList(Paged):
     """Which deliveries to list: by outcome, event type, conversation, and when they were made."""
 
     status: DeliveryStatus | None = None
-    type: Annotated[str, AfterValidator(_known_type)] | None = None
+    type: Annotated[str, AfterValidator(_known_type), _CATALOG] | None = None
     conversation: str | None = None
     since: Time | None = None
     until: Time | None = None

@@ -31,7 +31,15 @@ _READ: Final = dashboard("memory.read")
 _MANAGE: Final = dashboard("memory.manage")
 _DISABLED: Final[Mapping[str, Any]] = {"ok": False, "reason": "disabled"}
 
-Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/\p{C}]+$")]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=100,
+        pattern=r"^[^/\p{C}]+$",
+        json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},  # in the words of ECMA 262
+    ),
+]
 Content = Annotated[str, Field(min_length=1, max_length=10_000)]
 Description = Annotated[str, Field(max_length=500)]
 

@@ -10,7 +10,7 @@ routes = Routes(S2S)
 
 
 @routes.add("GET", "/s2s/project", answer=shapes.ServerProject)
-async def get_project(call: Call[Body, Query]) -> Answer:
+async def get_own_project(call: Call[Body, Query]) -> Answer:
     """The server key's project, and the stream key to connect with."""
     project = call.project
     return {"id": project.id, "name": project.name, "streamKey": project.stream_key}

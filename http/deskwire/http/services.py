@@ -25,6 +25,7 @@ from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
 from deskwire.http.measured import Measured
 from deskwire.http.scraper import Scraping
+from deskwire.http.static import Static
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Services:
         shelf: the uploads.
         voice: makes voice replies.
         stream_key: what stream tokens are signed with.
+        description: the description of the API; the first call takes a moment.
         sign_in: whether users sign in here with a password.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
@@ -105,6 +107,7 @@ class Services:
     version: str
     measured: Measured
     scraping: Scraping
+    description: Callable[[], Static]
     readiness: Readiness = field(default_factory=Readiness)
     sign_in: bool = True
     throttle: Throttle = field(default_factory=Throttle)

@@ -43,11 +43,14 @@ _VERSIONS_MAX: Final = 100
 """Versions of one survey; an export has columns for all of them."""
 
 
+Definition = Annotated[Any, Field(json_schema_extra={"x-shape": "SurveyDefinition"})]
+
+
 class SurveyBody(Body):
     """A new survey. Its definition becomes version 1."""
 
     name: Name
-    definition: Any
+    definition: Definition
 
 
 class SurveyPatch(Body):
@@ -57,8 +60,14 @@ class SurveyPatch(Body):
     status: Status | None = None
 
 
+class VersionBody(Body):
+    """The definition of the next version."""
+
+    definition: Definition
+
+
 class DefinitionBody(Body):
-    """A definition."""
+    """What is to be looked at as a definition, whatever it is."""
 
     definition: Any
 
@@ -147,11 +156,11 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     "POST",
     _VERSIONS,
     MANAGE,
-    body=DefinitionBody,
+    body=VersionBody,
     answer=shapes.SurveyVersion,
     errors=("survey_version_limit_reached",),
 )
-async def publish_version(call: Call[DefinitionBody, Query]) -> Answer:
+async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     """Publish another definition as the next version; the published one again makes none.
 
     Responses keep the version that they answered.

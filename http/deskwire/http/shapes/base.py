@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Generic, TypeVar
+from functools import cache
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, create_model
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
-T = TypeVar("T")
 _ULID: Final = "_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 
 
@@ -70,22 +70,17 @@ Url = Annotated[
 ]
 
 
-class Listed(Shape, Generic[T]):
+class Listed(Shape):
     """A page of a list. `nextCursor` is null on the last one, else what to give as `cursor` for the next."""
 
-    items: list[T]
     next_cursor: Annotated[str, Field(examples=["WzE3NjI1XQ"])] | None
 
-    @classmethod
-    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
-        """The name of the list in the document: that of its items and `Page`."""
-        return f"{params[0].__name__}Page"
 
-
-def page_of(item: type[BaseModel]) -> type[BaseModel]:
+@cache
+def page_of(item: type[BaseModel]) -> type[Listed]:
     """A page of a list of these."""
-    page: type[BaseModel] = Listed.__class_getitem__(item)  # type: ignore[assignment]  # made at run time
-    return page
+    fields: Any = {"items": (list[item], ...)}  # type: ignore[valid-type]  # made at run time
+    return create_model(f"{item.__name__}Page", __base__=Listed, __doc__=Listed.__doc__, **fields)
 
 
 class Deleted(Shape):

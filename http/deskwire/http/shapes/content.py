@@ -85,9 +85,10 @@ class KnownMemoryEntry(MemoryEntry):
     ok: Annotated[bool, Field(json_schema_extra={"const": True})]
 
 
-class MemoryPage(Listed[MemoryEntry]):
+class MemoryPage(Listed):
     """A page of what is remembered of a contact. `reason` says why nothing is."""
 
+    items: list[MemoryEntry]
     ok: Annotated[bool, Field(examples=[True])]
     reason: Literal["disabled"] | None = None
 
