@@ -95,21 +95,30 @@ class Attachment(Shape):
     url: Annotated[str, Field(examples=["https://support.example.com/v3/uploads/upl_…/label.png?expires=…"])]
 
 
-class Message(Shape):
-    """A message as the customer's side sees it."""
+Index = Annotated[int, Field(ge=0, description="Its place among the messages.", examples=[0])]
+
+
+class MessageContent(Shape):
+    """What messages and notes have in common."""
 
     id: MessageId
     conversation_id: ConversationId
-    index: Annotated[int, Field(ge=1, description="Its place in the conversation.", examples=[1])]
     author: Author
     text: Annotated[str, Field(examples=["Hello, where is my order?"])]
     attachments: list[Attachment]
     created_at: Moment
 
 
-class AgentMessage(Message):
-    """A message as agents see it; an internal one is a note to other agents."""
+class Message(MessageContent):
+    """A message as the customer's side sees it."""
 
+    index: Index
+
+
+class AgentMessage(MessageContent):
+    """A message as agents see it; an internal one is a note to other agents and has no index."""
+
+    index: Index | None
     internal: bool
 
 
