@@ -35,7 +35,7 @@ _OPTIONS: Final = (
 )
 _MESSAGE_BYTES: Final = 64 << 20  # a screenshot, or the explorer's script, in one message
 _LISTENING: Final = re.compile(rb"DevTools listening on ws://[^:]+:([0-9]+)/")
-WAIT_S: Final = 60.0
+WAIT_S: Final = 150.0
 """How long the browser may take for anything; seconds are usual, but a test machine may be busy."""
 
 

@@ -33,7 +33,7 @@ _SUBSCRIPTION: Final = {
 }
 _FILE: Final[Schema] = {
     "type": "object",
-    "properties": {"file": {"type": "string", "contentMediaType": "application/octet-stream"}},
+    "properties": {"file": {"type": "string", "contentMediaType": "application/octet-stream", "minLength": 1}},
     "required": ["file"],
     "additionalProperties": False,
 }
