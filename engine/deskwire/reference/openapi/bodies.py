@@ -33,7 +33,9 @@ _SUBSCRIPTION: Final = {
 }
 _FILE: Final[Schema] = {
     "type": "object",
-    "properties": {"file": {"type": "string", "contentMediaType": "application/octet-stream", "minLength": 1}},
+    "properties": {
+        "file": {"type": "string", "contentMediaType": "application/octet-stream", "minLength": 1}
+    },
     "required": ["file"],
     "additionalProperties": False,
 }
