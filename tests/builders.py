@@ -174,14 +174,9 @@ class InlineStore:
         self._tx.conn.close()
 
     def _here(self, job: Callable[[Transaction], T]) -> T:
-        self._tx.conn.execute("BEGIN")
-        try:
-            result = job(self._tx)
-        except BaseException:
-            self._tx.conn.execute("ROLLBACK")
-            raise
-        self._tx.conn.execute("COMMIT")
-        return result
+        with self._tx.conn:  # commits, or rolls back
+            self._tx.conn.execute("BEGIN")
+            return job(self._tx)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Server:
             async with httpx.AsyncClient(trust_env=False) as client:
                 while not await self._ready(client):
                     assert self._process.poll() is None, self.log()
-                    await trio.sleep(LOOK_S)
+                    await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
     async def _ready(self, client: httpx.AsyncClient) -> bool:
         try:

@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=str)
@@ -202,28 +202,33 @@ def http_url(text: str) -> str:
     reason = "must be an http or https URL with a host and without user, query or fragment"
     if not text.isprintable() or any(mark in text for mark in " @?#\\"):
         raise ValueError(reason)
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not match, a port that is no number
-        usable = False
-    if not usable:
+    if _split(text) is None:
         raise ValueError(reason)
     return text.rstrip("/")
 
 
+def _split(url: str) -> SplitResult | None:
+    """The parts of an http or https URL with a host, None for anything else."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, a port that is no number
+        return None
+    return parts if usable else None
+
+
 def keys_url(text: str) -> str:
     """Parse the URL of public keys: https, or http on this machine, as whoever alters them can sign in as anybody."""
-    try:
-        parts = urlsplit(text)
-        local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
-        plain = text.isprintable() and " " not in text and not parts.fragment and parts.username is None
-        usable = plain and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = local = False
-    if not usable or not (parts.scheme == "https" or (parts.scheme == "http" and local)):
+    parts = _split(text)
+    plain = text.isprintable() and " " not in text
+    if parts is None or not plain or parts.fragment or parts.username is not None or not _safe(parts):
         raise ValueError("must be an https URL without user and fragment (http only for this machine)")
     return text
+
+
+def _safe(url: SplitResult) -> bool:
+    """Whether nobody on the way can alter what comes from there."""
+    return url.scheme == "https" or url.hostname in {"localhost", "127.0.0.1", "::1"}
 
 
 def proxy_url(text: str) -> str:
@@ -231,12 +236,8 @@ def proxy_url(text: str) -> str:
     reason = "must be an http or https URL with a host, and at most a user, a password and a port besides"
     if not text.isascii() or not text.isprintable() or any(mark in text for mark in " ?#\\"):
         raise ValueError(reason)
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not match, a port that is no number
-        usable = False
-    if not usable or parts.path not in {"", "/"} or parts.username == "":
+    parts = _split(text)
+    if parts is None or parts.path not in {"", "/"} or parts.username == "":
         raise ValueError(reason)
     return text
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import jsonschema_rs
 import orjson
 import pytest
 from click.testing import CliRunner
-from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 from pydantic import BaseModel
 
@@ -34,8 +34,8 @@ def operations() -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def problems_of(value: Any, schema: Mapping[str, Any]) -> list[str]:
     """What is wrong with a value."""
-    validator = Draft202012Validator({**schema, "components": described()["components"]})
-    return [f"{each.json_path}: {each.message}" for each in validator.iter_errors(value)]
+    validator = jsonschema_rs.Draft202012Validator({**schema, "components": described()["components"]})
+    return [f"{each.instance_path}: {each.message}" for each in validator.iter_errors(value)]
 
 
 def test_it_is_a_valid_openapi_document() -> None:

@@ -35,9 +35,9 @@ async def test_an_actor_ends_when_nothing_was_asked_of_it_for_long_enough(
     async with opened(inline_store, idle_s=60) as directory:
         command = create()
         await directory.create(PROJECT, command)
-        await trio.sleep(59)
+        await trio.sleep(59)  # virtual time: the mock clock jumps
         assert len(directory) == 1
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
         assert len(directory) == 0
         receipt = await directory.ask(PROJECT, command.conversation_id, post())
         assert receipt.state is not None
@@ -51,7 +51,7 @@ async def test_a_command_gives_an_actor_a_new_lease(
         command = create()
         await directory.create(PROJECT, command)
         for _ in range(5):
-            await trio.sleep(50)
+            await trio.sleep(50)  # virtual time: the mock clock jumps
             assert len(directory) == 1
             await directory.ask(PROJECT, command.conversation_id, post())
 
@@ -60,13 +60,13 @@ async def test_an_actor_at_work_is_not_idle_however_long_it_takes(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async def slowly() -> None:
-        await trio.sleep(500)
+        await trio.sleep(500)  # virtual time: the mock clock jumps
 
     async with opened(inline_store, idle_s=60, live=1) as directory:
         inline_store.before_write = slowly
         async with trio.open_nursery() as asker:
             asker.start_soon(directory.create, PROJECT, create())
-            await trio.sleep(400)
+            await trio.sleep(400)  # virtual time: the mock clock jumps
             assert len(directory) == 1
             with pytest.raises(Unavailable) as refused:
                 await directory.create(PROJECT, create())
@@ -115,7 +115,7 @@ async def test_there_are_never_two_actors_for_one_conversation(
 
     async def now_and_then() -> None:
         for _ in range(chance.randrange(3)):
-            await trio.sleep(chance.choice((0, 0, 0.5, 1.0, 1.5)))
+            await trio.sleep(chance.choice((0, 0, 0.5, 1.0, 1.5)))  # virtual time: the mock clock jumps
 
     inline_store.before_write = now_and_then
     done = Counter[str]()
@@ -123,7 +123,7 @@ async def test_there_are_never_two_actors_for_one_conversation(
 
     async def ask(directory: Directory, conversation_id: str, user: int) -> None:
         for n in range(25):
-            await trio.sleep(chance.choice((0, 0, 0, 1.0, 2.0)))
+            await trio.sleep(chance.choice((0, 0, 0, 1.0, 2.0)))  # virtual time: the mock clock jumps
             command = post() if n % 2 else Assign(Assignee("user", str(user), f"{user}.{n}"))
             try:
                 await directory.ask(PROJECT, conversation_id, command)

@@ -102,7 +102,7 @@ async def test_typing_stops_by_itself_six_seconds_after_it_began_and_once(
     """Decisions 4."""
     async with opened(inline_store) as office:
         await office.type()
-        await trio.sleep(300)
+        await trio.sleep(300)  # virtual time: the mock clock jumps
         assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
 
 
@@ -112,8 +112,8 @@ async def test_an_agent_who_goes_on_is_announced_again_at_most_every_three_secon
     async with opened(inline_store) as office:
         for _ in range(9):
             await office.type()
-            await trio.sleep(1)
-        await trio.sleep(60)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert office.told == [
             (0, "started", "Ada"),
             (3, "started", "Ada"),
@@ -128,10 +128,10 @@ async def test_saying_so_stops_at_once_and_twice_changes_nothing(
     async with opened(inline_store) as office:
         await office.type(typing=False)
         await office.type()
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
         await office.type(typing=False)
         await office.type(typing=False)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert office.told == [(0, "started", "Ada"), (2, "stopped", "Ada")]
 
 
@@ -140,11 +140,11 @@ async def test_agents_who_type_at_once_have_each_their_own_time(
 ) -> None:
     async with opened(inline_store) as office:
         await office.type(ADA)
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
         await office.type(BOB)
-        await trio.sleep(3)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
         await office.type(ADA)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert office.told == [
             (0, "started", "Ada"),
             (2, "started", "Bob"),
@@ -163,9 +163,9 @@ async def test_an_agents_message_or_note_ends_that_agents_typing_at_once(
         await office.type(BOB)
         await office.do(post("contact"))
         await office.do(post("agent"))  # by an agent without a name: nobody knows who
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         await office.do(reply(ADA, internal=internal))
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert office.told[2:] == [(1, "stopped", "Ada"), (6, "stopped", "Bob")]
 
 
@@ -176,9 +176,9 @@ async def test_the_end_of_the_conversation_ends_all_typing_at_once(
     async with opened(inline_store) as office:
         await office.type(ADA)
         await office.type(BOB)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         await office.do(command)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert office.told[2:] == [(1, "stopped", "Ada"), (1, "stopped", "Bob")]
 
 
@@ -191,7 +191,7 @@ async def test_a_command_that_fails_or_changes_nothing_ends_no_typing(
         with pytest.raises(Unavailable):
             await office.do(reply(ADA))
         await office.do(MarkRead())
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
 
 
@@ -211,7 +211,7 @@ async def test_what_the_customer_cannot_see_is_told_to_nobody(
 ) -> None:
     async with opened(inline_store, visible=False) as office:
         await office.type()
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert office.told == []
         await office.do(Patch({"visible": True}))
         await office.type()
@@ -248,9 +248,9 @@ async def test_an_actor_stays_until_its_last_typist_has_stopped(
 ) -> None:
     async with opened(inline_store, idle_s=1.0) as office:
         await office.type()
-        await trio.sleep(5.9)
+        await trio.sleep(5.9)  # virtual time: the mock clock jumps
         assert len(office.directory) == 1
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
         assert len(office.directory) == 0
         assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
 
@@ -273,12 +273,12 @@ async def test_where_agents_type_everywhere_typing_gives_way_to_commands_and_say
     """A bound on actors is kept, no command is refused for typing, and no indicator is left on."""
     async with opened(inline_store, live=1) as office:
         await office.type()
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         await office.directory.create(PROJECT, create())
         assert office.told == [(0, "started", "Ada"), (1, "stopped", "Ada")]
         await office.type()
         assert office.told[2:] == [(1, "started", "Ada")]
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert office.told[3:] == [(7, "stopped", "Ada")]
 
 
@@ -288,5 +288,5 @@ async def test_nobody_types_any_more_when_the_service_has_stopped(
     async with opened(inline_store) as office:
         await office.type()
     assert office.told == [(0, "started", "Ada"), (0, "stopped", "Ada")]
-    await trio.sleep(60)
+    await trio.sleep(60)  # virtual time: the mock clock jumps
     assert len(office.told) == 2

@@ -139,7 +139,7 @@ async def test_confirmations_are_asked_for_once_a_second_at_most(
         nursery.start_soon(count)
         for _ in range(50):
             await stage.emit(1)
-            await trio.sleep(0.1)
+            await trio.sleep(0.1)  # virtual time: the mock clock jumps
         nursery.cancel_scope.cancel()
     assert 5 <= len(pings) <= 6
 
@@ -180,7 +180,7 @@ async def test_a_close_frame_confirms_no_gap_that_was_never_said(
     """The connection ends during the takeover, so its answer is not written: the next one must hear of the gap."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
-    await trio.sleep(7_201)
+    await trio.sleep(7_201)  # virtual time: the mock clock jumps
     ours, theirs = memory_stream_pair()
     peer = RawPeer(ours)
     async with trio.open_nursery() as nursery:

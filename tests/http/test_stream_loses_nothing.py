@@ -64,7 +64,7 @@ class Life:
                 if message["event"] == "contact.updated":
                     got.append(orjson.loads(message["data"])["data"]["n"])
             if self.careless and self.dice.random() < 0.1:
-                await trio.sleep(self.dice.random() * 3)
+                await trio.sleep(self.dice.random() * 3)  # virtual time: the mock clock jumps
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -80,7 +80,7 @@ async def test_every_event_reaches_some_holder_in_order(
     async def produce() -> None:
         while True:
             await stage.emit(dice.randrange(1, 20))
-            await trio.sleep(dice.random())
+            await trio.sleep(dice.random())  # virtual time: the mock clock jumps
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(produce)
@@ -88,7 +88,7 @@ async def test_every_event_reaches_some_holder_in_order(
             await life.spend(
                 f"c{number // dice.randrange(1, 4) if number else 0}-{number}", dice.random() * 6
             )
-            await trio.sleep(dice.random() * 20)
+            await trio.sleep(dice.random() * 20)  # virtual time: the mock clock jumps
         nursery.cancel_scope.cancel()
     life.careless = False
     await life.spend("last", 200)

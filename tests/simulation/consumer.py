@@ -68,7 +68,7 @@ class Consumer:
                 if self._kind == "js" and code is not None and (4000 <= code < 4100 or code >= 4300):
                     self.alive = False
                 elif self._kind == "net" or code is None or not 4200 <= code < 4300:
-                    await trio.sleep(_RETRY_S)
+                    await trio.sleep(_RETRY_S)  # virtual time: the mock clock jumps
         self.alive = False
 
     def kill(self) -> None:
@@ -166,7 +166,7 @@ class Consumer:
         assert self._nursery is not None
 
         async def pong() -> None:
-            await trio.sleep(self._dice.random() * _LATE_S if late else 0)
+            await trio.sleep(self._dice.random() * _LATE_S if late else 0)  # virtual time
             await self._awake.wait()
             if peer.wire.state is ConnectionState.OPEN:
                 judge = self._world.judge

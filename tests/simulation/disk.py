@@ -93,7 +93,7 @@ class Disk:
 
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `ports.Store.read`."""
-        await trio.sleep(self._dice.random() * _READ_S)
+        await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps
         return self.peek(query)
 
     def peek(self, query: Callable[[Reader], T]) -> T:
@@ -112,11 +112,11 @@ class Disk:
             await self._news.wait()
             self._news = trio.Event()
             while self._jobs:
-                await trio.sleep(self._dice.random() * _COMMIT_S)
+                await trio.sleep(self._dice.random() * _COMMIT_S)  # virtual time: the mock clock jumps
                 batch = [self._jobs.popleft() for _ in range(min(_BATCH, len(self._jobs)))]
                 self._under_way = batch
                 commits = [self._commit(job) for job in batch]
-                await trio.sleep(self._dice.random() * _ANSWER_S)
+                await trio.sleep(self._dice.random() * _ANSWER_S)  # virtual time: the mock clock jumps
                 for job, commit in zip(batch, commits, strict=True):
                     self._published(commit)
                     job.done.set()

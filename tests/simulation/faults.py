@@ -34,7 +34,7 @@ async def _restart(world: World) -> None:
     """A process that ends, and comes back with its old id."""
     process = _process(world)
     process.kill()
-    await trio.sleep(world.dice.random() * 20)
+    await trio.sleep(world.dice.random() * 20)  # virtual time: the mock clock jumps
     world.launch(process.consumer_id)
 
 
@@ -64,7 +64,7 @@ async def _pause(world: World) -> None:
     """A network that delivers late what it has."""
     for link in _links(world):
         link.freeze()
-        await trio.sleep(world.dice.random() * 60)
+        await trio.sleep(world.dice.random() * 60)  # virtual time: the mock clock jumps
         link.freeze(frozen=False)
 
 
@@ -77,7 +77,7 @@ async def _stall(world: World) -> None:
     """A process that is stopped for a while."""
     process = _process(world)
     process.stall()
-    await trio.sleep(world.dice.random() * 100)
+    await trio.sleep(world.dice.random() * 100)  # virtual time: the mock clock jumps
     process.go_on()
 
 
@@ -115,7 +115,7 @@ async def _fill_disk(world: World) -> None:
     server = world.server
     if server is not None:
         server.disk.refusing = True
-        await trio.sleep(world.dice.random() * 8)
+        await trio.sleep(world.dice.random() * 8)  # virtual time: the mock clock jumps
         world.judge.disk_refused()
         server.disk.refusing = False
 

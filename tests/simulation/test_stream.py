@@ -70,7 +70,7 @@ async def _live(world: World) -> None:
         for _ in range(dice.randrange(1, 4)):
             world.launch()
         for _ in range(dice.randrange(4, 16)):
-            await trio.sleep(dice.random() ** 2 * 20)
+            await trio.sleep(dice.random() ** 2 * 20)  # virtual time: the mock clock jumps
             fault = dice.choice(FAULTS)
             world.judge.note(fault.__name__)
             await fault(world)
@@ -82,7 +82,7 @@ async def _writing(world: World) -> None:
     while True:
         for _ in range(world.dice.randrange(1, 6)):
             await world.write()
-        await trio.sleep(world.dice.random() * 8)
+        await trio.sleep(world.dice.random() * 8)  # virtual time: the mock clock jumps
 
 
 async def _settle(world: World) -> None:
@@ -93,14 +93,14 @@ async def _settle(world: World) -> None:
     for consumer in world.consumers:
         consumer.go_on()
         consumer.pongs = "prompt"
-    await trio.sleep(RETURNED_S)
+    await trio.sleep(RETURNED_S)  # virtual time: the mock clock jumps
     for channel in world.channels:
         world.launch_healthy(channel)
     await world.write()
-    await trio.sleep(SETTLED_S)
+    await trio.sleep(SETTLED_S)  # virtual time: the mock clock jumps
     seatings = world.judge.seatings()
     await world.write()
-    await trio.sleep(SETTLED_S)
+    await trio.sleep(SETTLED_S)  # virtual time: the mock clock jumps
     if world.judge.seatings() != seatings:
         world.judge.wrong("channels change hands though nothing happens")
     if lingering := world.judge.lingering():

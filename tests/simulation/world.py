@@ -95,7 +95,7 @@ class Server:
         """End all streams in good order, then the process."""
         assert self._nursery is not None
         self.stream.close_all()
-        await trio.sleep(_STOP_S)
+        await trio.sleep(_STOP_S)  # virtual time: the mock clock jumps
         if self.stream.connections:
             self._world.judge.wrong("the stop did not end the streams in time")
         self._nursery.cancel_scope.cancel()
@@ -165,7 +165,7 @@ class World:
             for link in self.links:
                 link.freeze()
         await server.kill()
-        await trio.sleep(self.dice.random() * 5)
+        await trio.sleep(self.dice.random() * 5)  # virtual time: the mock clock jumps
         self.links.clear()
         self.judge.crashed(trio.current_time())
         await self.start()
@@ -183,7 +183,7 @@ class World:
 
     async def dial(self) -> Link | None:
         """A connection to the server, None if it refuses."""
-        await trio.sleep(self.dice.random() * 0.1)
+        await trio.sleep(self.dice.random() * 0.1)  # virtual time: the mock clock jumps
         if self.server is None:
             return None
         self._dialled += 1
@@ -196,7 +196,7 @@ class World:
         return link
 
     async def _cut_soon(self, link: Link) -> None:
-        await trio.sleep(self.dice.random() * 0.5)
+        await trio.sleep(self.dice.random() * 0.5)  # virtual time: the mock clock jumps
         link.cut()
 
     # Its users

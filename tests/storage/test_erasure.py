@@ -44,7 +44,7 @@ async def scrubbed(engine: Running) -> None:
     """Return once the writer has gone through the file, as it does between commits after an erasure."""
     with trio.fail_after(10):
         while engine.store.peek(_scrub_due):  # noqa: ASYNC110  # the work is the writer's own; a file rings no bell
-            await trio.sleep(0.01)
+            await trio.sleep(0.01)  # looks again: nothing announces it
 
 
 def _scrub_due(reader: Any) -> bool:

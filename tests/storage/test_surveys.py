@@ -225,7 +225,7 @@ async def test_a_refresh_does_not_bring_back_what_was_erased_while_it_ran(tmp_pa
         model.answer.set()
         with trio.fail_after(10):
             while target.rowid in refreshes._running:  # noqa: ASYNC110  # nobody is told of a refresh's end
-                await trio.sleep(0.01)
+                await trio.sleep(0.01)  # virtual time: the mock clock jumps
         done = engine.store.peek(lambda reader: reader.survey_refresh(target.rowid))
         assert done is not None
         assert (done.status, done.responses, done.source) == ("done", 1, "model")

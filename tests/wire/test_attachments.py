@@ -112,7 +112,7 @@ async def test_no_byte_of_an_attachment_outlives_what_it_was_attached_to(service
     await gone(service, *on_disk(service))
     with trio.fail_after(10):
         while left_in(service.directory, SECRET[:15], NAME.encode()):  # noqa: ASYNC110  # the writer's own work
-            await trio.sleep(0.02)
+            await trio.sleep(0.02)  # looks again: nothing announces it
     async with httpx.AsyncClient() as anybody:
         answer = await anybody.get(upload["url"])
     assert (answer.status_code, answer.json()["code"]) == (404, "upload_not_found")

@@ -66,7 +66,7 @@ async def until(service: Service, said: Callable[[Figures], bool]) -> Figures:
             figures = await scrape(service)
             if said(figures):
                 return figures
-            await trio.sleep(LOOK_S)
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
 async def test_every_metric_of_the_table_is_there_with_its_kind_and_labels(service: Service) -> None:

@@ -121,7 +121,7 @@ async def test_tickets_are_taken_from_a_deleted_team(service: Service) -> None:
     assert pointers(refused) == {"/processingTeam": "unknown"}
     with trio.fail_after(10):
         while (await fetch(service, ticket))["processingTeam"]:  # noqa: ASYNC110  # taken behind the call; no bell rings
-            await trio.sleep(0.01)
+            await trio.sleep(0.01)  # looks again: nothing announces it
     (entry, _) = await log_of(service, ticket)
     assert (entry["actor"]["type"], changes_in(entry)) == ("system", {"processingTeam": (team["id"], None)})
 
@@ -143,7 +143,7 @@ async def woken(service: Service, ticket: dict[str, Any]) -> None:
     """Return once the ticket is awake."""
     with trio.fail_after(10):
         while (await fetch(service, ticket))["snoozedUntil"]:  # noqa: ASYNC110  # the time is the system's
-            await trio.sleep(0.01)
+            await trio.sleep(0.01)  # looks again: nothing announces it
 
 
 async def test_a_conversation_can_be_given_to_a_new_team_and_not_to_a_deleted_one(service: Service) -> None:

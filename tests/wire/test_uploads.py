@@ -51,7 +51,7 @@ async def gone(service: Service, *paths: Path) -> None:
     """Return once the files are removed, as they are behind an erasure's commit."""
     with trio.fail_after(10):
         while any(path.exists() for path in paths):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(0.01)
+            await trio.sleep(0.01)  # looks again: nothing announces it
 
 
 @pytest.fixture
@@ -291,7 +291,7 @@ async def test_a_client_that_goes_away_in_the_middle_leaves_nothing(service: Ser
         await stream.send_all(head.encode() + b"x" * 50_000)
         with trio.fail_after(10):
             while not on_disk(service):  # noqa: ASYNC110  # a file rings no bell
-                await trio.sleep(0.01)
+                await trio.sleep(0.01)  # looks again: nothing announces it
         drafts = on_disk(service)
     await gone(service, *drafts)
 
@@ -308,7 +308,7 @@ async def test_a_crash_between_file_and_row_is_made_good_at_the_next_start(tmp_p
     async with running(tmp_path) as service:
         with trio.fail_after(10):
             while on_disk(service) != [kept]:  # noqa: ASYNC110  # a file rings no bell
-                await trio.sleep(0.01)
+                await trio.sleep(0.01)  # looks again: nothing announces it
 
 
 async def test_what_is_never_attached_goes_after_its_time(tmp_path: Path) -> None:

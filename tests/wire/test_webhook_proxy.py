@@ -61,7 +61,7 @@ async def test_what_the_proxy_refuses_is_in_the_delivery_log(tmp_path: Path, nur
             log = f"/s2s/webhooks/{made.json()['id']}/deliveries"
             text = ""
             while "proxy: status 407" not in text:  # there is no other way to learn of it
-                await trio.sleep(0.05)
+                await trio.sleep(0.05)  # looks again: nothing announces it
                 text = (await service.http.get(log)).text
     assert "proxy: status 407, proxy authentication required" in text
     assert "ada:pw" not in text

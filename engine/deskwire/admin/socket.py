@@ -126,7 +126,7 @@ def _bound(address: str) -> socket.socket:
     before = os.umask(0o177)
     try:
         listening.bind(address)
-    except BaseException:
+    except OSError:
         listening.close()
         raise
     finally:

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import Field
 
 from deskwire.engine.contact import Contact
-from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
+from deskwire.engine.errors import Conflict, NotFound
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.memory import ENTRIES_MAX, MemoryEntry, memory_view
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import Answer, Call, Routes, dashboard
 from deskwire.http.shapes import content as shapes
-from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, refuse_null
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -127,8 +127,7 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     """Change a memory entry's content or description."""
     find, now = _entry(call), call.services.clock()
     changes: dict[str, Any] = call.body.model_dump(exclude_unset=True)
-    if changes.get("content", "") is None:
-        raise Invalid(Problem("/content", "required", "This field may be left out, but not be null."))
+    refuse_null(call.body, frozenset({"description"}))
 
     def change(tx: Transaction) -> MemoryEntry:
         contact, entry = find(tx)

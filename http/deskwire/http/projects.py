@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
-from deskwire.engine.errors import Invalid, NotFound, Problem
+from deskwire.engine.errors import NotFound
 from deskwire.engine.ids import new_id
 from deskwire.engine.language import TAG_MAX
 from deskwire.engine.organisations import projects
@@ -21,7 +21,7 @@ from deskwire.http.people import KeyBody, Name
 from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, in_organisation, in_project
 from deskwire.http.shapes import people as shapes
 from deskwire.http.shapes.base import Deleted, page_of
-from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, refuse_null
 
 _MANAGE = in_project("projects.manage")
 routes = Routes(_MANAGE)
@@ -30,6 +30,7 @@ _KEYS = f"{_ONE}/keys"
 _DAYS_MAX = 36_500
 _QUOTA_MAX = 1 << 50
 _NEWEST = (1 << 63) - 1
+_NULLABLE = frozenset({"archived_retention_days"})
 
 Tag = Annotated[str, Field(min_length=2, max_length=TAG_MAX)]
 
@@ -149,7 +150,7 @@ def new_project(body: ProjectBody, organisation: Organisation, now: int) -> Proj
 def patch_project(tx: Transaction, project_id: str, body: ProjectPatch) -> Project:
     """The changed project. Raises NotFound and Invalid."""
     before = found(tx, project_id)
-    _refuse_null(body, "", "name", "settings")
+    refuse_null(body)
     settings = before.settings if body.settings is None else _settings(before.settings, body.settings)
     after = replace(before, name=body.name or before.name, settings=settings)
     if after != before:
@@ -166,22 +167,10 @@ def found(reader: Reader, project_id: str) -> Project:
 
 
 def _settings(before: ProjectSettings, body: SettingsBody) -> ProjectSettings:
-    _refuse_null(body, "/settings", "memory_enabled", "primary_language", "languages", "upload_quota_bytes")
+    refuse_null(body, _NULLABLE, "/settings")
     after = with_languages(before, body.primary_language, body.languages)
     given = body.model_dump(exclude_unset=True, exclude={"primary_language", "languages"})
     return replace(after, **given)
-
-
-def _refuse_null(body: Body, pointer: str, *names: str) -> None:
-    problems = [
-        Problem(
-            f"{pointer}/{type(body).model_fields[name].alias}", "not_nullable", "This field can't be null."
-        )
-        for name in names
-        if name in body.model_fields_set and getattr(body, name) is None
-    ]
-    if problems:
-        raise Invalid(*problems)
 
 
 async def _list(call: Call[Body, Paged], organisation: int | None, user: int | None) -> Answer:

@@ -119,7 +119,7 @@ async def show_survey(call: Call[Body, Query]) -> Answer:
 async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     """Rename a survey, close it or open it again. The definition changes by publishing a version."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
-    refuse_null(body, "name", "status")
+    refuse_null(body)
 
     def change(tx: Transaction) -> None:
         before = find_survey(tx, project, call.path["survey_id"])

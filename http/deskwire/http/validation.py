@@ -111,6 +111,19 @@ def unique(items: L) -> L:
     return items
 
 
+def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
+    """Raise Invalid for each field of a patch that is null, unless null clears it; others may be left out only.
+
+    Args:
+        nullable: those that null clears.
+        pointer: where the patch stands in the body.
+    """
+    nulls = sorted(name for name in body.model_fields_set - nullable if getattr(body, name) is None)
+    if nulls:
+        message = "This field can't be null."
+        raise Invalid(*(Problem(f"{pointer}/{to_camel(name)}", "not_nullable", message) for name in nulls))
+
+
 def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dict[str, Any]:
     """The fields that a patch names, with their values.
 
@@ -120,11 +133,8 @@ def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dic
 
     Raises Invalid for a null that clears nothing, and for no field at all.
     """
+    refuse_null(body, nullable, pointer)
     given = {name: getattr(body, name) for name in body.model_fields_set}
-    nulls = sorted(to_camel(name) for name, value in given.items() if value is None and name not in nullable)
-    if nulls:
-        message = "This field can't be null."
-        raise Invalid(*(Problem(f"{pointer}/{name}", "not_nullable", message) for name in nulls))
     if not given:
         raise Invalid(Problem(pointer, "required", "Give at least one field to change."))
     return given
@@ -145,17 +155,6 @@ def parse_body(model: type[B], raw: bytes) -> B:
         return model.model_validate(value)
     except ValidationError as error:
         raise Invalid(*(_problem(each, "/") for each in error.errors(include_url=False))) from None
-
-
-def refuse_null(body: Body, *names: str) -> None:
-    """Raise Invalid for each of these fields of a PATCH that is null: it may be left out only."""
-    problems = [
-        Problem(f"/{name}", "required", "This field may be left out, but not be null.")
-        for name in names
-        if name in body.model_fields_set and getattr(body, name) is None
-    ]
-    if problems:
-        raise Invalid(*problems)
 
 
 def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:

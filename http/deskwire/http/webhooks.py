@@ -96,7 +96,7 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
-    refuse_null(body, "url", "events", "status")
+    refuse_null(body, frozenset({"description"}))
     call.services.store.peek(find)  # a 404 goes before what is wrong with the body's URL
     await _check(call, body.url, body.events or [])
     endpoint = await call.services.store.write(lambda tx: _change(tx, find(tx), body, now))

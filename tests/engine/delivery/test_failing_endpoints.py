@@ -23,7 +23,7 @@ OPEN_S = OPEN_MS / 1000
 
 async def settled() -> None:
     """Let everything that is under way be recorded; virtual time: the mock clock jumps."""
-    await trio.sleep(0.5)
+    await trio.sleep(0.5)  # virtual time: the mock clock jumps
 
 
 async def stored(installation: Installation) -> Endpoint:
@@ -240,7 +240,7 @@ async def closed(installation: Installation, disabled: Endpoint) -> None:
             rows = await installation.rows()
             if left == [disabled.rowid] and all(row[1] != "pending" for row in rows):
                 return
-            await trio.sleep(1)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
 
 
 async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_the_start(

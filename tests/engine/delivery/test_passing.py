@@ -69,7 +69,7 @@ async def test_typing_goes_only_to_endpoints_that_list_the_type(
         installation.couriers.pass_on(replace(typing(2), project=2))
         installation.couriers.pass_on(typing(3, kind=STOPPED))
         await both.wait(2)
-        await trio.sleep(30)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
         assert installation.couriers.counters.typing_delivered == 3
         assert await installation.rows() == []
     assert (everything.sequences, both.sequences, one.sequences) == ([], [1, 3], [3])
@@ -102,7 +102,7 @@ async def test_a_typing_delivery_is_tried_four_times_from_memory_and_then_droppe
         await listing(installation, receiver, STARTED)
         installation.couriers.pass_on(typing(1))
         await receiver.wait(4)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         counters = installation.couriers.counters
         assert (counters.typing_attempts, counters.typing_failed_attempts) == (4, 4)
         assert (counters.typing_delivered, counters.typing_dropped) == (0, 1)
@@ -126,7 +126,7 @@ async def test_a_typing_delivery_that_failed_arrives_with_its_retry(
         await receiver.wait(1)
         receiver.behaviour = answering("204 No Content")
         await receiver.wait(2)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert installation.couriers.counters.typing_delivered == 1
     assert receiver.sequences == [1, 1]
 
@@ -141,7 +141,7 @@ async def test_typing_does_not_survive_a_restart(
         installation.couriers.pass_on(typing(1))
         await receiver.wait(1)
     async with opened(tmp_path):
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
     assert len(receiver.requests) == 1
 
 
@@ -151,16 +151,16 @@ async def test_a_dead_receiver_holds_a_bounded_number_and_the_oldest_are_dropped
     receiver = await receivers(silent)
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         for number in range(1, 1001):
             installation.couriers.pass_on(typing(number, conversation=number))
         await receiver.wait(4)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         assert (receiver.now, receiver.connections) == (4, 4)
         assert installation.couriers.counters.typing_dropped == 1000 - 256
         receiver.behaviour = answering("204 No Content")
         await receiver.wait(4 + 256)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
         assert installation.couriers.counters.typing_delivered >= 256 - 4
     assert min(receiver.sequences) == 1000 - 255
 
@@ -182,11 +182,13 @@ async def test_typing_that_nobody_answers_delays_no_stored_delivery(
             installation.couriers.pass_on(typing(number, conversation=number))
         await receiver.wait(1)
         began = trio.current_time()
+        mock_clock.autojump_threshold = 2  # nothing here needs time to pass: a slow disk is no reason to jump
         for lane in range(1, 21):
             await installation.send(1, lane=lane)
         await receiver.wait(21)
         assert trio.current_time() - began < 1
-        await trio.sleep(0.2)
+        mock_clock.autojump_threshold = 0.1
+        await trio.sleep(0.2)  # virtual time: the mock clock jumps
         assert {row[1:] for row in await installation.rows()} == {("delivered", 1)}
 
 
@@ -197,7 +199,7 @@ async def test_first_attempts_of_one_conversation_keep_their_order(
     chance = random.Random(3)
 
     async def slowly(stream: trio.abc.Stream, request: Request) -> None:
-        await trio.sleep(chance.random())
+        await trio.sleep(chance.random())  # virtual time: the mock clock jumps
         await answering("204 No Content")(stream, request)
 
     receiver = await receivers(slowly)
@@ -223,7 +225,7 @@ async def test_nothing_more_is_sent_of_an_erased_conversation(
         await receiver.wait(2)
         installation.couriers.commit_nowait((), frozenset({8}))
         await receiver.wait(5)
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
     assert sorted(receiver.sequences) == [1, 2, 2, 2, 2]
 
 
@@ -240,7 +242,7 @@ async def test_an_endpoint_that_is_removed_or_unlists_typing_gets_no_more_of_it(
         installation.couriers.remove(gone.rowid)
         installation.couriers.add(replace(other, events=frozenset({"message.created"})))
         installation.couriers.pass_on(typing(2))
-        await trio.sleep(60)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
     assert (removed.sequences, changed.sequences) == ([1], [1])
 
 
@@ -252,10 +254,10 @@ async def test_a_secret_that_cannot_be_opened_stops_typing_for_that_endpoint_onl
         endpoint = await listing(installation, sealed, STARTED)
         await listing(installation, fine, STARTED)
         installation.couriers.add(replace(endpoint, sealed_secret=Sealing("another").seal("whsec_x")))
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         installation.couriers.pass_on(typing(1))
         await fine.wait(1)
-        await trio.sleep(30)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
     assert sealed.requests == []
 
 

@@ -56,9 +56,9 @@ async def test_keys_are_fetched_at_the_start_and_again_when_they_are_old(autojum
     async with fetched(provider) as keys:
         assert await keys.find("old", "ES256") is not None
         provider.answer = jwks(NEW)
-        await trio.sleep(599)
+        await trio.sleep(599)  # virtual time: the mock clock jumps
         assert len(provider.asked) == 1
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
         assert len(provider.asked) == 2
         assert await keys.find("new", "ES256") is not None
         assert await keys.find("old", "ES256") is None
@@ -67,7 +67,7 @@ async def test_keys_are_fetched_at_the_start_and_again_when_they_are_old(autojum
 async def test_a_key_that_is_rotated_in_is_fetched_when_a_token_names_it(autojump_clock: MockClock) -> None:
     provider = Provider(jwks(OLD))
     async with fetched(provider) as keys:
-        await trio.sleep(RETRY_S)
+        await trio.sleep(RETRY_S)  # virtual time: the mock clock jumps
         provider.answer = jwks(OLD, NEW)
         assert await keys.find("new", "ES256") is not None
         assert len(provider.asked) == 2
@@ -80,7 +80,7 @@ async def test_unknown_key_ids_cost_the_provider_one_fetch_in_half_a_minute(
     async with fetched(provider) as keys:
         for number in range(120):
             assert await keys.find(f"made up {number}", "ES256") is None
-            await trio.sleep(1)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
         assert len(provider.asked) <= 120 / RETRY_S + 1
         pauses = [after - before for before, after in zip(provider.asked, provider.asked[1:], strict=False)]
         assert min(pauses) >= RETRY_S
@@ -98,14 +98,14 @@ async def test_the_last_good_keys_are_used_while_the_url_fails_and_no_longer_tha
             (b" " * (JWKS_BYTES_MAX + 1), 200),
         ):
             provider.answer, provider.status = answer, status
-            await trio.sleep(700)
+            await trio.sleep(700)  # virtual time: the mock clock jumps
             assert await keys.find("old", "ES256") is not None
-        await trio.sleep(900)
+        await trio.sleep(900)  # virtual time: the mock clock jumps
         with pytest.raises(Unavailable) as refused:
             await keys.find("old", "ES256")
         assert refused.value.reason == "signing_keys_unavailable"
         provider.answer, provider.status = jwks(NEW), 200
-        await trio.sleep(RETRY_S + 1)
+        await trio.sleep(RETRY_S + 1)  # virtual time: the mock clock jumps
         assert await keys.find("new", "ES256") is not None
 
 
@@ -117,7 +117,7 @@ async def test_a_provider_that_never_answers_holds_nobody_up_for_long(autojump_c
             await keys.find("old", "ES256")
         assert trio.current_time() - before <= FETCH_S
         provider.answer = jwks(OLD)
-        await trio.sleep(FETCH_S + RETRY_S + 1)
+        await trio.sleep(FETCH_S + RETRY_S + 1)  # virtual time: the mock clock jumps
         assert await keys.find("old", "ES256") is not None
 
 
@@ -144,13 +144,13 @@ async def test_a_file_is_read_again_when_it_changes_and_a_broken_one_changes_not
     assert await keys.find("old", "ES256") is not None
     for broken in (b"half a fi", b" " * (JWKS_BYTES_MAX + 1)):
         replace(path, broken)
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
         assert await keys.find("old", "ES256") is not None
     path.unlink()
-    await trio.sleep(2)
+    await trio.sleep(2)  # virtual time: the mock clock jumps
     assert await keys.find("old", "ES256") is not None
     replace(path, jwks(NEW))
-    await trio.sleep(2)
+    await trio.sleep(2)  # virtual time: the mock clock jumps
     assert await keys.find("new", "ES256") is not None
     assert await keys.find("old", "ES256") is None
 

@@ -138,8 +138,8 @@ async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
     async with trio.open_nursery() as nursery:
         await nursery.start(stage.hub.run)
         for _ in range(8):
-            await trio.sleep(86_000)
-        await trio.sleep(86_400 - 60)
+            await trio.sleep(86_000)  # virtual time: the mock clock jumps
+        await trio.sleep(86_400 - 60)  # virtual time: the mock clock jumps
         nursery.cancel_scope.cancel()
     names = {row.channel for row in store.peek(lambda reader: reader.stream_consumers(stage.project.rowid))}
     assert names == {"private-contact-u2", CHANNEL}
@@ -175,12 +175,12 @@ async def test_a_quiet_channel_is_resumed_without_a_gap_in_a_busy_project(
     stage.hub.confirm(held, (await stage.emit(1))[0].position)
     stage.hub.leave(held, for_good=False)
     await stage.emit(1)
-    await trio.sleep(3 * 3600)
+    await trio.sleep(3 * 3600)  # virtual time: the mock clock jumps
     own = await stage.announce("conversation.deleted", about(CNV, "u1"))
     again = await stage.hold("c1", channel="private-contact-u1")
     assert not again.start.gap
     stage.hub.leave(again, for_good=False)
-    await trio.sleep(3 * 3600)
+    await trio.sleep(3 * 3600)  # virtual time: the mock clock jumps
     late = await stage.hold("c1", channel="private-contact-u1")
     assert late.start.gap
     assert own.position <= late.start.position

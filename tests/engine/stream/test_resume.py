@@ -46,7 +46,7 @@ async def test_an_idle_consumer_is_not_too_late_for_what_came_meanwhile(
 ) -> None:
     """The gap is the age of what was missed, not the time since something last happened."""
     first = await stage.hold("c1")
-    await trio.sleep(80_000)
+    await trio.sleep(80_000)  # virtual time: the mock clock jumps
     stage.hub.leave(first, for_good=False)
     await stage.emit(1)
     again = await stage.hold("c1")
@@ -60,7 +60,7 @@ async def test_a_gap_longer_than_the_window_is_said_and_not_filled(
     """Decisions 5: `auto` if the gap is at most 2 h."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
-    await trio.sleep(7_201)
+    await trio.sleep(7_201)  # virtual time: the mock clock jumps
     again = await stage.hold("c1")
     assert (again.start.resumed_after, again.start.gap) == (None, True)
     await stage.emit(1)
@@ -73,7 +73,7 @@ async def test_a_gap_is_said_again_until_somebody_has_confirmed_something_behind
     """A connection may end before its answer has arrived; then nobody would ever have heard of the gap."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
-    await trio.sleep(7_201)
+    await trio.sleep(7_201)  # virtual time: the mock clock jumps
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     assert (await stage.hold("c2")).start.gap
     restarted = await jump_stage(store)
@@ -120,7 +120,7 @@ async def test_an_event_id_that_the_log_no_longer_or_never_had_is_a_gap(
 ) -> None:
     """Decisions 5: `gap` says that stored events no longer reach back that far."""
     events = await stage.emit(3)
-    await trio.sleep(1)
+    await trio.sleep(1)  # virtual time: the mock clock jumps
     now = stage.clock()
     await store.write(lambda tx: tx.prune_events(now, 2, now))
     unknown = new_id("evt", NOON * 2) if late else events[0].id
@@ -149,9 +149,9 @@ async def test_saving_goes_on_after_the_disk_refused_once(
     async with trio.open_nursery() as nursery:
         await nursery.start(stage.hub.run)
         stage.hub.confirm(held, event.position)
-        await trio.sleep(3)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
         store.write_failure = None
-        await trio.sleep(3)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
         nursery.cancel_scope.cancel()
     restarted = await jump_stage(store)
     assert (await restarted.hold("c1")).start.resumed_after == event.id

@@ -26,7 +26,7 @@ async def test_a_superseded_consumer_is_refused_while_its_successor_is_connected
 ) -> None:
     await stage.hold("c1")
     await stage.hold("c2")
-    await trio.sleep(80_000)
+    await trio.sleep(80_000)  # virtual time: the mock clock jumps
     with pytest.raises(ConsumerSuperseded):
         await stage.hold("c1")
 
@@ -38,10 +38,10 @@ async def test_the_fence_outlasts_the_successors_drop_by_a_minute(
     await stage.hold("c1")
     successor = await stage.hold("c2")
     stage.hub.leave(successor, for_good=False)
-    await trio.sleep(59)
+    await trio.sleep(59)  # virtual time: the mock clock jumps
     with pytest.raises(ConsumerSuperseded):
         await stage.hold("c1")
-    await trio.sleep(1)
+    await trio.sleep(1)  # virtual time: the mock clock jumps
     assert (await stage.hold("c1")).current
 
 
@@ -50,9 +50,9 @@ async def test_a_successor_that_comes_back_in_time_keeps_the_fence(
 ) -> None:
     await stage.hold("c1")
     stage.hub.leave(await stage.hold("c2"), for_good=False)
-    await trio.sleep(30)
+    await trio.sleep(30)  # virtual time: the mock clock jumps
     await stage.hold("c2")
-    await trio.sleep(60)
+    await trio.sleep(60)  # virtual time: the mock clock jumps
     with pytest.raises(ConsumerSuperseded):
         await stage.hold("c1")
 

@@ -64,9 +64,9 @@ async def test_a_ticket_wakes_at_its_time_and_the_log_says_the_system_did_it(
     until = now() + 90_000
     ticket = await ticket_until(store, until)
     async with tending(store):
-        await trio.sleep(89)
+        await trio.sleep(89)  # virtual time: the mock clock jumps
         assert read(store, ticket).snoozed_until == until
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
     woken = read(store, ticket)
     assert (woken.snoozed_until, woken.updated_at) == (None, until)
     entry = store.peek(lambda reader: reader.ticket_activity(ticket.rowid, None, 10))[0]
@@ -82,10 +82,10 @@ async def test_an_earlier_time_that_comes_later_is_noticed(
 ) -> None:
     late = await ticket_until(store, now() + 3_600_000)
     async with tending(store) as upkeep:
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         early = await ticket_until(store, now() + 5_000)
         upkeep.note_nowait([now() + 5_000])
-        await trio.sleep(6)
+        await trio.sleep(6)  # virtual time: the mock clock jumps
         assert read(store, early).snoozed_until is None
         assert read(store, late).snoozed_until is not None
 
@@ -94,9 +94,9 @@ async def test_nothing_is_read_or_written_while_nothing_is_snoozed(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with tending(store):
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         writes = store.writes
-        await trio.sleep(10_000)
+        await trio.sleep(10_000)  # virtual time: the mock clock jumps
         assert store.writes == writes
 
 
@@ -104,9 +104,9 @@ async def test_what_came_due_while_the_service_was_down_wakes_at_its_start(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     tickets = [await ticket_until(store, now() + 1_000) for _ in range(3)]
-    await trio.sleep(10)
+    await trio.sleep(10)  # virtual time: the mock clock jumps
     async with tending(store):
-        await trio.sleep(0.01)
+        await trio.sleep(0.01)  # virtual time: the mock clock jumps
         assert [read(store, ticket).snoozed_until for ticket in tickets] == [None] * 3
 
 
@@ -119,7 +119,7 @@ async def test_more_tickets_than_one_batch_wake_together(
 
     tickets = await store.write(many)
     async with tending(store):
-        await trio.sleep(2)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
     assert {read(store, ticket).snoozed_until for ticket in tickets} == {None}
 
 
@@ -128,15 +128,15 @@ async def test_a_snooze_that_is_moved_away_does_not_wake_at_the_old_time(
 ) -> None:
     ticket = await ticket_until(store, now() + 10_000)
     async with tending(store) as upkeep:
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         later = now() + 100_000
         await store.write(
             lambda tx: change_ticket(tx, PROJECT, ticket.id, {"snoozed_until": later}, BY, now(), None)
         )
         upkeep.note_nowait([later])
-        await trio.sleep(50)
+        await trio.sleep(50)  # virtual time: the mock clock jumps
         assert read(store, ticket).snoozed_until == later
-        await trio.sleep(55)
+        await trio.sleep(55)  # virtual time: the mock clock jumps
         assert read(store, ticket).snoozed_until is None
 
 
@@ -146,7 +146,7 @@ async def test_a_full_disk_delays_the_wake_up_and_does_not_end_it(
     ticket = await ticket_until(store, now() + 1_000)
     store.write_failure = Unavailable("full", code="storage_failed")
     async with tending(store):
-        await trio.sleep(3)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
     assert read(store, ticket).snoozed_until is None
 
 
@@ -163,10 +163,10 @@ async def test_tickets_are_taken_from_a_deleted_team_and_then_it_is_forgotten(
 
     tickets = await store.write(many)
     async with tending(store) as upkeep:
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         await store.write(lambda tx: tx.delete_team(team.rowid, now()))
         upkeep.note_nowait([now()])
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
     assert {read(store, ticket).processing_team for ticket in tickets} == {None}
     assert store.peek(lambda reader: reader.deleted_teams()) == []
 
@@ -180,5 +180,5 @@ async def test_a_deletion_that_a_crash_cut_short_is_finished_at_the_next_start(
     ticket = await ticket_until(store, None, processing_team=team.id)
     await store.write(lambda tx: tx.delete_team(team.rowid, NOON))
     async with tending(store):
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
     assert read(store, ticket).processing_team is None

@@ -157,6 +157,7 @@ class Client:
     async def _exchange(self, headers: list[Header], body: bytes, seen: _Seen) -> None:
         """Send and read on one connection. Nothing is sent a second time: what was sent may have arrived."""
         connection = self._idle.take() or await self._connect(seen)
+        whole = False
         try:
             await connection.send(b"POST", self._form, headers, body)
             head = await connection.head()
@@ -166,9 +167,10 @@ class Client:
                 size += len(piece)
                 if len(seen.answer) < KEPT_MAX:
                     seen.answer += piece
-        except BaseException:
-            connection.close()
-            raise
+            whole = True
+        finally:
+            if not whole:
+                connection.close()
         self._idle.give(connection)
 
     async def _connect(self, seen: _Seen) -> Connection:

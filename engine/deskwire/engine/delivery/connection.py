@@ -8,6 +8,7 @@ included. How long all that may take is the caller's business.
 from __future__ import annotations
 
 import ssl
+from contextlib import ExitStack
 from typing import Final
 
 import h11
@@ -124,11 +125,10 @@ async def secured(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -
     """
     context.set_alpn_protocols(_ALPN)
     made = trio.SSLStream(stream, context, server_hostname=name, https_compatible=True)
-    try:
+    with ExitStack() as undo:
+        undo.callback(socket_of(stream).close)
         await made.do_handshake()
-    except BaseException:
-        socket_of(stream).close()
-        raise
+        undo.pop_all()
     return made
 
 

@@ -20,7 +20,7 @@ from deskwire.engine.delivery.outbox import Outbox
 from deskwire.engine.delivery.recorder import Recorder, Result
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.delivery.signature import SigningSecrets
-from deskwire.engine.delivery.transport import KEEPALIVE_S
+from deskwire.engine.delivery.waiting import wait_for_work
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Unavailable
 
@@ -138,13 +138,7 @@ class Courier:
         """Return when there may be something to do; close connections that nobody has used for long."""
         due = self._outbox.next_due() if self._may_start() else None
         due_s = float("inf") if due is None else max(0, due - self._means.clock()) / 1000
-        idle_s = float("inf") if self._working else KEEPALIVE_S
-        with trio.move_on_after(min(due_s, idle_s)) as scope:
-            await self._bell.wait()
-        if scope.cancelled_caught and due_s > idle_s:
-            await self._client.aclose()
-            with trio.move_on_after(due_s - idle_s):
-                await self._bell.wait()
+        await wait_for_work(self._bell, due_s, self._client, working=self._working > 0)
 
     async def _read_rows(self) -> None:
         endpoint, reading = self._endpoint.rowid, self._outbox.begin_reading()

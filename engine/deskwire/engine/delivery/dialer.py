@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import Final, Protocol
 
 import trio
@@ -94,9 +95,8 @@ async def dial_first(addresses: Sequence[IPAddress], port: int) -> trio.SocketSt
 async def _dial(address: IPAddress, port: int) -> trio.SocketStream:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     made = trio.socket.socket(family, socket.SOCK_STREAM)
-    try:
+    with ExitStack() as undo:
+        undo.callback(made.close)
         await made.connect((str(address), port))
-        return trio.SocketStream(made)
-    except BaseException:
-        made.close()
-        raise
+        undo.pop_all()
+    return trio.SocketStream(made)

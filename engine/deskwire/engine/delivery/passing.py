@@ -19,7 +19,7 @@ from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.delivery.signature import SigningSecrets
-from deskwire.engine.delivery.transport import KEEPALIVE_S
+from deskwire.engine.delivery.waiting import wait_for_work
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.ids import new_id
@@ -173,13 +173,8 @@ class PassingCourier:
         """Return when there may be something to do; close connections that nobody has used for long."""
         due = self._box.next_due() if self._free else None
         due_s = float("inf") if due is None else max(0, due - self._means.clock()) / 1000
-        idle_s = KEEPALIVE_S if self._free == min(SLOTS, self._means.concurrency) else float("inf")
-        with trio.move_on_after(min(due_s, idle_s)) as scope:
-            await self._bell.wait()
-        if scope.cancelled_caught and due_s > idle_s:
-            await self._client.aclose()
-            with trio.move_on_after(due_s - idle_s):
-                await self._bell.wait()
+        working = self._free < min(SLOTS, self._means.concurrency)
+        await wait_for_work(self._bell, due_s, self._client, working=working)
 
     async def _attempt(self, delivery: PassingDelivery) -> None:
         verdict = await self._verdict(delivery)

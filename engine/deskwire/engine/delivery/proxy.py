@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import ssl
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Self
@@ -91,17 +92,17 @@ class ProxyDialer:
 
 async def _tunnel(stream: trio.abc.Stream, target: Target, headers: Sequence[Header]) -> trio.abc.Stream:
     connection = Connection(stream)
-    try:
+    with ExitStack() as undo:
+        undo.callback(connection.close)
         host = f"[{target.host}]" if ":" in target.host else target.host
         where = f"{host}:{target.port}".encode()
         await connection.send(b"CONNECT", where, [(b"Host", where), *headers])
         status = (await connection.head()).status_code
         if not 200 <= status < 300:
             raise ProxyFailed(f"status {status}{_phrase(status)}")
-        return connection.released()
-    except BaseException:
-        connection.close()
-        raise
+        released = connection.released()
+        undo.pop_all()
+    return released
 
 
 def _phrase(status: int) -> str:

@@ -85,8 +85,8 @@ def _best(document: str, language: str) -> list[tuple[str, float]]:
     """What the library finds; nothing if it panics, which is no Exception and would end the program."""
     try:
         return _yake(language).get_n_best(document, n=_CANDIDATES)
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # its class can't be imported
+    except BaseException as error:  # a Rust panic is no Exception, and its class can't be imported
+        if type(error).__name__ != "PanicException":
             raise
         log.exception("insights.keywords_failed", language=language)
         return []

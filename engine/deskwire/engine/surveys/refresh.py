@@ -140,7 +140,7 @@ class Refreshes:
             reason = error.detail
         except NotFound:
             raise
-        except Exception:  # the task's top
+        except Exception:  # the task's top: a refresh's bug is told to who asked, and ends nothing else
             log.exception("insights.refresh_failed", survey=run.survey.id)
         return replace(run.refresh, status="failed", ended_at=self._clock(), error=reason)
 

@@ -8,7 +8,7 @@ and "nobody refers to it: remove" apart, so that a content which comes back whil
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
@@ -130,11 +130,10 @@ class Shelf:
         content = Content(upload.project, upload.sha256)
         async with self._lock:
             await in_thread(partial(draft.keep, content))
-            try:
+            async with AsyncExitStack() as undo:
+                undo.push_async_callback(self._remove_if_unused, content)
                 await self._store.write(lambda tx: tx.insert_upload(upload, quota))
-            except BaseException:
-                await self._remove_if_unused(content)
-                raise
+                undo.pop_all()
 
     async def size(self, upload: Upload) -> int | None:
         """How many bytes of the upload are on the disk, None if it is not there."""

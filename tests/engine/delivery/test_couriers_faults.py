@@ -1,0 +1,100 @@
+"""Deliveries beside what fails: the disk, a courier's own bug, a secret that can't be opened (decisions 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.sealing import Sealing
+from deskwire.storage.store import SqliteStore
+from tests.engine.delivery.conftest import Receivers, answering, opened
+
+T = TypeVar("T")
+FAILING = answering("500 Internal Server Error", b"no")
+
+
+@dataclass
+class Faulty:
+    """A store that raises what is put in, once each, and else does its work."""
+
+    store: SqliteStore
+    reads: list[Exception] = field(default_factory=list)
+    writes: list[Exception] = field(default_factory=list)
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        if self.writes:
+            raise self.writes.pop()
+        return await self.store.write(job)
+
+    async def read(self, query: Callable[[Reader], T]) -> T:
+        if self.reads:
+            raise self.reads.pop()
+        return await self.store.read(query)
+
+    def peek(self, query: Callable[[Reader], T]) -> T:
+        return self.store.peek(query)
+
+
+async def test_an_attempt_that_the_disk_refuses_is_recorded_later_and_not_made_again(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Contract 6.4.4."""
+    receiver = await receivers()
+    async with opened(tmp_path, between=Faulty) as installation:
+        await installation.endpoint(receiver)
+        installation.between.writes += [Unavailable("full")] * 3
+        await installation.send(1, 2)
+        await receiver.wait(2)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
+        assert [row[1:] for row in await installation.rows()] == [("delivered", 1), ("delivered", 1)]
+    assert receiver.sequences == [1, 2]
+
+
+async def test_rows_that_the_disk_refuses_are_read_later(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Contract 6.4.4."""
+    receiver = await receivers()
+    async with opened(tmp_path, between=Faulty) as installation:
+        installation.between.reads += [Unavailable("broken")] * 2
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+
+
+async def test_a_bug_in_one_courier_restarts_it_and_leaves_the_others_alone(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: endpoints are isolated."""
+    unlucky, other = await receivers(), await receivers()
+    async with opened(tmp_path, between=Faulty) as installation:
+        installation.between.reads.append(RuntimeError("a bug"))
+        await installation.endpoint(unlucky)
+        await installation.endpoint(other)
+        await installation.send(1)
+        await other.wait(1)
+        assert unlucky.requests == []
+        await unlucky.wait(1)
+        assert 4 < unlucky.requests[0].at - other.requests[0].at < 7
+
+
+async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """A start with the wrong installation secret must not use up the retries of what is pending."""
+    receiver = await receivers()
+    async with opened(tmp_path) as installation:
+        endpoint = await installation.endpoint(receiver)
+        installation.couriers.add(replace(endpoint, sealed_secret=Sealing("another").seal("whsec_x")))
+        await installation.send(1)
+        await trio.sleep(20)  # virtual time: the mock clock jumps
+        assert await installation.rows() == [(1, "pending", 0)]
+    async with opened(tmp_path):
+        await receiver.wait(1)
