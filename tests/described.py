@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
 from deskwire.http.app import ROUTES
+from deskwire.http.paths import CONVERTERS
 from deskwire.reference.openapi.document import document
 
 PROBLEM: Final = "application/problem+json"
@@ -40,7 +41,7 @@ def described() -> Mapping[str, Any]:
 @cache
 def _map() -> Map:
     rules = [Rule(route.path, methods=[route.method], endpoint=route) for route in ROUTES]
-    return Map(rules, strict_slashes=False, merge_slashes=False)
+    return Map(rules, strict_slashes=False, merge_slashes=False, converters=CONVERTERS)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from deskwire.http import (
 )
 from deskwire.http.access import admit
 from deskwire.http.pacing import PacedConnection, PacedRequest
+from deskwire.http.paths import CONVERTERS
 from deskwire.http.problems import problem, problem_of
 from deskwire.http.routing import NO_CONTENT, Answer, Call, Incoming, Page, RawJson, Route, Streamed
 from deskwire.http.services import Services
@@ -98,6 +99,7 @@ def make_app(services: Services) -> QuartTrio:
     app.request_class = PacedRequest
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
+    app.url_map.converters.update(CONVERTERS)
     for route in ROUTES:
         app.add_url_rule(
             route.path,

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from deskwire.http.routing import Media, Route
 from deskwire.reference.openapi.names import operation_id
-from deskwire.reference.openapi.parameters import path_parameters
+from deskwire.reference.openapi.parameters import PathParameter, path_parameters
 from deskwire.reference.openapi.samples import sample
 from deskwire.reference.openapi.schemas import Schema, Schemas
 
@@ -112,14 +112,25 @@ def _links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]
         named = [
             name for name, each in needed.items() if each.shape is not None and issubclass(made, each.shape)
         ]
-        if not named or other.access.kind != route.access.kind or other is route:
+        if not named or other is route:
             continue
         subject = named[-1]
+        if other.access.kind != route.access.kind and _made_for(other, needed[subject], routes):
+            continue
         rest = needed.keys() - {subject}
         if rest <= here.keys() and (subject not in here or route.method == "PUT"):
             values = {subject: f"$response.body#{pointer}/{needed[subject].field}"}
             values |= {name: f"$request.path.{name}" for name in sorted(rest)}
             yield operation_id(other), {"operationId": operation_id(other), "parameters": values}
+
+
+def _made_for(route: Route, named: PathParameter, routes: Sequence[Route]) -> bool:
+    """Whether those who may call the route can make what stands in its path, or list it."""
+    shape = named.shape
+    return any(
+        made is not None and shape is not None and issubclass(made, shape)
+        for made, _ in (_object(other) for other in routes if other.access.kind == route.access.kind)
+    )
 
 
 def _object(route: Route) -> tuple[type[BaseModel] | None, str]:
