@@ -1,16 +1,13 @@
-"""What a route answers when all is well, its headers, and where to go on from there."""
+"""What a route answers when all is well, and its headers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, get_args
-
-from pydantic import BaseModel
+from typing import Final
 
 from deskwire.http.routing import Media, Route
-from deskwire.reference.openapi.names import operation_id
-from deskwire.reference.openapi.parameters import PathParameter, path_parameters
+from deskwire.reference.openapi.links import links
 from deskwire.reference.openapi.samples import sample
 from deskwire.reference.openapi.schemas import Schema, Schemas
 
@@ -88,7 +85,7 @@ def answers(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[str
         "headers": headers(200),
         "content": {"application/json": {"schema": schema, "example": sample(schema, schemas.components)}},
     }
-    linked = dict(_links(route, routes))
+    linked = dict(links(route, routes))
     return {"200": {**response, "links": linked} if linked else response}
 
 
@@ -99,49 +96,3 @@ def _media(content_type: str, status: int) -> Schema:
 def _said(schema: Schema, schemas: Schemas) -> str:
     reference = schema.get("$ref", "").rpartition("/")[2]
     return str(schemas.components.get(reference, {}).get("description") or _SAID[200])
-
-
-def _links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]]:
-    """What can be done with the object that a route makes, or with the first that it lists."""
-    made, pointer = _object(route)
-    if made is None:
-        return
-    here = dict(path_parameters(route))
-    for other in routes:
-        needed = dict(path_parameters(other))
-        named = [
-            name for name, each in needed.items() if each.shape is not None and issubclass(made, each.shape)
-        ]
-        if not named or other is route:
-            continue
-        subject = named[-1]
-        if other.access.kind != route.access.kind and _made_for(other, needed[subject], routes):
-            continue
-        rest = needed.keys() - {subject}
-        if rest <= here.keys() and (subject not in here or route.method == "PUT"):
-            values = {subject: f"$response.body#{pointer}/{needed[subject].field}"}
-            values |= {name: f"$request.path.{name}" for name in sorted(rest)}
-            yield operation_id(other), {"operationId": operation_id(other), "parameters": values}
-
-
-def _made_for(route: Route, named: PathParameter, routes: Sequence[Route]) -> bool:
-    """Whether those who may call the route can make what stands in its path, or list it."""
-    shape = named.shape
-    return any(
-        made is not None and shape is not None and issubclass(made, shape)
-        for made, _ in (_object(other) for other in routes if other.access.kind == route.access.kind)
-    )
-
-
-def _object(route: Route) -> tuple[type[BaseModel] | None, str]:
-    """The model of what a route makes or lists, and where in the answer it stands."""
-    answer: Any = route.answer
-    if isinstance(answer, Media):
-        return None, ""
-    if get_args(answer):
-        answer = get_args(answer)[0]
-    items = answer.model_fields.get("items")
-    if route.method == "GET" and items is not None:
-        return get_args(items.annotation)[0], "/items/0"
-    makes = (route.method == "POST" and not route.path.endswith(">")) or route.method == "PUT"
-    return (answer, "") if makes else (None, "")
