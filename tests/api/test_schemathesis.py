@@ -59,7 +59,7 @@ async def schemathesis(service: Service, directory: Path, *options: str) -> tupl
     command += [f"{service.url}/v3/openapi.json", "--generation-deterministic", "--no-color", *options]
     with trio.fail_after(BUDGET_S):
         done = await trio.run_process(
-            command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            command, cwd=directory, capture_stdout=True, stderr=subprocess.STDOUT, check=False
         )
     return done.returncode, done.stdout.decode(errors="replace")
 
