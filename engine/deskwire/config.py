@@ -198,6 +198,16 @@ class Config:
     event_window_s: float = setting(  # decisions 4 and 8
         7 * DAY_S, number(60, 100 * YEAR_S), "Seconds that stored events can be read again."
     )
+    bot_only_retention_s: float = setting(  # contract 8, decisions 8
+        33 * DAY_S,
+        number(1, 100 * YEAR_S),
+        "Seconds after its creation that a conversation is kept in which no agent has had a part.",
+    )
+    retention_day_s: float = setting(
+        DAY_S,
+        number(0.01, DAY_S),
+        "Seconds that a day of the project setting `archivedRetentionDays` lasts; shorter only to try it out.",
+    )
     retention_interval_s: float = setting(  # decisions 8
         600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
     )
@@ -206,6 +216,17 @@ class Config:
     writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
     read_connections: int = setting(
         4, integer(1, 256), "Database connections for reading, each with a thread."
+    )
+
+    upgrade_copies: int = setting(  # ADR 22
+        2,
+        integer(0, 100),
+        "Copies of the database, made before upgrades, that are kept; 0 upgrades without a copy.",
+    )
+    upgrade_copies_s: float = setting(  # ADR 22
+        7 * DAY_S,
+        number(60, YEAR_S),
+        "Seconds that such a copy is kept; until then it holds what is erased meanwhile.",
     )
 
     # Webhooks

@@ -19,7 +19,7 @@ from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
-from deskwire.engine.retention import Pruned, run_retention
+from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
@@ -27,6 +27,7 @@ from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.storage.copies import run_copies
 from deskwire.storage.store import SqliteStore
 
 _RECORDED_S: Final = 1.0
@@ -127,6 +128,7 @@ def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> 
     return Measured(
         commits=store.commits,
         waiting=lambda: store.waiting,
+        scrubbing=lambda: store.scrubbing,
         room=store.room,
         couriers=couriers,
         connections=lambda: stream.connections,
@@ -143,13 +145,19 @@ def hypercorn(config: Config) -> HypercornConfig:
     return hypercorn
 
 
-async def retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
-    """Prune what has left its window, until cancelled."""
-    await run_retention(
-        store,
-        wall_clock,
-        interval_s=config.retention_interval_s,
-        event_window_s=config.event_window_s,
-        delivery_log_s=config.delivery_log_s,
-        pruned=pruned,
+def retention(config: Config, store: SqliteStore, directory: Directory, pruned: Pruned) -> Retention:
+    """What lets go of everything that has left its window."""
+    keep = Keep(
+        bot_only=config.bot_only_retention_s,
+        day=config.retention_day_s,
+        events=config.event_window_s,
+        delivery_log=config.delivery_log_s,
+    )
+    return Retention(store, directory, wall_clock, keep, pruned)
+
+
+async def keep_copies(config: Config) -> None:
+    """Remove the copies made before upgrades when their time is over, until cancelled."""
+    await run_copies(
+        config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
     )

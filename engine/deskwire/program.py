@@ -35,6 +35,7 @@ from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
 from deskwire.http.app import make_app
 from deskwire.http.front import FrontLimits, serve_front
@@ -138,13 +139,14 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
-            outgoing.start_soon(parts.retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
             outgoing.start_soon(shelf.run, config.retention_interval_s)
+            outgoing.start_soon(parts.keep_copies, config)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
+                tell.waits = waits = Waits(store, wall_clock, directory)
                 services = Services(
                     store=store,
                     directory=directory,
@@ -169,9 +171,12 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     description=description,
                     sign_in=config.own_tokens,
                 )
+                retention = parts.retention(config, store, directory, measured.pruned)
+                actors.start_soon(retention.run, config.retention_interval_s)
                 await services.erasures.resume()
                 await services.surveys.refreshes.recover()
                 actors.start_soon(services.surveys.removals.clear)
+                actors.start_soon(waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
                 await _front(config, services, stream, listeners, url, task_status)
                 actors.cancel_scope.cancel()
@@ -180,7 +185,11 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
 
 def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
     return open_store(
-        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
+        config.data_dir,
+        batch=config.writer_batch,
+        readers=config.read_connections,
+        on_commit=tell,
+        upgrade_copies=config.upgrade_copies,
     )
 
 
@@ -191,6 +200,7 @@ class _Readers:
     couriers: Couriers | None = None
     upkeep: Upkeep | None = None
     shelf: Shelf | None = None
+    waits: Waits | None = None
 
     def __call__(self, commit: Commit) -> None:
         if self.log is not None:
@@ -199,6 +209,8 @@ class _Readers:
             self.couriers.commit_nowait(commit.deliveries, commit.erased)
         if self.upkeep is not None:
             self.upkeep.note_nowait(commit.due)
+        if self.waits is not None:
+            self.waits.note_nowait(commit.runs_due)
         if self.shelf is not None and commit.erased:
             self.shelf.wake_nowait()
 

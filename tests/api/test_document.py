@@ -124,7 +124,7 @@ def test_every_link_leads_to_an_operation_and_its_parameters() -> None:
 def test_every_schema_is_closed() -> None:
     """Unknown fields are refused in bodies, and there are none in answers: nothing can drift unseen."""
     for name, schema in described()["components"]["schemas"].items():
-        if "properties" in schema:
+        if "properties" in schema and name != "WorkflowDraft":  # that is for finding what is wrong with it
             assert schema["additionalProperties"] is False, name
 
 

@@ -29,6 +29,11 @@ parameters = { "query.wait" = 0 }
 [phases.stateful.inference]
 algorithms = []
 
+# It would end the credential that all other calls are made with.
+[[operations]]
+include-operation-id = "deleteMe"
+enabled = false
+
 # No language model is configured here, which is a 503 by decisions 7.
 [[operations]]
 include-operation-id = "makeVoiceReply"

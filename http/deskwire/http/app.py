@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException
 from deskwire.engine.errors import BadRequest, DomainError, TooLarge, UnsupportedMediaType
 from deskwire.engine.ids import new_id
 from deskwire.http import (
+    contact_export,
     contacts,
     dashboard,
     deliveries,
@@ -42,6 +43,7 @@ from deskwire.http import (
     users,
     voice,
     webhooks,
+    workflows,
 )
 from deskwire.http.access import admit
 from deskwire.http.pacing import PacedConnection, PacedRequest
@@ -58,11 +60,13 @@ _MODULES: Final = (
     project,
     s2s,
     contacts,
+    contact_export,
     events,
     webhooks,
     deliveries,
     stream,
     dashboard,
+    workflows,
     tickets,
     voice,
     teams,

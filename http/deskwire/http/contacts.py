@@ -42,7 +42,7 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     return contact_view(_contact(call))
 
 
-@routes.add("DELETE", _ONE, answer=Deleted)
+@routes.add("DELETE", _ONE, answer=Deleted, errors=("erasure_under_way",))
 async def delete_contact(call: Call[Body, Query]) -> Answer:
     """Erase a contact with all its conversations (GDPR)."""
     contact = await call.services.erasures.erase(call.project, call.path["user_id"])

@@ -20,12 +20,14 @@ from deskwire.http.bodies import (
     ConversationPatch,
     MessageList,
     SequenceList,
+    StartWorkflowBody,
     TypingBody,
 )
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
+from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Flag, Query
 
 routes = Routes()
@@ -166,3 +168,22 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation behind a sequence."""
     return await shared.list_events(call)
+
+
+@routes.add("GET", f"{_ONE}/workflow", _READ, answer=PendingStep)
+async def get_workflow_step(call: Call[Body, Query]) -> Answer:
+    """The workflow step that waits for the contact, null if none does."""
+    return shared.get_workflow_step(call)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/start",
+    _MANAGE,
+    body=StartWorkflowBody,
+    answer=shapes.Conversation,
+    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+)
+async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
+    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
+    return await shared.carry_out(call, shared.start_of(call))

@@ -14,13 +14,23 @@ class TicketConverter(BaseConverter):
     regex = r"(?!bulk\Z)[^/]+"
 
 
+class WorkflowConverter(BaseConverter):
+    """The id of a workflow; `/workflows/validate` is a path of its own."""
+
+    regex = r"(?!validate\Z)[^/]+"
+
+
 class UserConverter(BaseConverter):
-    """A backend's user id, which may have slashes; what ends in `/conversations` is the list of somebody's."""
+    """A backend's user id, which may have slashes; what ends in these words is somebody's conversations or export."""
 
     part_isolating = False
-    regex = r"[^/].*?(?<!/conversations)"
+    regex = r"[^/].*?(?<!/conversations)(?<!/export)"
     weight = 200
 
 
-CONVERTERS: Final[Mapping[str, type[BaseConverter]]] = {"ticket": TicketConverter, "user": UserConverter}
+CONVERTERS: Final[Mapping[str, type[BaseConverter]]] = {
+    "ticket": TicketConverter,
+    "user": UserConverter,
+    "workflow": WorkflowConverter,
+}
 """By the names that stand in the routes' paths."""

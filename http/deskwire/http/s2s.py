@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.clock import iso
 from deskwire.engine.commands import (
+    AnswerStep,
     Close,
     ContactRef,
     Create,
@@ -32,6 +33,7 @@ from deskwire.http.bodies import (
     MessageList,
     Name,
     SequenceList,
+    StartWorkflowBody,
     Title,
     UserId,
 )
@@ -39,6 +41,7 @@ from deskwire.http.routing import NO_CONTENT, NOTHING, S2S, Answer, Call, Routes
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
+from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Query
 
 routes = Routes(S2S)
@@ -104,6 +107,13 @@ class NetworkLogsBody(Body):
     """A snapshot; it replaces the previous one."""
 
     requests: Annotated[list[NetworkRequest], Field(max_length=100)]
+
+
+class ReplyBody(Body):
+    """The answer to a step: an option's id, a text, or an object with the form's fields."""
+
+    action_id: int
+    value: Any
 
 
 @routes.add("POST", "/s2s/conversations", body=CreateBody, answer=shapes.Conversation)
@@ -215,11 +225,30 @@ async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     return await shared.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow", answer=shapes.PendingStep)
+@routes.add("GET", f"{_ONE}/workflow", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """The workflow step that waits for the contact, null if none does."""
-    shared.get_conversation(call)
-    return {"step": None}
+    return shared.get_workflow_step(call)
+
+
+@routes.add(
+    "POST", f"{_ONE}/workflow/reply", body=ReplyBody, answer=shapes.Conversation, errors=("step_not_pending",)
+)
+async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
+    """Answer the pending step for the contact; one that is not pending any more is refused."""
+    return await shared.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/start",
+    body=StartWorkflowBody,
+    answer=shapes.Conversation,
+    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+)
+async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
+    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
+    return await shared.carry_out(call, shared.start_of(call))
 
 
 def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deskwire.engine.errors import Forbidden, Unauthenticated
-from deskwire.engine.organisations.members import user_view
+from deskwire.engine.organisations.members import delete_user, user_view
 from deskwire.engine.organisations.roles import Scope, role_at
 from deskwire.engine.people import PERMISSIONS, User
 from deskwire.engine.ports import Transaction
 from deskwire.http.people import GivenPassword, NameBody, NewPassword
 from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes
 from deskwire.http.shapes import people as shapes
+from deskwire.http.shapes.base import Deleted
 from deskwire.http.tokens import change_password, check_password, token_view
 from deskwire.http.validation import Body, Query
 
@@ -42,14 +43,22 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
     """Change the signed-in user's name."""
 
     def rename(tx: Transaction) -> User:
-        user = tx.user(call.user.id)
-        if user is None:
-            raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
-        user = replace(user, name=call.body.name)
+        user = replace(_me(tx, call.user.id), name=call.body.name)
         tx.save_user(user)
         return user
 
     return user_view(await call.services.store.write(rename))
+
+
+@routes.add("DELETE", "/users/me", answer=Deleted, errors=("last_owner",))
+async def delete_me(call: Call[Body, Query]) -> Answer:
+    """Delete the signed-in user's account for good, with all memberships; all access tokens end.
+
+    What the user wrote stays, under the name of then. The last owner of an organisation can't go: 409 `last_owner`.
+    """
+    now = call.services.clock()
+    await call.services.store.write(lambda tx: delete_user(tx, _me(tx, call.user.id), now))
+    return {"id": call.user.id, "deleted": True}
 
 
 @routes.add(
@@ -84,3 +93,11 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     scope = Scope(call.query.organisation_id, call.access.named_project)
     role = call.services.store.peek(lambda reader: role_at(reader, call.user, scope))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
+
+
+def _me(tx: Transaction, user_id: str) -> User:
+    """The signed-in user as stored. Raises Unauthenticated if there is none any more."""
+    user = tx.user(user_id)
+    if user is None:
+        raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
+    return user

@@ -14,6 +14,7 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.expiry import ExpiryReads
 from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
@@ -24,6 +25,7 @@ from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
 from deskwire.storage.translations import TranslationReads, TranslationWrites
 from deskwire.storage.uploads import UploadReads, UploadWrites
+from deskwire.storage.workflows import WorkflowReads, WorkflowWrites
 
 
 class SqliteReader(
@@ -44,6 +46,8 @@ class SqliteReader(
     TicketListReads,
     TicketReads,
     UploadReads,
+    ExpiryReads,
+    WorkflowReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -68,11 +72,12 @@ class SqliteTransaction(
     TeamWrites,
     TicketWrites,
     UploadWrites,
+    WorkflowWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
-    and `due` until it is durable. `scrub_wanted` says that text was deleted besides.
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
+    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -81,6 +86,7 @@ class SqliteTransaction(
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
         self.due: list[int] = []
+        self.runs_due: list[int] = []
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()

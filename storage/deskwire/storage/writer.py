@@ -34,12 +34,16 @@ log: Final = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a group commit made known, in commit order; `due` are times (ms) at which tickets need something."""
+    """What a group commit made known, in commit order.
+
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do.
+    """
 
     events: Sequence[StoredEvent]
     deliveries: Sequence[Delivery]
     erased: frozenset[int]
     due: Sequence[int] = ()
+    runs_due: Sequence[int] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +55,7 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """The writer thread.
+    """The writer thread. `scrubbing` says whether bytes of something that was erased may still be in the file.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
@@ -63,6 +67,7 @@ class Writer:
         self, connection: sqlite3.Connection, file: int, batch: int, on_commit: Callable[[Commit], None]
     ) -> None:
         self.commits: Final = Commits()
+        self.scrubbing = False
         self._connection = connection
         self._file = file
         self._batch = batch
@@ -129,6 +134,7 @@ class Writer:
                 self._erased = False
                 scrubber.restart()
             pause_s = scrubber.step() if scrubber.due else None
+            self.scrubbing = scrubber.due
             if not more:
                 return
 
@@ -196,12 +202,16 @@ class Writer:
         self._take(tx)
 
     def _take(self, tx: SqliteTransaction) -> Commit:
-        commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due))
-        self._erased = self._erased or bool(tx.erased) or tx.scrub_wanted
+        commit = Commit(
+            tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due), tuple(tx.runs_due)
+        )
+        if tx.erased or tx.scrub_wanted:
+            self._erased = self.scrubbing = True
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
         tx.due.clear()
+        tx.runs_due.clear()
         tx.scrub_wanted = False
         return commit
 

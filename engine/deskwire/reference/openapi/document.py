@@ -14,6 +14,7 @@ from deskwire.http.routing import Media, Route
 from deskwire.http.shapes.events import ENVELOPES
 from deskwire.http.shapes.service import ProblemDocument
 from deskwire.http.shapes.surveys import SurveyDefinition
+from deskwire.http.shapes.workflows import WorkflowFlow, WorkflowTrigger
 from deskwire.http.static import Static
 from deskwire.reference.openapi import refusals
 from deskwire.reference.openapi.answers import answers, header_components, headers
@@ -107,6 +108,8 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
     """Everything that has a schema."""
     yield ProblemDocument
     yield SurveyDefinition
+    yield WorkflowFlow
+    yield WorkflowTrigger
     yield from ENVELOPES.values()
     for route in routes:
         if route.answer is None:

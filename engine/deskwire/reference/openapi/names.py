@@ -15,6 +15,7 @@ from deskwire.reference.tables import plain
 _TAGS: Final[Mapping[str, str]] = {
     "s2s": "Conversations",
     "dashboard": "Conversations for agents",
+    "contact_export": "Contacts",
     "events": "Events",
     "project": "Project of a server key",
     "stream": "Realtime stream",

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from deskwire.http.routing import Route
-from deskwire.http.shapes import content, conversations, people, surveys, tickets, webhooks
+from deskwire.http.shapes import content, conversations, people, surveys, tickets, webhooks, workflows
 from deskwire.reference.openapi.schemas import Schema, tidied
 
 _IN_PATH: Final = re.compile(r"(?:([a-z0-9-]+)/)?<(?:\w+:)?(\w+)>")
@@ -51,6 +51,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "members/user_id": PathParameter(
         "The user.", "usr_01KZ0000000000000000AGENT1", "member_not_found", people.Member
     ),
+    "contact_id": PathParameter(
+        "The contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact
+    ),
+    "workflow_id": PathParameter(
+        "The workflow.", "wfl_01KZ00000000000000000000F1", "workflow_not_found", workflows.WorkflowSummary
+    ),
     "endpoint_id": PathParameter(
         "The webhook endpoint.",
         "whk_01KZ0000000000000000000W01",
@@ -64,7 +70,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "The ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
     ),
     "team_id": PathParameter("The team.", "team_01KZ0000000000000000TEAM01", "team_not_found", tickets.Team),
-    "upload_id": PathParameter("The upload.", "upl_01KZ00000000000000000000VP", "upload_not_found"),
+    "upload_id": PathParameter(
+        "The upload.", "upl_01KZ00000000000000000000VP", "upload_not_found", tickets.Upload
+    ),
     "upload_id/name": PathParameter("The file's name.", "label.png"),
     "survey_id": PathParameter(
         "The survey.", "srv_01KZ00000000000000000000S1", "survey_not_found", surveys.SurveySummary

@@ -21,6 +21,25 @@ _DEFINITION: Final[Mapping[str, Any]] = {
     "thankYou": {"en": "Thank you!"},
 }
 
+_WORKFLOW: Final[Mapping[str, Any]] = {
+    "name": "Orders",
+    "trigger": {"type": "manual"},
+    "flows": [
+        {
+            "id": "main",
+            "actions": [
+                {
+                    "id": 1,
+                    "type": "buttons",
+                    "text": "What is it about?",
+                    "options": [{"id": "order", "label": "My order"}],
+                },
+                {"id": 2, "type": "hand_off"},
+            ],
+        }
+    ],
+}
+
 BODIES: Final[Mapping[str, Any]] = {
     "AgentMessageBody": {"text": "It left us today."},
     "AssignBody": {"assignee": {"type": "user", "id": "usr_01KZ0000000000000000AGENT1"}},
@@ -74,6 +93,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "RatingBody": {"rating": 9},
     "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
     "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
+    "ReplyBody": {"actionId": 2, "value": "order"},
+    "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
+    "NewWorkflowBody": _WORKFLOW,
+    "WorkflowBody": {"name": "Orders and returns"},
+    "WorkflowDraft": _WORKFLOW,
     "RoleBody": {"role": "admin"},
     "SurveyBody": {"name": "After the chat", "definition": _DEFINITION},
     "SurveyPatch": {"status": "CLOSED"},

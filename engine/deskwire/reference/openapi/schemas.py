@@ -41,13 +41,13 @@ class Schemas:
 
 
 def tidied(schema: Mapping[str, Any]) -> Schema:
-    """A schema without the titles that are only field names again, and without our sources in descriptions.
+    """A schema without titles that are only field names again, sources in descriptions, and null as a default.
 
     `x-shape` names a schema that a field of any JSON value really has.
     """
     told: Schema = {}
     for keyword, value in schema.items():
-        if keyword == "title":
+        if keyword == "title" or (keyword == "default" and value is None):
             continue
         if keyword == "x-shape":
             told["$ref"] = _TEMPLATE.format(model=value)

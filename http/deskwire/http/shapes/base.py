@@ -50,6 +50,7 @@ TeamId = Annotated[str, Field(pattern=f"^team{_ULID}", examples=["team_01KZ00000
 SurveyId = Annotated[str, Field(pattern=f"^srv{_ULID}", examples=["srv_01KZ00000000000000000000S1"])]
 ResponseId = Annotated[str, Field(pattern=f"^rsp{_ULID}", examples=["rsp_01KZ00000000000000000000R1"])]
 UploadId = Annotated[str, Field(pattern=f"^upl{_ULID}", examples=["upl_01KZ00000000000000000000VP"])]
+WorkflowId = Annotated[str, Field(pattern=f"^wfl{_ULID}", examples=["wfl_01KZ00000000000000000000F1"])]
 MemoryId = Annotated[str, Field(pattern=f"^mem{_ULID}", examples=["mem_01KZ00000000000000000MEM01"])]
 ActivityId = Annotated[str, Field(pattern=f"^act{_ULID}", examples=["act_01KZ00000000000000000000A1"])]
 

@@ -146,19 +146,3 @@ class NetworkLogs(Shape):
     """The network log snapshot of a conversation."""
 
     requests: list[NetworkRequestEntry]
-
-
-class WorkflowStep(Shape):
-    """A step that waits for the contact (contract 2.5)."""
-
-    workflow_id: str
-    step_type: str
-    action_flow_id: str
-    action_id: int
-    action: dict[str, Any]
-
-
-class PendingStep(Shape):
-    """The workflow step that waits for the contact, null if none does."""
-
-    step: WorkflowStep | None

@@ -19,8 +19,10 @@ from deskwire.http.shapes.base import (
     Shape,
     Url,
     UserId,
+    WorkflowId,
 )
-from deskwire.http.shapes.conversations import BackendUserId, Contact, Conversation, Message, WorkflowStep
+from deskwire.http.shapes.conversations import BackendUserId, Contact, Conversation, Message
+from deskwire.http.shapes.workflows import WorkflowStep
 
 
 class ConversationData(Shape):
@@ -79,7 +81,7 @@ class StepData(ConversationData):
 class WorkflowData(ConversationData):
     """The workflow that ended, and how."""
 
-    workflow_id: str
+    workflow_id: WorkflowId
     reason: Literal["completed", "handed_off"]
 
 
