@@ -16,8 +16,8 @@ from deskwire.contradictions import RETRIES, contradictions
 from deskwire.engine.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.setting import (
     Network,
+    Origin,
     Setting,
-    as_text,
     choice,
     described,
     flag,
@@ -29,16 +29,17 @@ from deskwire.setting import (
     number,
     numbers,
     optional,
+    origin,
     path,
     proxy_url,
     secret_text,
     setting,
     several,
+    source_of,
     words,
 )
 from deskwire.variables import unknown
 
-Origin: TypeAlias = Literal["default", "environment", "option"]
 UserClaim: TypeAlias = Literal["sub", "email"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -181,8 +182,37 @@ class Config:
     body_timeout_s: float = setting(
         30.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request body."
     )
+    head_timeout_s: float = setting(
+        10.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request's head."
+    )
+    request_bodies_bytes: int = setting(
+        256 * MIB, integer(MIB, 64 * GIB), "Bytes of request bodies that may be in memory at the same time."
+    )
+    requests_under_way: int = setting(
+        1_000, integer(1, 1_000_000), "Requests that may be worked on at once; further ones get 503."
+    )
+    feed_waits: int = setting(
+        1_000, integer(1, 1_000_000), "Calls of the feed that may wait for events at the same time."
+    )
+    rate_limit_per_minute: int = setting(  # decisions 8
+        6_000, integer(0, 60_000_000), "Calls of one project in a minute, on average; 0 means no limit."
+    )
+    rate_limit_burst: int = setting(  # decisions 8
+        1_000, integer(1, 1_000_000), "Calls that a project may make at once before that limit holds."
+    )
+    auth_failures_per_minute: int = setting(
+        120, integer(0, 1_000_000), "Wrong credentials that one address may show in a minute; 0: no limit."
+    )
+    idempotency_s: float = setting(  # decisions 1
+        DAY_S, number(1, YEAR_S), "Seconds that the answer to a request with an Idempotency-Key is kept."
+    )
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
+    )
+    cors_origins: tuple[str, ...] = setting(  # ADR 26
+        (),
+        several(origin),
+        "Web origins, with commas between them, whose pages may call the API from a browser; unset: none.",
     )
     argon2_memory_kib: int = setting(
         65_536,  # RFC 9106, section 4, second recommended option
@@ -211,14 +241,40 @@ class Config:
     event_window_s: float = setting(  # decisions 4 and 8
         7 * DAY_S, number(60, 100 * YEAR_S), "Seconds that stored events can be read again."
     )
+    bot_only_retention_s: float = setting(  # contract 8, decisions 8
+        33 * DAY_S,
+        number(1, 100 * YEAR_S),
+        "Seconds after its creation that a conversation is kept in which no agent has had a part.",
+    )
+    retention_day_s: float = setting(
+        DAY_S,
+        number(0.01, DAY_S),
+        "Seconds that a day of the project setting `archivedRetentionDays` lasts; shorter only to try it out.",
+    )
     retention_interval_s: float = setting(  # decisions 8
         600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
     )
 
     # Storage
     writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
+    writer_queue: int = setting(
+        10_000,
+        integer(2, 10_000_000),
+        "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
+    )
     read_connections: int = setting(
         4, integer(1, 256), "Database connections for reading, each with a thread."
+    )
+
+    upgrade_copies: int = setting(  # ADR 22
+        2,
+        integer(0, 100),
+        "Copies of the database, made before upgrades, that are kept; 0 upgrades without a copy.",
+    )
+    upgrade_copies_s: float = setting(  # ADR 22
+        7 * DAY_S,
+        number(60, YEAR_S),
+        "Seconds that such a copy is kept; until then it holds what is erased meanwhile.",
     )
 
     # Webhooks
@@ -351,7 +407,7 @@ class Config:
         origin: dict[str, Origin] = {}
         bad: dict[str, str] = {}
         for each in SETTINGS.values():
-            source, label, text = _source(each, environ, options)
+            source, label, text = source_of(each, environ, options)
             origin[each.name] = source
             try:
                 if text is not None:
@@ -369,14 +425,3 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {each.name: described(each) for each in fields(Config) if each.name != "origin"}
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
-
-
-def _source(
-    each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
-) -> tuple[Origin, str, str | None]:
-    """Say where the setting comes from, what to call it in an error, and its text if it has one."""
-    if (given := options.get(each.name)) is not None:
-        return "option", each.option or each.name, as_text(given)
-    if text := environ.get(each.variable):
-        return "environment", each.variable, text
-    return "default", each.variable, None

@@ -19,15 +19,19 @@ from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
-from deskwire.engine.retention import Pruned, run_retention
+from deskwire.engine.rate import Buckets
+from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
 from deskwire.http.certificate import Certificate
+from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
+from deskwire.http.quotas import Quotas, rate_of
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.storage.copies import run_copies
 from deskwire.storage.store import SqliteStore
 
 _RECORDED_S: Final = 1.0
@@ -106,6 +110,25 @@ def limits(config: Config) -> Limits:
         stream_token_s=config.stream_token_s,
         upload_body_bytes=config.upload_limit_bytes + OVERHEAD,
         upload_timeout_s=config.upload_timeout_s,
+        cors_origins=config.cors_origins,
+    )
+
+
+def quotas(config: Config) -> Quotas:
+    """How often callers may call."""
+    calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
+    failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
+    return Quotas(Buckets(calls), Buckets(failures))
+
+
+def load(config: Config, store: SqliteStore) -> Load:
+    """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
+    return Load(
+        requests_max=config.requests_under_way,
+        waits_max=config.feed_waits,
+        bodies_bytes_max=config.request_bodies_bytes,
+        writes_max=config.writer_queue // 2,
+        writes=lambda: store.waiting,
     )
 
 
@@ -130,6 +153,7 @@ def measured(
     return Measured(
         commits=store.commits,
         waiting=lambda: store.waiting,
+        scrubbing=lambda: store.scrubbing,
         room=store.room,
         couriers=couriers,
         connections=lambda: stream.connections,
@@ -154,13 +178,20 @@ def certificate(config: Config) -> Certificate | None:
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
-async def retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
-    """Prune what has left its window, until cancelled."""
-    await run_retention(
-        store,
-        wall_clock,
-        interval_s=config.retention_interval_s,
-        event_window_s=config.event_window_s,
-        delivery_log_s=config.delivery_log_s,
-        pruned=pruned,
+def retention(config: Config, store: SqliteStore, directory: Directory, pruned: Pruned) -> Retention:
+    """What lets go of everything that has left its window."""
+    keep = Keep(
+        bot_only=config.bot_only_retention_s,
+        day=config.retention_day_s,
+        events=config.event_window_s,
+        delivery_log=config.delivery_log_s,
+        answers=config.idempotency_s,
+    )
+    return Retention(store, directory, wall_clock, keep, pruned)
+
+
+async def keep_copies(config: Config) -> None:
+    """Remove the copies made before upgrades when their time is over, until cancelled."""
+    await run_copies(
+        config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
     )

@@ -28,6 +28,7 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.log import EventLog
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
@@ -35,6 +36,7 @@ from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
 from deskwire.http.app import make_app
 from deskwire.http.certificate import BadCertificate, Certificate
@@ -46,11 +48,13 @@ from deskwire.provision import (
     DEMO_FILE,
     Demo,
     SecretError,
+    exposed,
     installation_secret,
     plan_demo,
     provision_demo,
     refresh_url,
 )
+from deskwire.reference.openapi.document import description
 from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
@@ -148,15 +152,16 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
-            outgoing.start_soon(parts.retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
             outgoing.start_soon(shelf.run, config.retention_interval_s)
+            outgoing.start_soon(parts.keep_copies, config)
             if certificate is not None:
                 outgoing.start_soon(certificate.run)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
+                tell.waits = waits = Waits(store, wall_clock, directory)
                 services = Services(
                     store=store,
                     directory=directory,
@@ -173,17 +178,24 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     ),
                     shelf=shelf,
                     voice=voice(config, store, shelf),
+                    answers=Answers(secret, wall_clock, config.idempotency_s),
+                    quotas=parts.quotas(config),
+                    load=parts.load(config, store),
                     stream_key=derived_key(secret, "stream"),
                     limits=parts.limits(config),
                     version=version("deskwire"),
                     measured=measured,
                     scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
                     trusted_proxies=config.trusted_proxies,
+                    description=description,
                     sign_in=config.own_tokens,
                 )
+                retention = parts.retention(config, store, directory, measured.pruned)
+                actors.start_soon(retention.run, config.retention_interval_s)
                 await services.erasures.resume()
                 await services.surveys.refreshes.recover()
                 actors.start_soon(services.surveys.removals.clear)
+                actors.start_soon(waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
                 await _front(config, services, stream, listeners, url, certificate, task_status)
                 actors.cancel_scope.cancel()
@@ -192,7 +204,12 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
 
 def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
     return open_store(
-        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
+        config.data_dir,
+        batch=config.writer_batch,
+        queue=config.writer_queue,
+        readers=config.read_connections,
+        on_commit=tell,
+        upgrade_copies=config.upgrade_copies,
     )
 
 
@@ -203,6 +220,7 @@ class _Readers:
     couriers: Couriers | None = None
     upkeep: Upkeep | None = None
     shelf: Shelf | None = None
+    waits: Waits | None = None
 
     def __call__(self, commit: Commit) -> None:
         if self.log is not None:
@@ -211,6 +229,8 @@ class _Readers:
             self.couriers.commit_nowait(commit.deliveries, commit.erased)
         if self.upkeep is not None:
             self.upkeep.note_nowait(commit.due)
+        if self.waits is not None:
+            self.waits.note_nowait(commit.runs_due)
         if self.shelf is not None and commit.erased:
             self.shelf.wake_nowait()
 
@@ -237,6 +257,8 @@ async def _front(
 ) -> None:
     """Serve until the stop."""
     demo = await _provision(config, services, url)
+    if open_to_others := exposed(config.data_dir):
+        log.warning("data.open_to_others", names=open_to_others, advice="chmod -R go= the data directory")
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(
@@ -249,6 +271,7 @@ async def _front(
                 stop=stop,
                 config=parts.hypercorn(config),
                 limits=FrontLimits(
+                    head_s=config.head_timeout_s,
                     write_timeout_s=config.stream_write_timeout_s,
                     requests_s=config.shutdown_s * _STREAM_SHARE,
                     shutdown_s=config.shutdown_s,

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from deskwire.engine.actor import Asked, no_such_conversation
+from deskwire.engine.actor import Around, Asked, no_such_conversation
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
-from deskwire.engine.commands import Assign, Command, Patch
+from deskwire.engine.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message
-from deskwire.engine.errors import Gone, Invalid, NotFound, Problem
+from deskwire.engine.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import ConversationFilter, Page, Reader
 from deskwire.engine.turn import Receipt
 from deskwire.engine.uploads.upload import Upload, unknown_upload
-from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList
+from deskwire.engine.workflows.stock import published
+from deskwire.engine.workflows.workflow import Published
+from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList, StartWorkflowBody
 from deskwire.http.routing import Answer, Call, RawJson
 from deskwire.http.validation import Paged, decode_cursor, encode_cursor, given_fields
 
@@ -27,9 +29,22 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-async def ask(call: Call[Any, Any], command: Asked) -> Receipt:
-    """Have the conversation in the path carry out a command."""
-    return await call.services.directory.ask(call.project, conversation_id(call), command)
+async def ask(call: Call[Any, Any], command: Asked, around: Around | None = None) -> Receipt:
+    """Have the conversation in the path carry out a command; `around` says what else its commit does."""
+    return await call.services.directory.ask(call.project, conversation_id(call), command, around)
+
+
+async def post(
+    call: Call[Any, Any], command: PostMessage, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Answer:
+    """Add a message to the conversation in the path; answers what `shown` makes of the message object."""
+
+    def answer(receipt: Receipt) -> Mapping[str, Any]:
+        assert receipt.message is not None
+        return shown(receipt.message)
+
+    subject = conversation_id(call)
+    return answer(await ask(call, command, lambda job: call.around(job, answer, subject)))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
@@ -216,3 +231,27 @@ async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete it; answers its id."""
     await ask(call, command)
     return {"id": conversation_id(call), "deleted": True}
+
+
+def get_workflow_step(call: Call[Any, Any]) -> Answer:
+    """The step that is pending (contract 4.3)."""
+    identifier = conversation_id(call)
+    state, _ = call.services.store.peek(lambda reader: find(reader, call.project, identifier))
+    return {"step": None if state.run is None else state.run.step}
+
+
+def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
+    """The command that starts a workflow.
+
+    Raises Invalid if there is no such workflow in the project, Conflict for one that starts by itself.
+    """
+    return StartWorkflow(call.services.store.peek(lambda reader: _startable(reader, call)))
+
+
+def _startable(reader: Reader, call: Call[StartWorkflowBody, Any]) -> Published:
+    workflow = reader.workflow(call.project.rowid, call.body.workflow_id)
+    if workflow is None:
+        raise Invalid(Problem("/workflowId", "unknown", "There is no such workflow in this project."))
+    if workflow.trigger != "manual":
+        raise Conflict("This workflow starts by itself in new conversations.", code="workflow_not_manual")
+    return published(reader, call.project, workflow)

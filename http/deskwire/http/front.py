@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, Final, cast
 
 import structlog
@@ -19,7 +20,6 @@ import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.lifespan import Lifespan
-from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import (
     ASGIFramework,
@@ -32,6 +32,7 @@ from hypercorn.typing import (
 )
 
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
+from deskwire.http.strict import StrictServer
 from deskwire.http.transport import FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
@@ -57,6 +58,7 @@ class FrontLimits:
     Args:
         connections: open at once; beyond it accepting pauses.
         peek_s: how long a client may take over its first bytes, TLS included.
+        head_s: how long the head of a request may take from its first byte (HTTP/1.1).
         handshake_s: how long a TLS handshake may take once it is begun.
         handshakes: under way at once; further clients wait for theirs. One takes some 40 KB, a waiting client 6.
         write_timeout_s: how long one write may take.
@@ -66,6 +68,7 @@ class FrontLimits:
 
     connections: int = 10_000
     peek_s: float = 10.0
+    head_s: float = 10.0
     handshake_s: float = 5.0
     handshakes: int = 500
     write_timeout_s: float = 20.0
@@ -109,7 +112,8 @@ async def serve_front(
         async with trio.open_nursery() as outside:
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
-            front = _Front(partial(_serve_http, app, config, state), stream_handler, limits, tls)
+            handler = partial(_serve_http, app, config, state, limits.head_s)
+            front = _Front(handler, stream_handler, limits, tls)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
@@ -118,7 +122,7 @@ async def serve_front(
             await trio.aclose_forcefully(listener)
 
 
-def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
+def _finishing(app: ASGIFramework, stream: FrontStream, connection: trio.CancelScope) -> ASGIFramework:
     """`app` with its last message of a response kept from being cancelled.
 
     Hypercorn closes a connection whose request body was left unread within that very call, after telling the
@@ -137,7 +141,12 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
             else:
                 await send(message)
 
-        await app(scope, receive, send_whole)
+        if scope["type"] != "lifespan" and scope["http_version"].startswith("2"):
+            stream.bound_heads(
+                inf, connection
+            )  # frames come at any time; Hypercorn's idle timeout bounds them
+        with stream.serving():
+            await app(scope, receive, send_whole)
 
     return finishing
 
@@ -146,12 +155,20 @@ HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]
 
 
 async def _serve_http(
-    app: ASGIFramework, config: Config, state: LifespanState, context: WorkerContext, stream: FrontStream
+    app: ASGIFramework,
+    config: Config,
+    state: LifespanState,
+    head_s: float,
+    context: WorkerContext,
+    stream: FrontStream,
 ) -> None:
     """One connection in Hypercorn's own handler."""
-    wrapped = ASGIWrapper(_finishing(app, stream))
+    connection = trio.CancelScope()
+    stream.bound_heads(head_s, connection)
+    wrapped = ASGIWrapper(_finishing(app, stream, connection))
     try:
-        await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+        with connection:
+            await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     except Exception:  # the task's top: one connection's bug ends that connection and nothing else
         log.exception("front.connection_failed")
 

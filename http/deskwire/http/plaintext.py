@@ -10,7 +10,7 @@ import trio
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.ids import new_id
-from deskwire.http.problems import document
+from deskwire.http.problems import raw_problem
 
 _DETAIL: Final = "This port speaks TLS: use https:// and wss://."
 
@@ -28,13 +28,8 @@ async def told_to_use_tls(stream: trio.abc.Stream) -> None:
 
 def _answer(request_id: str) -> bytes:
     status = HTTPStatus.BAD_REQUEST
-    body = document(status, "tls_required", _DETAIL, request_id)
-    headers = [
-        ("Content-Type", "application/problem+json"),
-        ("Content-Length", str(len(body))),
-        ("X-Request-Id", request_id),
-        ("Connection", "close"),
-    ]
+    headers, body = raw_problem(status, "tls_required", _DETAIL, request_id)
+    headers.append((b"connection", b"close"))
     connection = h11.Connection(h11.SERVER)
     response = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
     parts = (connection.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))

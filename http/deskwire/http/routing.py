@@ -9,15 +9,20 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import UnionType
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from werkzeug.datastructures import Headers
 
+from deskwire.engine.idempotency.once import Once
 from deskwire.engine.people import Organisation, Project, Role, User
+from deskwire.engine.ports import Transaction
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
 
+T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
@@ -80,7 +85,10 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's."""
+    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
+
+    With `once` it has an `Idempotency-Key`, and what it does must be done by `commit`, or within `around`.
+    """
 
     services: Services
     access: Caller
@@ -90,6 +98,25 @@ class Call(Generic[B, Q]):
     raw: bytes
     incoming: Incoming
     address: str | None = None
+    once: Once | None = None
+
+    async def commit(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Mapping[str, Any]:
+        """Write, and answer with what `shown` makes of the result; see `around`."""
+        return shown(await self.services.store.write(self.around(job, shown, subject)))
+
+    def around(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Callable[[Transaction], T]:
+        """The job, which under an `Idempotency-Key` is carried out once; see `Once.around`."""
+        return job if self.once is None else self.once.around(job, shown, subject)
 
     @property
     def project(self) -> Project:
@@ -118,13 +145,19 @@ class Call(Generic[B, Q]):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, as far as the route's access tells; `named_project` is the header `project` as it came."""
+    """Who calls, as far as the route's access tells.
+
+    Args:
+        named_project: the header `project` as it came.
+        credential: what the caller is known by, a server key or a user with a project; the same for each call.
+    """
 
     project: Project | None = None
     user: User | None = None
     organisation: Organisation | None = None
     role: Role | None = None
     named_project: str | None = None
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +169,12 @@ class RawJson:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer that is not JSON."""
+    """An answer that is there as bytes, with headers of its own."""
 
     body: bytes
     content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +190,48 @@ class Streamed:
 NO_CONTENT: Final = RawJson(b"")
 """An answer of 204 without a body."""
 
-Answer = Mapping[str, Any] | RawJson | Page | Streamed
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """An answer that was given before, as it was."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """What a route answers if that is no JSON: bytes of this type, a body for each of these statuses.
+
+    Args:
+        bare: statuses without a body.
+    """
+
+    content_type: str
+    statuses: tuple[int, ...] = (200,)
+    bare: tuple[int, ...] = ()
+
+
+NOTHING: Final = Media("", statuses=(), bare=(204,))
+"""A route that answers 204 without a body."""
+
+Documented = type[BaseModel] | UnionType | Media
+"""What a route answers: a shape, one of several, or something else than JSON."""
+
+Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One endpoint. `summary` is the first line of its handler's docstring."""
+    """One endpoint. `summary` is the first line of its handler's docstring.
+
+    Of an `idempotent` one the effect is one commit, so that it takes an `Idempotency-Key`. One that is for
+    `watching` the service is answered however busy that is.
+
+    Args:
+        answer: what it answers when all is well; a test fails for a route that does not say.
+        errors: codes of its refusals, those aside that its access, its path and its body bring along.
+    """
 
     method: Method
     path: str
@@ -172,6 +242,10 @@ class Route:
     json_only: bool
     limit: str
     streamed: bool
+    idempotent: bool
+    watching: bool
+    answer: Documented | None = None
+    errors: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -201,6 +275,7 @@ class Routes:
 
     access: Access | None = None
     prefix: str = BASE
+    watching: bool = False
     table: list[Route] = field(default_factory=list)
 
     def add(
@@ -214,6 +289,9 @@ class Routes:
         json_only: bool = True,
         limit: str = "body_limit_bytes",
         streamed: bool = False,
+        idempotent: bool = False,
+        answer: Documented | None = None,
+        errors: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -223,6 +301,8 @@ class Routes:
             json_only: refuse other content types than JSON.
             limit: name of the setting that bounds the body, in bytes.
             streamed: leave the body, and its bound, to the handler.
+            idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
+            answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -230,8 +310,21 @@ class Routes:
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
+            whole = self.prefix + path
             route = Route(
-                method, self.prefix + path, chosen, handler, body, query, json_only, limit, streamed
+                method,
+                whole,
+                chosen,
+                handler,
+                body,
+                query,
+                json_only,
+                limit,
+                streamed,
+                idempotent,
+                self.watching,
+                answer,
+                errors,
             )
             self.table.append(route)
             return handler

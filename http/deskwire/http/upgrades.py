@@ -14,7 +14,7 @@ from quart_trio.asgi import TrioASGIWebsocketConnection
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.ids import new_id
-from deskwire.http.problems import document
+from deskwire.http.problems import raw_problem
 
 _STREAM: Final = "/app/"
 
@@ -30,14 +30,8 @@ class RefusedUpgrade(TrioASGIWebsocketConnection):
             if self.scope["path"].startswith(_STREAM)
             else (404, "not_found", "There is no such path.")
         )
-        request_id = new_id("req", wall_clock())
-        body = document(status, code, detail, request_id)
-        headers = [
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"connection", b"close"),
-            (b"x-request-id", request_id.encode()),
-        ]
+        headers, body = raw_problem(status, code, detail, new_id("req", wall_clock()))
+        headers.append((b"connection", b"close"))
         if status == 503:
             headers.append((b"retry-after", b"1"))
         await send({"type": "websocket.http.response.start", "status": status, "headers": headers})

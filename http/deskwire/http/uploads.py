@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import trio
 
 from deskwire.engine.clock import iso
 from deskwire.engine.errors import BadRequest, NotFound
+from deskwire.engine.uploads.shelf import Job, find_upload
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
 from deskwire.http.multipart import boundary_of, read_file
-from deskwire.http.routing import OPEN, Answer, Call, Routes, Streamed, either
+from deskwire.http.routing import OPEN, Answer, Call, Media, Routes, Streamed, either
+from deskwire.http.shapes import tickets as shapes
+from deskwire.http.shapes.base import Deleted
 from deskwire.http.validation import Body, Query
 
 routes = Routes()
@@ -26,7 +31,24 @@ class LinkQuery(Query):
     signature: str | None = None
 
 
-@routes.add("POST", "/uploads", _SEND, streamed=True, limit="upload_body_bytes")
+@routes.add(
+    "POST",
+    "/uploads",
+    _SEND,
+    streamed=True,
+    limit="upload_body_bytes",
+    answer=shapes.Upload,
+    errors=(
+        "malformed_body",
+        "body_timeout",
+        "body_too_large",
+        "unsupported_media_type",
+        "invalid_input",
+        "upload_quota_exceeded",
+        "uploads_busy",
+    ),
+    idempotent=True,
+)
 async def upload_file(call: Call[Body, Query]) -> Answer:
     """Send a file as `multipart/form-data`, in the field `file`.
 
@@ -38,11 +60,32 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
         async with services.shelf.receiving(call.project) as reception:
             body = _Steady(call.incoming.body, limits.body_timeout_s)
             filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
-            return _view(call, await reception.finish(filename))
+            return _view(call, await reception.finish(filename, partial(_kept, call)))
     raise _too_slow(limits.upload_timeout_s)
 
 
-@routes.add("GET", "/uploads/<upload_id>/<name>", OPEN, query=LinkQuery)
+@routes.add("GET", "/uploads/<upload_id>", either("conversations.read"), answer=shapes.Upload)
+async def get_upload(call: Call[Body, Query]) -> Answer:
+    """Fetch what is known of an upload, with a fresh URL."""
+    project, upload_id = call.project.rowid, call.path["upload_id"]
+    return _view(call, call.services.store.peek(lambda reader: find_upload(reader, project, upload_id)))
+
+
+@routes.add("DELETE", "/uploads/<upload_id>", _SEND, answer=Deleted, errors=("upload_attached",))
+async def delete_upload(call: Call[Body, Query]) -> Answer:
+    """Remove an upload that no message has. One that a message has goes with its last conversation: 409."""
+    upload = await call.services.shelf.remove(call.project, call.path["upload_id"])
+    return {"id": upload.id, "deleted": True}
+
+
+@routes.add(
+    "GET",
+    "/uploads/<upload_id>/<name>",
+    OPEN,
+    query=LinkQuery,
+    answer=Media("*/*", statuses=(200, 206), bare=(304,)),
+    errors=("link_invalid", "link_expired", "upload_not_found", "range_not_satisfiable", "storage_failed"),
+)
 async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     """Fetch a file by its signed URL, whole or in parts; `Range` and `If-None-Match` are understood."""
     shelf, headers = call.services.shelf, call.incoming.headers
@@ -63,9 +106,18 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     return Streamed(Pieces(shelf, upload, start, shown), content_type(upload), told, 206 if part else 200)
 
 
+def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
+    """The upload's commit. What makes one the same is name and content: a form's delimiters are new each time."""
+    if call.once is None:
+        return job
+    fingerprint = call.services.answers.hashed(upload.name.encode(), upload.sha256.encode())
+    once = replace(call.once, fingerprint=fingerprint)
+    return once.around(job, lambda _: _view(call, upload))
+
+
 def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
-    """The upload object, its URL signed now."""
-    url, expires = call.services.shelf.links.url(upload.id, upload.name, call.services.clock())
+    """The upload object; its URL is valid from when the upload was made."""
+    url, expires = call.services.shelf.links.url(upload.id, upload.name, upload.created_at)
     return {
         "id": upload.id,
         "name": upload.name,

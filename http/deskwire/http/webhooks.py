@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar
 
+import trio
 from pydantic import Field
 
 from deskwire.engine.delivery.circuit import CLOSED
@@ -16,6 +18,8 @@ from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes import webhooks as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Query, refuse_null
 
 B = TypeVar("B", bound=Body)
@@ -47,12 +51,20 @@ class EndpointPatch(Body):
     status: Literal["enabled", "disabled"] | None = None
 
 
-@routes.add("POST", "/s2s/webhooks", body=EndpointBody)
+@routes.add(
+    "POST",
+    "/s2s/webhooks",
+    body=EndpointBody,
+    answer=shapes.WebhookEndpoint,
+    errors=("webhook_limit_reached",),
+    idempotent=True,
+)
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Register an endpoint. The answer shows the signing secret, this once."""
     services, body, now = call.services, call.body, call.services.clock()
     await _check(call, body.url, body.events)
     secret = new_secret()
+    shown = partial(endpoint_view, now=now, secret=secret)
     endpoint = Endpoint(
         rowid=0,
         id=new_id("whk", now),
@@ -65,12 +77,15 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         updated_at=now,
         description=body.description,
     )
-    endpoint = await services.store.write(lambda tx: _insert(tx, endpoint))
-    services.webhooks.add(endpoint)
-    return endpoint_view(endpoint, now, secret)
+    with trio.CancelScope(
+        shield=True
+    ):  # a caller who leaves must not leave an endpoint without its deliveries
+        made = await services.store.write(call.around(lambda tx: _insert(tx, endpoint), shown))
+        services.webhooks.add(made)
+    return shown(made)
 
 
-@routes.add("GET", "/s2s/webhooks")
+@routes.add("GET", "/s2s/webhooks", answer=page_of(shapes.WebhookEndpoint))
 async def list_endpoints(call: Call[Body, Query]) -> Answer:
     """List the endpoints, oldest first, secrets masked."""
     now = call.services.clock()
@@ -78,13 +93,13 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
     return {"items": [endpoint_view(endpoint, now) for endpoint in endpoints], "nextCursor": None}
 
 
-@routes.add("GET", ONE)
+@routes.add("GET", ONE, answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
     """Fetch one endpoint, its secret masked."""
     return endpoint_view(call.services.store.peek(endpoint_of(call)), call.services.clock())
 
 
-@routes.add("PATCH", ONE, body=EndpointPatch)
+@routes.add("PATCH", ONE, body=EndpointPatch, answer=shapes.WebhookEndpoint)
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
@@ -96,7 +111,7 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     return endpoint_view(endpoint, now)
 
 
-@routes.add("POST", f"{ONE}/rotate-secret")
+@routes.add("POST", f"{ONE}/rotate-secret", answer=shapes.WebhookEndpoint, idempotent=True)
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
     """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
@@ -108,12 +123,14 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    endpoint = await services.store.write(rotate)
-    services.webhooks.change(endpoint)
-    return endpoint_view(endpoint, now, secret)
+    shown = partial(endpoint_view, now=now, secret=secret)
+    with trio.CancelScope(shield=True):  # as above
+        endpoint = await services.store.write(call.around(rotate, shown))
+        services.webhooks.change(endpoint)
+    return shown(endpoint)
 
 
-@routes.add("DELETE", ONE)
+@routes.add("DELETE", ONE, answer=Deleted)
 async def delete_endpoint(call: Call[Body, Query]) -> Answer:
     """Remove an endpoint; its pending deliveries stop."""
     find = endpoint_of(call)

@@ -12,6 +12,8 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
+from deskwire.storage.schema import ELEVENTH, NINTH, TENTH
+
 migrations: Final = Migrations("deskwire")
 
 _FIRST: Final = """
@@ -331,10 +333,32 @@ def m0008_memory_and_translations(db: Database) -> None:
     _execute(db, _EIGHTH)
 
 
+@migrations()
+def m0009_workflows(db: Database) -> None:
+    """Workflows with their versions, and where they run."""
+    _execute(db, NINTH)
+
+
+@migrations()
+def m0010_what_has_passed_its_retention(db: Database) -> None:
+    """When conversations were archived, indexes that find what has to go, and users who were deleted."""
+    _execute(db, TENTH)
+
+
+@migrations()
+def m0011_kept_answers(db: Database) -> None:
+    """Answers to requests with an `Idempotency-Key`."""
+    _execute(db, ELEVENTH)
+
+
+def known_migrations() -> set[str]:
+    """The names of all migrations that this program knows."""
+    return {migration.name for migration in migrations._migrations}  # there is no public list of all
+
+
 def newer_than_program(db: Database) -> list[str]:
     """Migrations that the database has and this program does not know."""
-    known = {migration.name for migration in migrations._migrations}  # there is no public list of all
-    return sorted({migration.name for migration in migrations.applied(db)} - known)
+    return sorted({migration.name for migration in migrations.applied(db)} - known_migrations())
 
 
 def _execute(db: Database, script: str) -> None:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,9 +15,17 @@ import trio
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.tally import Commits, Room
-from deskwire.storage.database import FILE_NAME, DirectoryLock, connect_reader, connect_writer, migrate
+from deskwire.storage.copies import copy_before_upgrade
+from deskwire.storage.database import (
+    FILE_NAME,
+    DirectoryLock,
+    connect_reader,
+    connect_writer,
+    migrate,
+    require_whole,
+)
 from deskwire.storage.transaction import SqliteReader
-from deskwire.storage.writer import Commit, Writer
+from deskwire.storage.writer import WAITING_MAX, Commit, Writer
 
 T = TypeVar("T")
 
@@ -24,11 +33,13 @@ T = TypeVar("T")
 class SqliteStore:
     """`ports.Store` on one SQLite file. Made by `open_store`."""
 
-    def __init__(self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None]) -> None:
+    def __init__(
+        self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None], queue: int
+    ) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
-        self._writer = Writer(self._connection, self._file, batch, on_commit)
+        self._writer = Writer(self._connection, self._file, batch, on_commit, queue)
         self._limiter = trio.CapacityLimiter(readers)
         self._readers = [SqliteReader(connect_reader(path)) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
@@ -42,6 +53,11 @@ class SqliteStore:
     def waiting(self) -> int:
         """How many jobs wait for the writer."""
         return self._writer.waiting
+
+    @property
+    def scrubbing(self) -> bool:
+        """Whether bytes of something that was erased may still be in the database file or its WAL."""
+        return self._writer.scrubbing
 
     def room(self) -> Room:
         """What the database takes of its disk. Raises OSError if that can't be said."""
@@ -89,17 +105,27 @@ def _asked(reader: SqliteReader, query: Callable[[Reader], T]) -> T:
 
 @asynccontextmanager
 async def open_store(
-    directory: Path, *, batch: int, readers: int, on_commit: Callable[[Commit], None]
+    directory: Path,
+    *,
+    batch: int,
+    readers: int,
+    on_commit: Callable[[Commit], None],
+    queue: int = WAITING_MAX,
+    upgrade_copies: int = 0,
 ) -> AsyncIterator[SqliteStore]:
     """Lock, migrate and open a data directory; the writer runs while the context is open.
+
+    Args:
+        upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
 
     Raises DataDirectoryError if the directory is in use, newer than the program, or not usable.
     """
     lock = DirectoryLock(directory)
     try:
+        require_whole(directory)
         path = directory / FILE_NAME
-        migrate(path)
-        store = SqliteStore(path, batch, readers, on_commit)
+        migrate(path, partial(copy_before_upgrade, path, upgrade_copies))
+        store = SqliteStore(path, batch, readers, on_commit, queue)
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

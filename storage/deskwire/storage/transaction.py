@@ -7,6 +7,7 @@ import sqlite3
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.events import StoredEvent, contact_lane
+from deskwire.storage.answers import AnswerReads, AnswerWrites
 from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.contacts import ContactReads, ContactWrites
 from deskwire.storage.conversations import ConversationReads, ConversationWrites
@@ -14,6 +15,7 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.expiry import ExpiryReads
 from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
@@ -24,6 +26,7 @@ from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
 from deskwire.storage.translations import TranslationReads, TranslationWrites
 from deskwire.storage.uploads import UploadReads, UploadWrites
+from deskwire.storage.workflows import WorkflowReads, WorkflowWrites
 
 
 class SqliteReader(
@@ -44,6 +47,9 @@ class SqliteReader(
     TicketListReads,
     TicketReads,
     UploadReads,
+    AnswerReads,
+    ExpiryReads,
+    WorkflowReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -68,11 +74,13 @@ class SqliteTransaction(
     TeamWrites,
     TicketWrites,
     UploadWrites,
+    AnswerWrites,
+    WorkflowWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
-    and `due` until it is durable. `scrub_wanted` says that text was deleted besides.
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
+    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -81,6 +89,7 @@ class SqliteTransaction(
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
         self.due: list[int] = []
+        self.runs_due: list[int] = []
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()

@@ -31,15 +31,22 @@ from deskwire.storage.transaction import SqliteTransaction
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
+WAITING_MAX: Final = 10_000
+"""Jobs that may wait by default: some seconds of a slow disk's work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a group commit made known, in commit order; `due` are times (ms) at which tickets need something."""
+    """What a group commit made known, in commit order.
+
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do.
+    """
 
     events: Sequence[StoredEvent]
     deliveries: Sequence[Delivery]
     erased: frozenset[int]
     due: Sequence[int] = ()
+    runs_due: Sequence[int] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -51,22 +58,30 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """The writer thread.
+    """The writer thread. `scrubbing` says whether bytes of something that was erased may still be in the file.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
         batch: how many jobs one transaction takes at most.
         on_commit: called on the Trio thread for each commit, before any of its jobs is answered.
+        waiting_max: how many jobs may wait.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, file: int, batch: int, on_commit: Callable[[Commit], None]
+        self,
+        connection: sqlite3.Connection,
+        file: int,
+        batch: int,
+        on_commit: Callable[[Commit], None],
+        waiting_max: int = WAITING_MAX,
     ) -> None:
         self.commits: Final = Commits()
+        self.scrubbing = False
         self._connection = connection
         self._file = file
         self._batch = batch
         self._on_commit = on_commit
+        self._waiting_max = waiting_max
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._erased = False
         self._stopped = False
@@ -101,6 +116,8 @@ class Writer:
         """See `ports.Store.write`."""
         if self._stopped:
             raise Unavailable("The service is shutting down.", code="shutting_down")
+        if self.waiting >= self._waiting_max:
+            raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         waiting = _Job(job)
         self._jobs.put(waiting)
         await waiting.done.wait()
@@ -129,6 +146,7 @@ class Writer:
                 self._erased = False
                 scrubber.restart()
             pause_s = scrubber.step() if scrubber.due else None
+            self.scrubbing = scrubber.due
             if not more:
                 return
 
@@ -196,12 +214,16 @@ class Writer:
         self._take(tx)
 
     def _take(self, tx: SqliteTransaction) -> Commit:
-        commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due))
-        self._erased = self._erased or bool(tx.erased) or tx.scrub_wanted
+        commit = Commit(
+            tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due), tuple(tx.runs_due)
+        )
+        if tx.erased or tx.scrub_wanted:
+            self._erased = self.scrubbing = True
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
         tx.due.clear()
+        tx.runs_due.clear()
         tx.scrub_wanted = False
         return commit
 
