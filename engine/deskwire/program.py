@@ -138,6 +138,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
             outgoing.start_soon(parts.retain, config, store, measured.pruned)
+            outgoing.start_soon(stream.run)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
