@@ -71,11 +71,11 @@ class EventLog:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
         if erased:
             self._erase(erased)
-        touched: set[Tail] = set()
+        touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
         for event in events:
             self._order.append(event)
             self._bytes += len(event.body)
-            touched.update(self._file(event))
+            touched.update(dict.fromkeys(self._file(event)))
         if events:
             self.position = events[-1].position
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
