@@ -152,6 +152,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
+            outgoing.start_soon(stream.run)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
