@@ -55,3 +55,15 @@ async def test_a_proxy_on_this_machine_that_says_nothing_does_not_open_the_metri
     for settings, status in cases:
         async with running(tmp_path, **settings) as service, httpx.AsyncClient() as client:
             assert (await client.get(f"{service.url}/metrics")).status_code == status
+
+
+async def test_calls_without_a_valid_credential_are_counted_for_that_address_too(tmp_path: Path) -> None:
+    limited: dict[str, Any] = {"trusted_proxies": HERE, "auth_failures_per_minute": 3}
+    async with running(tmp_path, **limited) as service, httpx.AsyncClient() as client:
+
+        async def guess(forwarded_for: str) -> int:
+            headers = {"Authorization": "Bearer sk_wrong", "X-Forwarded-For": forwarded_for}
+            return (await client.get(f"{service.url}/v3/s2s/project", headers=headers)).status_code
+
+        assert [await guess("203.0.113.9") for _ in range(4)] == [401, 401, 401, 429]
+        assert await guess("203.0.113.10, 10.0.0.2") == 401

@@ -146,7 +146,7 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
             return _response(await _serve(services, route, path))
         except DomainError as refusal:
             if isinstance(refusal, Unauthenticated) and refusal.reason != _NONE_GIVEN:
-                services.quotas.note_failure(request.remote_addr)
+                services.quotas.note_failure(_client(services))
             return problem_of(refusal, _request_id())
 
     return view
@@ -179,10 +179,10 @@ def _client(services: Services) -> str | None:
 
 async def _admitted(services: Services, route: Route, path: dict[str, str]) -> Caller:
     """The caller, who may call this, and has not called too often."""
-    quotas, address = services.quotas, _client(services)
+    quotas = services.quotas
     if route.access.kind != "none" or route.method != "GET":
-        quotas.check_address(address)
-    caller = await admit(services, route.access, request.headers, address, path)
+        quotas.check_address(_client(services))
+    caller = await admit(services, route.access, request.headers, request.remote_addr, path)
     g.quota = quotas.take(caller.project, caller.user)
     if g.quota is not None and g.quota.retry_after_s:
         raise refusal_of(g.quota)
