@@ -19,12 +19,15 @@ from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
+from deskwire.engine.rate import Buckets
 from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
+from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
+from deskwire.http.quotas import Quotas, rate_of
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
 from deskwire.storage.copies import run_copies
@@ -109,6 +112,24 @@ def limits(config: Config) -> Limits:
     )
 
 
+def quotas(config: Config) -> Quotas:
+    """How often callers may call."""
+    calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
+    failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
+    return Quotas(Buckets(calls), Buckets(failures))
+
+
+def load(config: Config, store: SqliteStore) -> Load:
+    """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
+    return Load(
+        requests_max=config.requests_under_way,
+        waits_max=config.feed_waits,
+        bodies_bytes_max=config.request_bodies_bytes,
+        writes_max=config.writer_queue // 2,
+        writes=lambda: store.waiting,
+    )
+
+
 def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> RealtimeStream:
     """The websocket side of the stream."""
     return RealtimeStream(
@@ -152,6 +173,7 @@ def retention(config: Config, store: SqliteStore, directory: Directory, pruned: 
         day=config.retention_day_s,
         events=config.event_window_s,
         delivery_log=config.delivery_log_s,
+        answers=config.idempotency_s,
     )
     return Retention(store, directory, wall_clock, keep, pruned)
 

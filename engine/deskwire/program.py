@@ -28,6 +28,7 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.log import EventLog
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
@@ -162,6 +163,9 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     ),
                     shelf=shelf,
                     voice=voice(config, store, shelf),
+                    answers=Answers(secret, wall_clock, config.idempotency_s),
+                    quotas=parts.quotas(config),
+                    load=parts.load(config, store),
                     stream_key=derived_key(secret, "stream"),
                     limits=parts.limits(config),
                     version=version("deskwire"),
@@ -185,6 +189,7 @@ def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[Sqlit
     return open_store(
         config.data_dir,
         batch=config.writer_batch,
+        queue=config.writer_queue,
         readers=config.read_connections,
         on_commit=tell,
         upgrade_copies=config.upgrade_copies,
@@ -246,6 +251,7 @@ async def _front(
                 stop=stop,
                 config=parts.hypercorn(config),
                 limits=FrontLimits(
+                    head_s=config.head_timeout_s,
                     write_timeout_s=config.stream_write_timeout_s,
                     requests_s=config.shutdown_s * _STREAM_SHARE,
                     shutdown_s=config.shutdown_s,

@@ -10,6 +10,7 @@ import errno
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, Final, cast
 
 import structlog
@@ -52,6 +53,7 @@ class FrontLimits:
     Args:
         connections: open at once; beyond it accepting pauses.
         peek_s: how long a client may take over its first bytes, TLS included.
+        head_s: how long the head of a request may take from its first byte (HTTP/1.1).
         write_timeout_s: how long one write may take.
         requests_s: how long requests under way may go on after the stop.
         shutdown_s: when everything is gone after the stop, whatever the clients do.
@@ -59,6 +61,7 @@ class FrontLimits:
 
     connections: int = 10_000
     peek_s: float = 10.0
+    head_s: float = 10.0
     write_timeout_s: float = 20.0
     requests_s: float = 10.0
     shutdown_s: float = 20.0
@@ -98,7 +101,7 @@ async def serve_front(
         async with trio.open_nursery() as outside:
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
-            front = _Front(partial(_serve_http, app, config, state), stream_handler, limits)
+            front = _Front(partial(_serve_http, app, config, state, limits.head_s), stream_handler, limits)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
@@ -107,7 +110,7 @@ async def serve_front(
             await trio.aclose_forcefully(listener)
 
 
-def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
+def _finishing(app: ASGIFramework, stream: FrontStream, connection: trio.CancelScope) -> ASGIFramework:
     """`app` with its last message of a response kept from being cancelled.
 
     Hypercorn closes a connection whose request body was left unread within that very call, after telling the
@@ -126,7 +129,12 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
             else:
                 await send(message)
 
-        await app(scope, receive, send_whole)
+        if scope["type"] != "lifespan" and scope["http_version"].startswith("2"):
+            stream.bound_heads(
+                inf, connection
+            )  # frames come at any time; Hypercorn's idle timeout bounds them
+        with stream.serving():
+            await app(scope, receive, send_whole)
 
     return finishing
 
@@ -135,12 +143,20 @@ HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]
 
 
 async def _serve_http(
-    app: ASGIFramework, config: Config, state: LifespanState, context: WorkerContext, stream: FrontStream
+    app: ASGIFramework,
+    config: Config,
+    state: LifespanState,
+    head_s: float,
+    context: WorkerContext,
+    stream: FrontStream,
 ) -> None:
     """One connection in Hypercorn's own handler."""
-    wrapped = ASGIWrapper(_finishing(app, stream))
+    connection = trio.CancelScope()
+    stream.bound_heads(head_s, connection)
+    wrapped = ASGIWrapper(_finishing(app, stream, connection))
     try:
-        await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+        with connection:
+            await TCPServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     except Exception:  # the task's top: one connection's bug ends that connection and nothing else
         log.exception("front.connection_failed")
 

@@ -7,6 +7,8 @@ would hold a shutdown for as long as it likes. Here every write has one, and `cu
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Final
 
@@ -36,6 +38,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._write_timeout_s = write_timeout_s
         self._latest = inf
         self._writing: trio.CancelScope | None = None
+        self._connection = trio.CancelScope()
+        self._head_s = inf
+        self._serving = 0
+        self._ended = False
 
     def push_back(self, data: bytes) -> None:
         """Let the next read begin with `data`."""
@@ -47,6 +53,32 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
+    def bound_heads(self, seconds: float, connection: trio.CancelScope) -> None:
+        """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
+
+        So, too, if the peer has closed and no request is answered: Hypercorn would keep what is left until it
+        is idle for too long.
+        """
+        self._head_s, self._connection = seconds, connection
+        connection.deadline = inf
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """While a request is answered no head is expected."""
+        self._serving += 1
+        self._connection.deadline = inf
+        try:
+            yield
+        finally:
+            self._serving -= 1
+            if self._ended:
+                self._expect()
+
+    def _expect(self) -> None:
+        """The rest of a head, or the end, has to come from now on in its time."""
+        if not self._serving and self._connection.deadline == inf:
+            self._connection.deadline = trio.current_time() + self._head_s
+
     async def until_readable(self) -> None:
         """Return once a read may not have to wait; at once where that can't be told.
 
@@ -57,6 +89,12 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """See `trio.abc.ReceiveStream`."""
+        data = await self._receive(max_bytes)
+        self._ended = self._ended or not data
+        self._expect()
+        return data
+
+    async def _receive(self, max_bytes: int | None) -> bytes:
         if not self._pushed:
             return bytes(await self._raw.receive_some(max_bytes))
         await trio.lowlevel.checkpoint()
