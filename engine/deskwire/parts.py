@@ -24,6 +24,7 @@ from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
+from deskwire.http.certificate import Certificate
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
@@ -109,6 +110,7 @@ def limits(config: Config) -> Limits:
         stream_token_s=config.stream_token_s,
         upload_body_bytes=config.upload_limit_bytes + OVERHEAD,
         upload_timeout_s=config.upload_timeout_s,
+        cors_origins=config.cors_origins,
     )
 
 
@@ -144,7 +146,9 @@ def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtime
     )
 
 
-def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:
+def measured(
+    store: SqliteStore, couriers: Couriers, stream: RealtimeStream, certificate: Certificate | None
+) -> Measured:
     """Where the metrics are read."""
     return Measured(
         commits=store.commits,
@@ -154,6 +158,7 @@ def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> 
         couriers=couriers,
         connections=lambda: stream.connections,
         traffic=stream.traffic,
+        certificate_ends=lambda: None if certificate is None else certificate.ends,
     )
 
 
@@ -164,6 +169,13 @@ def hypercorn(config: Config) -> HypercornConfig:
     hypercorn.keep_alive_timeout = config.idle_connection_s
     hypercorn.include_server_header = False
     return hypercorn
+
+
+def certificate(config: Config) -> Certificate | None:
+    """The server's certificate, if it has one. Raises BadCertificate."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
 def retention(config: Config, store: SqliteStore, directory: Directory, pruned: Pruned) -> Retention:

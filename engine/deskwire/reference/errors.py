@@ -35,6 +35,7 @@ CODES: Final = (
         400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
     ),
     Code(400, "missing_project", "A dashboard call lacks the header `project`."),
+    Code(400, "tls_required", "The request came as plain HTTP to a port that speaks TLS: use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
     Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
     Code(401, "invalid_metrics_token", "This is not the token of `DESKWIRE_METRICS_TOKEN`."),
@@ -139,7 +140,9 @@ CODES: Final = (
     Code(429, "rate_limited", "The project calls too often; wait as `Retry-After` says."),
     Code(429, "too_many_failures", "Too many calls from this address came without a valid credential; wait."),
     Code(429, "too_many_sign_ins", "Too many attempts to sign in have failed; wait as `Retry-After` says."),
+    Code(431, "header_too_large", "The request's line and headers have more than 16 KiB."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
+    Code(501, "unsupported_transfer_encoding", "A body came in another transfer encoding than `chunked`."),
     Code(
         502,
         "model_failed",

@@ -46,10 +46,13 @@ from deskwire.http import (
     workflows,
 )
 from deskwire.http.access import admit, require_permission
+from deskwire.http.cors import Cors
+from deskwire.http.headers import complete
 from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.load import Body
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import problem, problem_of
+from deskwire.http.proxies import client_address
 from deskwire.http.quotas import header_fields, refusal_of
 from deskwire.http.routing import (
     NO_CONTENT,
@@ -126,8 +129,10 @@ def make_app(services: Services) -> QuartTrio:
         )
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
+    cors = Cors(limits.cors_origins, ROUTES)
     app.before_request(partial(_begin, services))
-    app.after_request(partial(_end, services))
+    app.before_request(partial(_asked_beforehand, app, cors))
+    app.after_request(partial(_end, services, cors))
     return app
 
 
@@ -158,14 +163,19 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
             raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
         body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
         incoming = Incoming(request.method, request.headers, request.body)
-        call = Call(services, caller, path, query, body, raw, incoming, request.remote_addr)
+        call = Call(services, caller, path, query, body, raw, incoming, _client(services))
         with nullcontext() if route.watching else load.working():
             return await answered(route, call, key)
 
 
+def _client(services: Services) -> str | None:
+    forwarded_for = request.headers.getlist("X-Forwarded-For")
+    return client_address(request.remote_addr, forwarded_for, services.trusted_proxies)
+
+
 async def _admitted(services: Services, route: Route, path: dict[str, str]) -> Caller:
     """The caller, who may call this, and has not called too often."""
-    quotas, address = services.quotas, request.remote_addr
+    quotas, address = services.quotas, _client(services)
     if route.access.kind != "none" or route.method != "GET":
         quotas.check_address(address)
     caller = await admit(services, route.access, request.headers, address, path)
@@ -222,12 +232,17 @@ async def _begin(services: Services) -> None:
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
 
 
-async def _end(services: Services, response: Response) -> Response:
+async def _asked_beforehand(app: QuartTrio, cors: Cors) -> Response | None:
+    adapter = app.create_url_adapter(request)
+    return None if adapter is None else cors.preflight(request, adapter)
+
+
+async def _end(services: Services, cors: Cors, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers.setdefault("Cache-Control", "no-store")
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
+    cors.open_up(request, response.headers)
+    complete(response.headers, secure=request.scheme == "https")
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
     method, status, seconds = request.method, response.status_code, trio.current_time() - g.started

@@ -83,7 +83,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One checked request; `address` is the peer's, which may be a proxy.
+    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
 
     With `once` it has an `Idempotency-Key`, and what it does must be done by `commit`, or within `around`.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import trio
@@ -26,6 +26,7 @@ from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
+from deskwire.http.proxies import Network
 from deskwire.http.quotas import Quotas
 from deskwire.http.scraper import Scraping
 
@@ -61,7 +62,7 @@ class Surveys:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on requests: sizes in bytes, times in seconds."""
+    """Bounds on requests: sizes in bytes, times in seconds, and the origins whose pages may make them."""
 
     body_limit_bytes: int
     network_logs_limit_bytes: int
@@ -69,6 +70,7 @@ class Limits:
     stream_token_s: float
     upload_body_bytes: int
     upload_timeout_s: float
+    cors_origins: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ class Services:
         quotas, load: how often callers may call, and how much may be under way at once.
         stream_key: what stream tokens are signed with.
         sign_in: whether users sign in here with a password.
+        trusted_proxies: networks of proxies that say whose request they pass on.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
 
@@ -115,6 +118,7 @@ class Services:
     scraping: Scraping
     readiness: Readiness = field(default_factory=Readiness)
     sign_in: bool = True
+    trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=Throttle)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)
