@@ -337,11 +337,13 @@ async def small_app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Sen
 
 
 async def next_batch(held: Subscription) -> Batch:
-    """What a subscription has next, once there is something or its position has moved."""
-    bell = trio.Event()
-    if held.listen(bell.set):
-        await bell.wait()
-    return held.recent() or await held.stored()
+    """What a subscription has next, once there is something, its position has moved, or it is over."""
+    while True:
+        before = held._cursor
+        batch = held.recent() or await held.stored()
+        if batch.events or batch.upto > before or not held.current:
+            return batch
+        await held._log.wait(held.channel.source, before)
 
 
 async def serve_one(stream: RealtimeStream, transport: trio.abc.Stream) -> None:

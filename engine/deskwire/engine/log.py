@@ -11,7 +11,7 @@ event costs each reader of its lanes something, and nobody else.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -83,16 +83,18 @@ class EventLog:
         for tail in touched:
             tail.ring()
 
-    def open(self, source: Source) -> None:
+    def open(self, source: Source) -> Tail:
         """Keep a lane in memory from now on, for one more reader; a project always is."""
-        if isinstance(source, Lane):
-            tail = self._lanes.get(source)
-            if tail is None:
-                tail = self._lanes[source] = Tail(self.position)
-            tail.readers += 1
+        if not isinstance(source, Lane):
+            return self._project(source)
+        tail = self._lanes.get(source)
+        if tail is None:
+            tail = self._lanes[source] = Tail(self.position)
+        tail.readers += 1
+        return tail
 
     def close(self, source: Source) -> None:
-        """One reader less of what it has opened; its `wait` ends. With the last one a lane leaves memory."""
+        """One reader less of what it has opened; those who listen are called. With the last one a lane leaves memory."""
         tail = self._tail(source)
         assert tail is not None, "what is closed was opened"
         tail.ring()
@@ -136,22 +138,19 @@ class EventLog:
         return _chunk(events, limit, newest)
 
     async def wait(self, source: Source, after: int) -> None:
-        """Return once there may be an event of the source behind `after`, an `upto` of `read`."""
-        bell, tail = trio.Event(), self._tail(source)
-        if tail is None or not tail.listen(after, bell.set):
+        """Return once there may be an event of the source behind `after`, an `upto` of `read`.
+
+        Of a lane that is not open that can't be told; when one is closed those who wait go home.
+        """
+        tail = self._tail(source)
+        if tail is None or not tail.reaches(after) or tail.after(after, 1):
             return
+        bell = trio.Event()
+        tail.listen(bell.set)
         try:
             await bell.wait()
         finally:
             tail.unlisten(bell.set)
-
-    def listen(self, source: Source, after: int, call: Callable[[], object]) -> bool:
-        """Have `call` called, once, when there may be an event of the source behind `after`; False if that is so now.
-
-        Of a lane that is not open that can't be told; when one is closed those who listen are called.
-        """
-        tail = self._tail(source)
-        return tail is not None and tail.listen(after, call)
 
     def settled(self, source: Source, after: int) -> int:
         """The position up to which the source has nothing behind `after`; `after` itself if that can't be told."""

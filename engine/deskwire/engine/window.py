@@ -43,6 +43,11 @@ class Tail:
 
     def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
         """Up to `limit` events behind `position`."""
+        here = len(self._events) - self._dropped
+        if not here or self._events[-1].position <= position:
+            return ()
+        if here == 1 or self._events[-2].position <= position:
+            return self._events[-1:]  # as it is for readers that keep up
         start = bisect_right(self._events, position, lo=self._dropped, key=_position)
         return self._events[start : start + limit]
 
@@ -69,20 +74,15 @@ class Tail:
         self._events = [event for event in self.held() if event.conversation not in conversations]
         self._dropped = 0
 
-    def listen(self, position: int, call: Callable[[], object]) -> bool:
-        """Have `call` called once, with the next event; False if there is something behind `position` already."""
-        if not self.reaches(position) or self.after(position, 1):
-            return False
+    def listen(self, call: Callable[[], object]) -> None:
+        """Have `call` called after each event that comes, or several of one commit, until `unlisten`."""
         self._listeners.append(call)
-        return True
 
     def unlisten(self, call: Callable[[], object]) -> None:
         """Do not call `call` any more."""
-        if call in self._listeners:
-            self._listeners.remove(call)
+        self._listeners.remove(call)
 
     def ring(self) -> None:
-        """Call those who listen."""
-        listeners, self._listeners = self._listeners, []
-        for call in listeners:
+        """Call those who listen, none of whom begins or ends it meanwhile."""
+        for call in self._listeners:
             call()

@@ -139,6 +139,7 @@ class Session:
         self.subscriptions[held.channel.name] = held
         held.written = held.start.position
         self.settled = True
+        held.listen(partial(self._stir, held))
         self._stir(held)
         if held.typing:
             self.spawn(lambda: self._pump_passing(held))
@@ -244,7 +245,7 @@ class Session:
         """The frames of what is written next on a channel. If the write fails nothing is confirmed any more."""
         held.written = batch.upto  # without events it is confirmed by the next heartbeat
         del self._fresh[held]
-        if not held.listen(partial(self._stir, held)):
+        if batch.more:
             self._fresh[held] = None  # behind the others
         name = held.channel.name
         self._traffic.events += len(batch.events)

@@ -117,14 +117,16 @@ class Hub:
             if trio.current_time() < seat.crowded_until(grant.consumer_id):
                 raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
             with ExitStack() as undo:
-                self._log.open(channel.source)  # first: what comes while the start is found is in memory
+                tail = self._log.open(
+                    channel.source
+                )  # first: what comes while the start is found is in memory
                 undo.callback(self._log.close, channel.source)
                 start = await self._start(seat, grant)
                 continues = grant.resume == "auto" and seat.consumer_id is not None
                 position = seat.position if continues else start.position
                 generation, since = await self._commit(seat, grant.consumer_id, position)
                 holder = Subscription(
-                    self._log, channel, grant.consumer_id, start, superseded, typing=grant.typing
+                    self._log, tail, channel, grant.consumer_id, start, superseded, typing=grant.typing
                 )
                 self._swap(seat, holder, generation, since)
                 undo.pop_all()

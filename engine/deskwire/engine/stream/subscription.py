@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import trio
 
 from deskwire.engine.events import PassingEvent, StoredEvent
-from deskwire.engine.log import Chunk, EventLog
+from deskwire.engine.log import EventLog
 from deskwire.engine.stream.channel import Channel, carries
+from deskwire.engine.window import Tail
 
 _EVENTS: Final = 64
 """Events of one batch at most: what a read from the disk may bring into memory."""
@@ -25,12 +26,12 @@ _PASSING: Final = 32
 """Typing events that wait for a slow reader; the oldest are dropped, as later ones overrule them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Events to send next, in commit order, and the log position they reach up to."""
+class Batch(NamedTuple):
+    """Events to send next, in commit order, and the log position they reach up to; `more` may follow at once."""
 
     events: Sequence[StoredEvent]
     upto: int
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,14 @@ class Subscription:
     """
 
     __slots__ = (
+        "_call",
         "_closed",
         "_cursor",
         "_log",
         "_passing",
         "_source",
         "_stir",
+        "_tail",
         "channel",
         "consumer_id",
         "current",
@@ -75,6 +78,7 @@ class Subscription:
     def __init__(
         self,
         log: EventLog,
+        tail: Tail,
         channel: Channel,
         consumer_id: str,
         start: Start,
@@ -91,36 +95,43 @@ class Subscription:
         self.written = -1
         self._cursor = start.position
         self._log = log
+        self._tail = tail
+        self._call: Callable[[], object] | None = None
         self._source = channel.source
         self._closed = False
         self._passing: deque[PassingEvent] | None = deque(maxlen=_PASSING) if typing else None
         self._stir: trio.Event | None = None
 
-    def listen(self, call: Callable[[], object]) -> bool:
-        """Have `call` called, once, when there may be more, or when the subscription ends; False if there is now."""
-        if self._log.settled(self._source, self._cursor) > self._cursor:
-            return False  # only the position has moved on, and is to be taken along
-        return self._log.listen(self._source, self._cursor, call)
+    def listen(self, call: Callable[[], object]) -> None:
+        """Have `call` called, from now on, when there may be more, and when the subscription ends."""
+        assert self._call is None, "one listens, once"
+        self._call = call
+        self._tail.listen(call)
 
     def recent(self) -> Batch | None:
         """What the log has next in memory; None if it must be read from the disk, by `stored`.
 
         A batch without events still moves the position: what was passed over need not be read again.
         """
-        chunk = self._log.recent(self._source, self._cursor, _EVENTS)
-        return None if chunk is None else self._take(chunk)
+        if not self._tail.reaches(self._cursor):
+            return None
+        return self._take(self._tail.after(self._cursor, _EVENTS), self._log.position)
 
     async def stored(self) -> Batch:
         """As `recent`, from the disk.
 
         Cancellation: nothing is lost; the same events come again. Raises Unavailable.
         """
-        return self._take(await self._log.stored(self._source, self._cursor, _EVENTS))
+        chunk = await self._log.stored(self._source, self._cursor, _EVENTS)
+        return self._take(chunk.events, chunk.upto)
 
-    def _take(self, chunk: Chunk) -> Batch:
-        batch = _cut(chunk.events, chunk.upto)
-        self._cursor = batch.upto
-        return batch
+    def _take(self, events: Sequence[StoredEvent], newest: int) -> Batch:
+        """What goes into one batch of events that were found by a look at all up to `newest`."""
+        count = _fitting(events)
+        more = count < len(events) or count == _EVENTS
+        upto = events[count - 1].position if more else max(newest, self._cursor)
+        self._cursor = upto
+        return Batch(events[:count] if more else events, upto, more)
 
     @property
     def reached(self) -> int:
@@ -134,6 +145,8 @@ class Subscription:
         if not self._closed:
             self._closed = True
             self._log.close(self._source)
+            if self._call is not None:
+                self._tail.unlisten(self._call)
 
     async def next_passing(self) -> PassingEvent:
         """The next typing event; for a reader that fell behind, of the newest only.
@@ -157,10 +170,11 @@ class Subscription:
                 self._stir.set()
 
 
-def _cut(events: Sequence[StoredEvent], upto: int) -> Batch:
+def _fitting(events: Sequence[StoredEvent]) -> int:
+    """How many of the events fit into one batch, the first in any case."""
     size = 0
     for count, event in enumerate(events):
         size += len(event.body)
         if size > _BYTES and count:
-            return Batch(events[:count], events[count - 1].position)
-    return Batch(events, upto)
+            return count
+    return len(events)
