@@ -14,6 +14,7 @@ import httpx
 
 from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
+from tests.engine.workflows.building import send, workflow
 from tests.operator import operate
 
 from .conftest import Service, running
@@ -45,6 +46,9 @@ BODIES: Final[Mapping[str, Any]] = {
     "ProjectBody": {"name": "x"},
     "ProjectPatch": {"name": "x"},
     "KeyBody": {"label": "x"},
+    "WorkflowBody": {"name": "x"},
+    "ReplyBody": {"actionId": 1, "value": "x"},
+    "StartWorkflowBody": {"workflowId": "wfl_00000000000000000000000000"},
 }
 """A good body for each model that needs one, so that nothing but the object can be refused."""
 
@@ -96,6 +100,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     ticket = (await service.dashboard.post("/tickets", json={"title": "T"})).json()
     team = (await service.dashboard.post("/teams", json={"name": "Billing"})).json()
     made = await survey(service)
+    flow = (await service.dashboard.post("/workflows", json=workflow([send(1)]))).json()
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
     project = service.demo["projectId"]
     key = (await service.dashboard.get(f"/projects/{project}/keys")).json()["items"][0]
@@ -113,6 +118,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "team_id": team["id"],
         "survey_id": made["id"],
         "version": "1",
+        "workflow_id": flow["id"],
         "response_id": answered.json().get("id", "rsp_00000000000000000000000001"),
         "organisation_id": organisation,
         "project_id": project,
