@@ -198,6 +198,16 @@ class Config:
     event_window_s: float = setting(  # decisions 4 and 8
         7 * DAY_S, number(60, 100 * YEAR_S), "Seconds that stored events can be read again."
     )
+    bot_only_retention_s: float = setting(  # contract 8, decisions 8
+        33 * DAY_S,
+        number(1, 100 * YEAR_S),
+        "Seconds after its creation that a conversation is kept in which no agent has had a part.",
+    )
+    retention_day_s: float = setting(
+        DAY_S,
+        number(0.01, DAY_S),
+        "Seconds that a day of the project setting `archivedRetentionDays` lasts; shorter only to try it out.",
+    )
     retention_interval_s: float = setting(  # decisions 8
         600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
     )

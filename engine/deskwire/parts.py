@@ -19,7 +19,7 @@ from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
-from deskwire.engine.retention import Pruned, run_retention
+from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
@@ -127,6 +127,7 @@ def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> 
     return Measured(
         commits=store.commits,
         waiting=lambda: store.waiting,
+        scrubbing=lambda: store.scrubbing,
         room=store.room,
         couriers=couriers,
         connections=lambda: stream.connections,
@@ -143,13 +144,12 @@ def hypercorn(config: Config) -> HypercornConfig:
     return hypercorn
 
 
-async def retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
-    """Prune what has left its window, until cancelled."""
-    await run_retention(
-        store,
-        wall_clock,
-        interval_s=config.retention_interval_s,
-        event_window_s=config.event_window_s,
-        delivery_log_s=config.delivery_log_s,
-        pruned=pruned,
+def retention(config: Config, store: SqliteStore, directory: Directory, pruned: Pruned) -> Retention:
+    """What lets go of everything that has left its window."""
+    keep = Keep(
+        bot_only=config.bot_only_retention_s,
+        day=config.retention_day_s,
+        events=config.event_window_s,
+        delivery_log=config.delivery_log_s,
     )
+    return Retention(store, directory, wall_clock, keep, pruned)

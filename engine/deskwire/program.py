@@ -138,7 +138,6 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
-            outgoing.start_soon(parts.retain, config, store, measured.pruned)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
@@ -169,6 +168,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     scraping=Scraping(config.metrics_token, config.public_url),
                     sign_in=config.own_tokens,
                 )
+                retention = parts.retention(config, store, directory, measured.pruned)
+                actors.start_soon(retention.run, config.retention_interval_s)
                 await services.erasures.resume()
                 await services.surveys.refreshes.recover()
                 actors.start_soon(services.surveys.removals.clear)

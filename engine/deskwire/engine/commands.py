@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.conversation import Assignee, Attachment, Author, Closer, Reason
+from deskwire.engine.expiry import Windows
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.workflows.workflow import Published
@@ -105,6 +106,13 @@ class ReplaceNetworkLogs:
 
 
 @dataclass(frozen=True, slots=True)
+class Expire:
+    """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
+
+    windows: Windows
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Remove the conversation and everything that belongs to it, for good."""
 
@@ -122,6 +130,7 @@ Command = (
     | Patch
     | LinkTicket
     | ReplaceNetworkLogs
+    | Expire
     | Delete
 )
 

@@ -62,8 +62,8 @@ class Message:
 class Conversation:
     """A conversation's whole state. Times are milliseconds since the epoch.
 
-    `human` is false as long as no agent has written and it was never assigned. `run` is the workflow that runs
-    in it; listings leave it out.
+    `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
+    `run` is the workflow that runs in it; listings leave it out.
     """
 
     id: str
@@ -85,6 +85,7 @@ class Conversation:
     ticket_id: str | None = None
     visible: bool = True
     human: bool = False
+    archived_at: int | None = None
     messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0

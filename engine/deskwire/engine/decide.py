@@ -24,6 +24,7 @@ from deskwire.engine.commands import (
     Command,
     Create,
     Delete,
+    Expire,
     LinkTicket,
     MarkRead,
     Patch,
@@ -34,6 +35,7 @@ from deskwire.engine.commands import (
 )
 from deskwire.engine.conversation import Conversation, Message
 from deskwire.engine.errors import Conflict, Invalid, Problem
+from deskwire.engine.expiry import passed
 from deskwire.engine.facts import (
     Assigned,
     Closed,
@@ -60,6 +62,7 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "rating": "rating",
     "ticket_id": "ticketId",
     "rated_at": None,  # carried by `rating`
+    "archived_at": None,  # carried by `archived`
 }
 """Which name in `data.changed` stands for a changed field."""
 
@@ -88,11 +91,13 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
         case Rate(rating):
             return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
         case Patch(given):
-            return _patch(state, given)
+            return _patch(state, given, at)
         case LinkTicket():
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
             return (NetworkLogsReplaced(snapshot),)
+        case Expire(windows):
+            return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
             return (Deleted(reason),)
         case _:
@@ -134,7 +139,7 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
     return (*before, posted)
 
 
-def _patch(state: Conversation, given: Mapping[str, Any]) -> tuple[Fact, ...]:
+def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact, ...]:
     wanted = {name: value for name, value in given.items() if name != "visible"}
     if "attributes" in given:
         wanted["attributes"] = _merged(state.attributes, given["attributes"])
@@ -144,6 +149,8 @@ def _patch(state: Conversation, given: Mapping[str, Any]) -> tuple[Fact, ...]:
         message = "A conversation that the customer has seen can't be hidden again."
         raise Invalid(Problem("/visible", "not_reversible", message))
     changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
+    if "archived" in changes:
+        changes["archived_at"] = at if changes["archived"] else None
     updated = (Updated(changes),) if changes else ()
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.

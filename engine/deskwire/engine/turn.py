@@ -25,7 +25,7 @@ from deskwire.engine.decide import fold
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft, contact_lane, matches
-from deskwire.engine.facts import Created, Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
+from deskwire.engine.facts import Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
@@ -171,11 +171,11 @@ def _store(
         unlink_deleted(tx, last, at)
         tx.erase_conversation(last)
         return last
-    if isinstance(facts[0], Created):
+    before = steps[0][0]
+    if before is None:
         state = tx.insert_conversation(last, contact.rowid, routed)
     else:
-        state = tx.save_conversation(last, routed)
-    before = steps[0][0]
+        state = tx.save_conversation(before, last, routed)
     if state.run != (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
     for fact in facts:

@@ -77,7 +77,11 @@ CODES: Final = (
     Code(
         404, "translation_not_found", "The entry is not there in this language; `detail` names those it has."
     ),
-    Code(404, "upload_not_found", "The file was removed, with all messages that referred to it."),
+    Code(
+        404,
+        "upload_not_found",
+        "There is no such file, or it was removed, with all messages that referred to it.",
+    ),
     Code(404, "workflow_not_found", "There is no such workflow in this project."),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
@@ -106,6 +110,7 @@ CODES: Final = (
     Code(409, "project_limit_reached", "The organisation has its 1,000 projects."),
     Code(409, "project_not_empty", "The project holds data, so it can't be removed."),
     Code(409, "memory_limit_reached", "The contact has as many memory entries as it may have."),
+    Code(409, "upload_attached", "A message has the upload; it goes with the last conversation that does."),
     Code(409, "upload_quota_exceeded", "The project's uploads have used up its quota."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
@@ -136,6 +141,11 @@ CODES: Final = (
         "A websocket upgrade came on a connection that had served a request; open a new one.",
     ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
+    Code(
+        503,
+        "erasure_under_way",
+        "The contact is not found any more; the rest of its erasure takes longer and goes on by itself.",
+    ),
     Code(
         503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
     ),

@@ -269,10 +269,16 @@ METRICS: Final = (
     ),
     # Retention and the process
     Metric(
+        "storage_scrub_pending",
+        "gauge",
+        "1 while bytes of something that was erased may still be in the database file, else 0.",
+        _one(lambda s: s.measured.scrubbing()),
+    ),
+    Metric(
         "retention_pruned_rows_total",
         "counter",
-        "What has left its window and was removed.",
-        _named(lambda s: s.measured.pruned.rows),
+        "What has left its window and was removed: conversations by why, rows, uploads that nothing referred to.",
+        _named(lambda s: {**s.measured.pruned.rows, "uploads": s.shelf.expired}),
         ("what",),
     ),
     Metric(

@@ -95,6 +95,7 @@ class Measured:
     Args:
         commits: the writer's.
         waiting: how many jobs wait for the writer.
+        scrubbing: whether bytes of something that was erased may still be in the file.
         room: what the database takes; raises OSError.
         threads: of what a scrape does outside of Trio.
         connections: how many stream connections are open.
@@ -102,6 +103,7 @@ class Measured:
 
     commits: Commits
     waiting: Callable[[], int]
+    scrubbing: Callable[[], bool]
     room: Callable[[], Room]
     couriers: Couriers
     connections: Callable[[], int]

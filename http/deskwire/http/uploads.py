@@ -9,6 +9,7 @@ import trio
 
 from deskwire.engine.clock import iso
 from deskwire.engine.errors import BadRequest, NotFound
+from deskwire.engine.uploads.shelf import find_upload
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
 from deskwire.http.multipart import boundary_of, read_file
@@ -40,6 +41,20 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
             filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
             return _view(call, await reception.finish(filename))
     raise _too_slow(limits.upload_timeout_s)
+
+
+@routes.add("GET", "/uploads/<upload_id>", either("conversations.read"))
+async def get_upload(call: Call[Body, Query]) -> Answer:
+    """Fetch what is known of an upload, with a fresh URL."""
+    project, upload_id = call.project.rowid, call.path["upload_id"]
+    return _view(call, call.services.store.peek(lambda reader: find_upload(reader, project, upload_id)))
+
+
+@routes.add("DELETE", "/uploads/<upload_id>", _SEND)
+async def delete_upload(call: Call[Body, Query]) -> Answer:
+    """Remove an upload that no message has. One that a message has goes with its last conversation: 409."""
+    upload = await call.services.shelf.remove(call.project, call.path["upload_id"])
+    return {"id": upload.id, "deleted": True}
 
 
 @routes.add("GET", "/uploads/<upload_id>/<name>", OPEN, query=LinkQuery)

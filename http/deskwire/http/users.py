@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deskwire.engine.errors import Forbidden, Unauthenticated
-from deskwire.engine.organisations.members import user_view
+from deskwire.engine.organisations.members import delete_user, user_view
 from deskwire.engine.organisations.roles import Scope, role_at
 from deskwire.engine.people import PERMISSIONS, User
 from deskwire.engine.ports import Transaction
@@ -41,14 +41,22 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
     """Change the signed-in user's name."""
 
     def rename(tx: Transaction) -> User:
-        user = tx.user(call.user.id)
-        if user is None:
-            raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
-        user = replace(user, name=call.body.name)
+        user = replace(_me(tx, call.user.id), name=call.body.name)
         tx.save_user(user)
         return user
 
     return user_view(await call.services.store.write(rename))
+
+
+@routes.add("DELETE", "/users/me")
+async def delete_me(call: Call[Body, Query]) -> Answer:
+    """Delete the signed-in user's account for good, with all memberships; all access tokens end.
+
+    What the user wrote stays, under the name of then. The last owner of an organisation can't go: 409 `last_owner`.
+    """
+    now = call.services.clock()
+    await call.services.store.write(lambda tx: delete_user(tx, _me(tx, call.user.id), now))
+    return {"id": call.user.id, "deleted": True}
 
 
 @routes.add("POST", "/users/me/password", body=PasswordBody)
@@ -71,3 +79,11 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     scope = Scope(call.query.organisation_id, call.access.named_project)
     role = call.services.store.peek(lambda reader: role_at(reader, call.user, scope))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
+
+
+def _me(tx: Transaction, user_id: str) -> User:
+    """The signed-in user as stored. Raises Unauthenticated if there is none any more."""
+    user = tx.user(user_id)
+    if user is None:
+        raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
+    return user

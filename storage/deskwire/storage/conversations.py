@@ -19,7 +19,7 @@ from deskwire.storage.workflows import run_of
 _STATE: Final = (
     "id, project, created_at, updated_at, rowid, revision, title, status, closed_by, closed_at, unread, archived, "
     "attributes, rating, rated_at, ticket_id, visible, human, messages, last_message_at, sequence, "
-    "assignee_type, assignee_id, assignee_name"
+    "assignee_type, assignee_id, assignee_name, archived_at"
 )
 _COLUMNS: Final = ", ".join(f"c.{name}" for name in _STATE.split(", "))
 _WIDTH: Final = len(_STATE.split(", "))
@@ -29,15 +29,18 @@ _ONE: Final = (
 )
 _MUTABLE: Final = (
     "revision, sequence, status, title, closed_by, closed_at, unread, archived, assignee_type, assignee_id, "
-    "assignee_name, attributes, rating, rated_at, ticket_id, visible, human, messages, last_message_at, routed, "
-    "activity, updated_at"
+    "assignee_name, attributes, rating, rated_at, ticket_id, visible, messages, last_message_at, routed, "
+    "activity, updated_at, human, archived_at"
 )
+_RARE: Final = 2
+"""How many of them change rarely and are indexed: SQLite writes every index that has a column named, changed or not."""
 _INSERT: Final = (
     f"INSERT INTO conversations (id, project, contact, created_at, {_MUTABLE}) "
     f"VALUES (?, ?, ?, ?, {', '.join('?' for _ in _MUTABLE.split(', '))})"
 )
-_UPDATE: Final = (
-    f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in _MUTABLE.split(', '))} WHERE rowid = ?"
+ALL, USUAL = (
+    f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
+    for names in (_MUTABLE.split(", "), _MUTABLE.split(", ")[:-_RARE])
 )
 _MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
 
@@ -131,9 +134,15 @@ class ConversationWrites:
         assert rowid is not None
         return replace(state, rowid=rowid)
 
-    def save_conversation(self, state: Conversation, routed: Mapping[int, int]) -> Conversation:
+    def save_conversation(
+        self, before: Conversation, state: Conversation, routed: Mapping[int, int]
+    ) -> Conversation:
         revision = state.revision + 1
-        self.conn.execute(_UPDATE, (*_mutable(state, revision, routed), state.rowid))
+        values = _mutable(state, revision, routed)
+        if (state.human, state.archived_at) == (before.human, before.archived_at):
+            self.conn.execute(USUAL, (*values[:-_RARE], state.rowid))
+        else:
+            self.conn.execute(ALL, (*values, state.rowid))
         return replace(state, revision=revision)
 
     def erase_conversation_rows(self, rowid: int) -> None:
@@ -191,12 +200,13 @@ def _mutable(state: Conversation, revision: int, routed: Mapping[int, int]) -> t
         state.rated_at,
         state.ticket_id,
         state.visible,
-        state.human,
         state.messages,
         state.last_message_at,
         orjson.dumps({str(endpoint): sequence for endpoint, sequence in routed.items()}).decode(),
         state.last_message_at or state.created_at,
         state.updated_at,
+        state.human,
+        state.archived_at,
     )
 
 
@@ -224,6 +234,7 @@ def _conversation_of(row: tuple[Any, ...]) -> Conversation:
         last_message_at=row[19],
         sequence=row[20],
         assignee=None if row[21] is None else Assignee(row[21], row[22], row[23]),
+        archived_at=row[24],
     )
 
 

@@ -360,6 +360,23 @@ def m0009_workflows(db: Database) -> None:
     _execute(db, _NINTH)
 
 
+_TENTH: Final = """
+-- When it was archived. What was archived before this was noted counts from its last change, which was not earlier.
+ALTER TABLE conversations ADD COLUMN archived_at INTEGER;
+UPDATE conversations SET archived_at = updated_at WHERE archived = 1;
+CREATE INDEX conversations_archived ON conversations (project, archived_at) WHERE archived_at IS NOT NULL;
+CREATE INDEX conversations_bot_only ON conversations (created_at) WHERE human = 0;
+-- A row that stays behind a deleted user, blank, so that its key is never given to another one.
+ALTER TABLE users ADD COLUMN deleted_at INTEGER;
+"""
+
+
+@migrations()
+def m0010_what_has_passed_its_retention(db: Database) -> None:
+    """When conversations were archived, indexes that find what has to go, and users who were deleted."""
+    _execute(db, _TENTH)
+
+
 def newer_than_program(db: Database) -> list[str]:
     """Migrations that the database has and this program does not know."""
     known = {migration.name for migration in migrations._migrations}  # there is no public list of all

@@ -43,6 +43,11 @@ class SqliteStore:
         """How many jobs wait for the writer."""
         return self._writer.waiting
 
+    @property
+    def scrubbing(self) -> bool:
+        """Whether bytes of something that was erased may still be in the database file or its WAL."""
+        return self._writer.scrubbing
+
     def room(self) -> Room:
         """What the database takes of its disk. Raises OSError if that can't be said."""
         disk = os.statvfs(self._path)

@@ -14,6 +14,7 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.expiry import ExpiryReads
 from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
@@ -46,6 +47,7 @@ class SqliteReader(
     TicketReads,
     UploadReads,
     WorkflowReads,
+    ExpiryReads,
 ):
     """`ports.Reader` on one connection."""
 

@@ -55,7 +55,7 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """The writer thread.
+    """The writer thread. `scrubbing` says whether bytes of something that was erased may still be in the file.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
@@ -67,6 +67,7 @@ class Writer:
         self, connection: sqlite3.Connection, file: int, batch: int, on_commit: Callable[[Commit], None]
     ) -> None:
         self.commits: Final = Commits()
+        self.scrubbing = False
         self._connection = connection
         self._file = file
         self._batch = batch
@@ -133,6 +134,7 @@ class Writer:
                 self._erased = False
                 scrubber.restart()
             pause_s = scrubber.step() if scrubber.due else None
+            self.scrubbing = scrubber.due
             if not more:
                 return
 
@@ -203,7 +205,8 @@ class Writer:
         commit = Commit(
             tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due), tuple(tx.runs_due)
         )
-        self._erased = self._erased or bool(tx.erased) or tx.scrub_wanted
+        if tx.erased or tx.scrub_wanted:
+            self._erased = self.scrubbing = True
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
