@@ -99,8 +99,8 @@ class Reader(
     MemoryReader,
     TranslationReader,
     UploadReader,
-    WorkflowReader,
     ExpiryReader,
+    WorkflowReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""

@@ -46,8 +46,8 @@ class SqliteReader(
     TicketListReads,
     TicketReads,
     UploadReads,
-    WorkflowReads,
     ExpiryReads,
+    WorkflowReads,
 ):
     """`ports.Reader` on one connection."""
 
