@@ -15,6 +15,7 @@ from deskwire.admin.key import key, token
 from deskwire.admin.org import org
 from deskwire.admin.project import project
 from deskwire.admin.user import user
+from deskwire.backup.command import backup, check, restore
 from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
 from deskwire.listen.command import listen
@@ -85,6 +86,8 @@ def _print_table(config: Config) -> None:
 
 
 # Commands from other modules are registered here, one line each: cli.add_command(...)
+cli.add_command(backup)
+cli.add_command(check)
 cli.add_command(demo)
 cli.add_command(listen)
 cli.add_command(deliveries)
@@ -93,5 +96,6 @@ cli.add_command(key)
 cli.add_command(org)
 cli.add_command(project)
 cli.add_command(reference_command)
+cli.add_command(restore)
 cli.add_command(token)
 cli.add_command(user)

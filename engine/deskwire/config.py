@@ -218,6 +218,17 @@ class Config:
         4, integer(1, 256), "Database connections for reading, each with a thread."
     )
 
+    upgrade_copies: int = setting(  # ADR 22
+        2,
+        integer(0, 100),
+        "Copies of the database, made before upgrades, that are kept; 0 upgrades without a copy.",
+    )
+    upgrade_copies_s: float = setting(  # ADR 22
+        7 * DAY_S,
+        number(60, YEAR_S),
+        "Seconds that such a copy is kept; until then it holds what is erased meanwhile.",
+    )
+
     # Webhooks
     allow_private_webhooks: bool = setting(  # decisions 6
         False,

@@ -27,6 +27,7 @@ from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.storage.copies import run_copies
 from deskwire.storage.store import SqliteStore
 
 _RECORDED_S: Final = 1.0
@@ -153,3 +154,10 @@ def retention(config: Config, store: SqliteStore, directory: Directory, pruned: 
         delivery_log=config.delivery_log_s,
     )
     return Retention(store, directory, wall_clock, keep, pruned)
+
+
+async def keep_copies(config: Config) -> None:
+    """Remove the copies made before upgrades when their time is over, until cancelled."""
+    await run_copies(
+        config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
+    )

@@ -142,6 +142,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
             outgoing.start_soon(shelf.run, config.retention_interval_s)
+            outgoing.start_soon(parts.keep_copies, config)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
                 tell.waits = waits = Waits(store, wall_clock, directory)
@@ -182,7 +183,11 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
 
 def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
     return open_store(
-        config.data_dir, batch=config.writer_batch, readers=config.read_connections, on_commit=tell
+        config.data_dir,
+        batch=config.writer_batch,
+        readers=config.read_connections,
+        on_commit=tell,
+        upgrade_copies=config.upgrade_copies,
     )
 
 

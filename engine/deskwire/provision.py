@@ -25,6 +25,13 @@ class SecretError(Exception):
     """The secret's file can't be used; the text says why."""
 
 
+def present_secret(directory: Path, given: str | None) -> str | None:
+    """The secret of the settings, else that of the data directory, None if there is none yet. Raises SecretError."""
+    if given is None and not (directory / SECRET_FILE).exists():
+        return None
+    return installation_secret(directory, given)
+
+
 def installation_secret(directory: Path, given: str | None) -> str:
     """The secret of the settings, else that of the data directory, made at the first start.
 

@@ -112,6 +112,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "user_id": (await service.dashboard.get("/users/me")).json()["id"],
         "path:user_id": "u1",
         "session_id": contact["id"],
+        "contact_id": contact["id"],
         "entry_name": "plan",
         "path:entry_id": "statictranslation:title",
         "ticket_id": ticket["id"],

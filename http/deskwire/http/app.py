@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException
 from deskwire.engine.errors import BadRequest, DomainError, TooLarge, UnsupportedMediaType
 from deskwire.engine.ids import new_id
 from deskwire.http import (
+    contact_export,
     contacts,
     dashboard,
     deliveries,
@@ -57,6 +58,7 @@ _MODULES: Final = (
     project,
     s2s,
     contacts,
+    contact_export,
     events,
     webhooks,
     deliveries,

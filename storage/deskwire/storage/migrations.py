@@ -377,10 +377,14 @@ def m0010_what_has_passed_its_retention(db: Database) -> None:
     _execute(db, _TENTH)
 
 
+def known_migrations() -> set[str]:
+    """The names of all migrations that this program knows."""
+    return {migration.name for migration in migrations._migrations}  # there is no public list of all
+
+
 def newer_than_program(db: Database) -> list[str]:
     """Migrations that the database has and this program does not know."""
-    known = {migration.name for migration in migrations._migrations}  # there is no public list of all
-    return sorted({migration.name for migration in migrations.applied(db)} - known)
+    return sorted({migration.name for migration in migrations.applied(db)} - known_migrations())
 
 
 def _execute(db: Database, script: str) -> None:
