@@ -40,6 +40,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "MemoryPatch": {"content": "x"},
     "SurveyPatch": {"name": "x"},
     "DefinitionBody": {"definition": {}},
+    "VersionBody": {"definition": {}},
     "ResponseBody": {"answers": {}},
     "NameBody": {"name": "x"},
     "MemberBody": {"email": "x@example.org", "role": "agent"},
@@ -111,11 +112,11 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "endpoint_id": endpoint["id"],
         "delivery_id": delivery["id"],
         "user_id": (await service.dashboard.get("/users/me")).json()["id"],
-        "path:user_id": "u1",
+        "user:user_id": "u1",
         "session_id": contact["id"],
         "contact_id": contact["id"],
         "entry_name": "plan",
-        "path:entry_id": "statictranslation:title",
+        "entry_id": "statictranslation:title",
         "ticket_id": ticket["id"],
         "team_id": team["id"],
         "survey_id": made["id"],
@@ -130,7 +131,11 @@ async def everything(service: Service, url: str) -> dict[str, str]:
 
 
 def address(route: Route, objects: Mapping[str, str]) -> str:
-    return re.sub("<([^>]+)>", lambda match: quote(objects[match[1]], safe=":"), route.path)
+    def value(match: re.Match[str]) -> str:
+        converter, name = match[1] or "", match[2]
+        return quote(objects.get(f"{converter}{name}") or objects[name], safe=":")
+
+    return re.sub("<([a-z]+:)?([a-z_]+)>", value, route.path)
 
 
 def unknown(objects: Mapping[str, str]) -> dict[str, str]:
