@@ -15,6 +15,7 @@ import httpx
 from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
 from tests.described import caller
+from tests.engine.workflows.building import send, workflow
 from tests.operator import operate
 
 from .conftest import Service, running
@@ -39,6 +40,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "MemoryPatch": {"content": "x"},
     "SurveyPatch": {"name": "x"},
     "DefinitionBody": {"definition": {}},
+    "VersionBody": {"definition": {}},
     "ResponseBody": {"answers": {}},
     "NameBody": {"name": "x"},
     "MemberBody": {"email": "x@example.org", "role": "agent"},
@@ -46,6 +48,9 @@ BODIES: Final[Mapping[str, Any]] = {
     "ProjectBody": {"name": "x"},
     "ProjectPatch": {"name": "x"},
     "KeyBody": {"label": "x"},
+    "WorkflowBody": {"name": "x"},
+    "ReplyBody": {"actionId": 1, "value": "x"},
+    "StartWorkflowBody": {"workflowId": "wfl_00000000000000000000000000"},
 }
 """A good body for each model that needs one, so that nothing but the object can be refused."""
 
@@ -97,6 +102,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     ticket = (await service.dashboard.post("/tickets", json={"title": "T"})).json()
     team = (await service.dashboard.post("/teams", json={"name": "Billing"})).json()
     made = await survey(service)
+    flow = (await service.dashboard.post("/workflows", json=workflow([send(1)]))).json()
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
     project = service.demo["projectId"]
     key = (await service.dashboard.get(f"/projects/{project}/keys")).json()["items"][0]
@@ -106,15 +112,16 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "endpoint_id": endpoint["id"],
         "delivery_id": delivery["id"],
         "user_id": (await service.dashboard.get("/users/me")).json()["id"],
-        "path:user_id": "u1",
+        "user:user_id": "u1",
         "session_id": contact["id"],
         "contact_id": contact["id"],
         "entry_name": "plan",
-        "path:entry_id": "statictranslation:title",
+        "entry_id": "statictranslation:title",
         "ticket_id": ticket["id"],
         "team_id": team["id"],
         "survey_id": made["id"],
         "version": "1",
+        "workflow_id": flow["id"],
         "response_id": answered.json().get("id", "rsp_00000000000000000000000001"),
         "organisation_id": organisation,
         "project_id": project,
@@ -124,7 +131,11 @@ async def everything(service: Service, url: str) -> dict[str, str]:
 
 
 def address(route: Route, objects: Mapping[str, str]) -> str:
-    return re.sub("<([^>]+)>", lambda match: quote(objects[match[1]], safe=":"), route.path)
+    def value(match: re.Match[str]) -> str:
+        converter, name = match[1] or "", match[2]
+        return quote(objects.get(f"{converter}{name}") or objects[name], safe=":")
+
+    return re.sub("<([a-z]+:)?([a-z_]+)>", value, route.path)
 
 
 def unknown(objects: Mapping[str, str]) -> dict[str, str]:

@@ -155,19 +155,10 @@ async def test_a_manual_one_is_started_answered_and_completed(service: Service) 
     begun = (await start(service, conversation, made)).json()
     assert (begun["id"], begun["sequence"], begun["unread"]) == (conversation["id"], 4, True)
     shown = await step(service, conversation)
-    assert shown == {
-        "workflowId": made["id"],
-        "stepType": "buttons",
-        "actionFlowId": "main",
-        "actionId": 2,
-        "action": {
-            "id": 2,
-            "type": "buttons",
-            "text": "Choose",
-            "options": [{"id": "b0", "label": "Button 0"}, {"id": "b1", "label": "Button 1"}],
-            "allowText": False,
-        },
-    }
+    options = [{"id": "b0", "label": "Button 0"}, {"id": "b1", "label": "Button 1"}]
+    action = {"id": 2, "type": "buttons", "text": "Choose", "options": options, "allowText": False}
+    place = {"workflowId": made["id"], "actionFlowId": "main", "actionId": 2}
+    assert shown == {**place, "stepType": "buttons", "action": action}
     assert pointers(await reply(service, conversation, 2, "b7")) == [("/value", "not_allowed")]
     done = (await reply(service, conversation, 2, "b0")).json()
     assert (done["closed"], done["closedBy"], await step(service, conversation)) == (True, "bot", None)

@@ -243,12 +243,15 @@ def get_workflow_step(call: Call[Any, Any]) -> Answer:
 def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     """The command that starts a workflow.
 
-    Raises Invalid if there is no such workflow in the project, Conflict for one that starts by itself.
+    Raises NotFound if there is no such conversation, Invalid if there is no such workflow in the project, Conflict
+    for one that starts by itself.
     """
-    return StartWorkflow(call.services.store.peek(lambda reader: _startable(reader, call)))
+    identifier = conversation_id(call)
+    return StartWorkflow(call.services.store.peek(lambda reader: _startable(reader, call, identifier)))
 
 
-def _startable(reader: Reader, call: Call[StartWorkflowBody, Any]) -> Published:
+def _startable(reader: Reader, call: Call[StartWorkflowBody, Any], identifier: str) -> Published:
+    find(reader, call.project, identifier)
     workflow = reader.workflow(call.project.rowid, call.body.workflow_id)
     if workflow is None:
         raise Invalid(Problem("/workflowId", "unknown", "There is no such workflow in this project."))

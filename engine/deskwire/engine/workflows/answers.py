@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from deskwire.engine.errors import Problem
 from deskwire.engine.surveys.bounds import is_number
 from deskwire.engine.surveys.flow import is_date
-from deskwire.engine.workflows.definition import Buttons, Field, Form
+from deskwire.engine.workflows.definition import Buttons, FieldType, Form
 
 TEXT_MAX: Final = 20_000
 """Characters of a message (decisions 4), and so of an answer as a whole."""
@@ -68,11 +68,11 @@ def _filled_in(action: Form, value: Any) -> Iterator[Problem]:
         given = value.get(field.id)
         if given is None and field.required:
             yield Problem(f"/value/{field.id}", "required", "This field is required.")
-        elif given is not None and not _fits(field, given):
+        elif given is not None and not _FITS[field.type](given):
             yield Problem(f"/value/{field.id}", "bad_answer", f"This must be {_WANTED[field.type]}.")
 
 
-_WANTED: Final = {
+_WANTED: Final[Mapping[FieldType, str]] = {
     "text": f"a text of 1 to {TEXT_MAX:,} characters",
     "email": "an e-mail address",
     "number": "a number",
@@ -81,18 +81,21 @@ _WANTED: Final = {
 }
 
 
-def _fits(field: Field, value: Any) -> bool:
-    match field.type:
-        case "number":
-            return is_number(value)
-        case "boolean":
-            return isinstance(value, bool)
-        case "date":
-            return is_date(value)
-        case "email":
-            return isinstance(value, str) and len(value) <= _EMAIL_MAX and _EMAIL.fullmatch(value) is not None
-        case "text":
-            return isinstance(value, str) and bool(value.strip()) and len(value) <= TEXT_MAX
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= TEXT_MAX
+
+
+def _is_email(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _EMAIL_MAX and _EMAIL.fullmatch(value) is not None
+
+
+_FITS: Final[Mapping[FieldType, Callable[[Any], bool]]] = {
+    "text": _is_text,
+    "email": _is_email,
+    "number": is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "date": is_date,
+}
 
 
 def _shown(value: Any) -> str:

@@ -209,37 +209,37 @@ def _assign(value: Mapping[str, Any], path: str) -> Errors:
 
 def _set_attributes(value: Mapping[str, Any], path: str) -> Errors:
     yield from _own(value, path, ("attributes",))
-    here, attributes = f"{path}/attributes", value.get("attributes")
-    if not isinstance(attributes, Mapping):
-        if "attributes" in value:
-            yield wrong_type(here, "an object")
-        return
-    if not attributes:
-        yield broken("empty", here)
-    if len(attributes) > ATTRIBUTES_MAX:
-        yield broken("too_many", here, f"At most {ATTRIBUTES_MAX} are allowed.")
-    for key in attributes:
-        yield from text(key, f"{here}/{escaped(key)}", KEY_MAX)
-    size = size_of(attributes)
-    if size is None:
-        yield broken("too_deep", here)
-    elif size > ATTRIBUTES_BYTES:
-        yield broken("too_long", here, f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes.")
+    yield from _keyed(value, "attributes", path, "an object", ATTRIBUTES_MAX, KEY_MAX)
+    attributes = value.get("attributes")
+    if isinstance(attributes, Mapping):
+        size = size_of(attributes)
+        if size is None:
+            yield broken("too_deep", f"{path}/attributes")
+        elif size > ATTRIBUTES_BYTES:
+            message = f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes."
+            yield broken("too_long", f"{path}/attributes", message)
 
 
 def _branch(value: Mapping[str, Any], path: str) -> Errors:
     yield from _own(value, path, ("on", "cases", "default"))
-    here, cases = f"{path}/cases", value.get("cases")
-    if not isinstance(cases, Mapping):
-        if "cases" in value:
-            yield wrong_type(here, "an object with a flow for each value")
+    yield from _keyed(value, "cases", path, "an object with a flow for each value", CASES_MAX, CASE_MAX)
+
+
+def _keyed(
+    owner: Mapping[str, Any], name: str, path: str, wanted: str, keys_max: int, key_max: int
+) -> Errors:
+    """What is wrong with a member that is an object with keys of the author's choice."""
+    value, here = owner.get(name), f"{path}/{name}"
+    if not isinstance(value, Mapping):
+        if name in owner:
+            yield wrong_type(here, wanted)
         return
-    if not cases:
+    if not value:
         yield broken("empty", here)
-    if len(cases) > CASES_MAX:
-        yield broken("too_many", here, f"At most {CASES_MAX} are allowed.")
-    for case in cases:
-        yield from text(case, f"{here}/{escaped(case)}", CASE_MAX)
+    if len(value) > keys_max:
+        yield broken("too_many", here, f"At most {keys_max} are allowed.")
+    for key in value:
+        yield from text(key, f"{here}/{escaped(key)}", key_max)
 
 
 def _nothing(value: Mapping[str, Any], path: str) -> Errors:
