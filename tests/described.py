@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -72,10 +73,12 @@ def _validator(answer: _Answer, content_type: str) -> jsonschema_rs.Draft202012V
     return jsonschema_rs.Draft202012Validator({**schema, "components": described()["components"]})
 
 
-def caller(base_url: str, headers: Mapping[str, str]) -> httpx.AsyncClient:
+def caller(
+    base_url: str, headers: Mapping[str, str], *, verify: ssl.SSLContext | bool = True
+) -> httpx.AsyncClient:
     """A client each of whose answers is held against the description."""
     return httpx.AsyncClient(
-        base_url=base_url, headers=headers, timeout=20, event_hooks={"response": [check]}
+        base_url=base_url, headers=headers, timeout=20, verify=verify, event_hooks={"response": [check]}
     )
 
 

@@ -4,52 +4,40 @@ An option beats the environment, which beats the default. A variable that is emp
 else in the program reads the environment.
 """
 
-import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Self
 
 import click
 
 from deskwire.contradictions import RETRIES, contradictions
-from deskwire.engine.identity.algorithms import ALGORITHMS, Algorithm
+from deskwire.listening import Listening
 from deskwire.setting import (
-    PREFIX,
+    DAY_S,
+    GIB,
+    HOUR_S,
+    KIB,
+    MIB,
+    YEAR_S,
     Network,
+    Origin,
     Setting,
-    as_text,
-    choice,
     described,
     flag,
     http_url,
     integer,
     key_text,
-    keys_url,
     networks,
     number,
     numbers,
     optional,
-    path,
     proxy_url,
-    secret_text,
     setting,
-    several,
+    source_of,
     words,
 )
-
-Origin: TypeAlias = Literal["default", "environment", "option"]
-UserClaim: TypeAlias = Literal["sub", "email"]
-LogFormat: TypeAlias = Literal["auto", "text", "json"]
-LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
-
-KIB: Final = 1024
-MIB: Final = 1024 * KIB
-GIB: Final = 1024 * MIB
-HOUR_S: Final = 3_600.0
-DAY_S: Final = 24 * HOUR_S
-YEAR_S: Final = 366 * DAY_S
+from deskwire.variables import unknown
 
 
 class ConfigError(click.ClickException):
@@ -67,115 +55,11 @@ def _all_default() -> Mapping[str, Origin]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(Listening):
     """Every setting, with its unit in its name; `Config()` is all defaults, without a look at the environment.
 
     Values are checked by `load` only; a test may build or `replace` any.
     """
-
-    # Where it lives and what it listens to
-    data_dir: Path = setting(
-        Path("data"),
-        path,
-        "Directory of the database and the generated secret.",
-        variable="DESKWIRE_DATA",
-        option="--data",
-    )
-    host: str = setting("127.0.0.1", words, "Address or host name to listen on.", option="--host")
-    port: int = setting(
-        8080, integer(0, 65_535), "TCP port to listen on; 0 takes any free one.", option="--port"
-    )
-    public_url: str | None = setting(  # decisions 8
-        None,
-        optional(http_url),
-        "Base URL by which clients reach this server; unset means the address it listens on.",
-        option="--public-url",
-    )
-    demo: bool = setting(  # decisions 2
-        True,
-        flag,
-        "Gives an empty data directory a demo organisation, project, user and key; the option: does not.",
-        option="--no-demo",
-    )
-    secret: str | None = setting(  # decisions 2
-        None,
-        optional(secret_text),
-        "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
-        secret=True,
-    )
-    own_tokens: bool = setting(  # decisions 2
-        True,
-        flag,
-        "Whether users sign in with a password; if not, only tokens of the JWT keys below are accepted.",
-    )
-    jwt_public_key_file: Path | None = setting(  # decisions 2
-        None, optional(path), "File with the public key (PEM) of an identity provider's tokens."
-    )
-    jwt_jwks_file: Path | None = setting(  # decisions 2
-        None,
-        optional(path),
-        "File with the identity provider's keys as a JWK Set; read again when it changes.",
-    )
-    jwt_jwks_url: str | None = setting(  # decisions 2
-        None, optional(keys_url), "URL of the identity provider's JWK Set, which is kept fresh."
-    )
-    jwt_jwks_refresh_s: float = setting(
-        600.0, number(30, DAY_S), "Seconds after which the JWK Set behind the URL is fetched anew."
-    )
-    jwt_jwks_keep_s: float = setting(
-        DAY_S, number(30, YEAR_S), "Seconds that the last good JWK Set is used while its URL fails."
-    )
-    jwt_algorithms: tuple[Algorithm, ...] = setting(  # decisions 2
-        ALGORITHMS, several(choice(*ALGORITHMS)), "Algorithms that the identity provider's tokens may use."
-    )
-    jwt_issuer: str | None = setting(  # decisions 2
-        None, optional(words), "What `iss` of every token must be; our own tokens get it, too."
-    )
-    jwt_audience: str | None = setting(  # decisions 2
-        None, optional(words), "What `aud` of every token must be or contain; our own tokens get it, too."
-    )
-    jwt_user_claim: UserClaim = setting(
-        "sub",
-        choice("sub", "email"),
-        "How the identity provider's tokens name a user: sub is a user id; email a verified address.",
-    )
-    metrics_token: str | None = setting(
-        None,
-        optional(secret_text),
-        "Token for reading `/metrics`, at least 32 characters; unset means only from this machine, without one.",
-        secret=True,
-    )
-    log_format: LogFormat = setting(
-        "auto",
-        choice("auto", "text", "json"),
-        "Form of the log: text, json, or auto, which is text on a terminal and json otherwise.",
-        option="--log-format",
-    )
-    log_level: LogLevel = setting(
-        "info",
-        choice("debug", "info", "warning", "error"),
-        "Least severity that is logged: debug, info, warning or error.",
-        option="--log-level",
-    )
-
-    # Requests
-    body_limit_bytes: int = setting(  # decisions 8
-        1 * MIB, integer(KIB, GIB), "Largest request body in bytes; a larger one is answered with 413."
-    )
-    network_logs_limit_bytes: int = setting(  # contract 8
-        2 * MIB, integer(KIB, GIB), "Largest body of a network log snapshot in bytes."
-    )
-    body_timeout_s: float = setting(
-        30.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request body."
-    )
-    idle_connection_s: float = setting(  # decisions 8
-        120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
-    )
-    argon2_memory_kib: int = setting(
-        65_536,  # RFC 9106, section 4, second recommended option
-        integer(8 * KIB, 4 * MIB),
-        "Memory in KiB that hashing one password takes.",
-    )
 
     # Conversations and the event log
     mailbox_commands: int = setting(  # decisions 8
@@ -214,6 +98,11 @@ class Config:
 
     # Storage
     writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
+    writer_queue: int = setting(
+        10_000,
+        integer(2, 10_000_000),
+        "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
+    )
     read_connections: int = setting(
         4, integer(1, 256), "Database connections for reading, each with a thread."
     )
@@ -359,7 +248,7 @@ class Config:
         origin: dict[str, Origin] = {}
         bad: dict[str, str] = {}
         for each in SETTINGS.values():
-            source, label, text = _source(each, environ, options)
+            source, label, text = source_of(each, environ, options)
             origin[each.name] = source
             try:
                 if text is not None:
@@ -368,7 +257,7 @@ class Config:
                 bad[each.name] = f"{label} {error}"
         config = cls(**values, origin=MappingProxyType(origin))
         clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
-        if problems := (*_unknown(environ), *bad.values(), *clashes):
+        if problems := (*unknown(environ, VARIABLES), *bad.values(), *clashes):
             raise ConfigError(problems)
         return config
 
@@ -377,31 +266,3 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {each.name: described(each) for each in fields(Config) if each.name != "origin"}
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
-
-CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
-        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
-    }
-)
-"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
-
-
-def _source(
-    each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
-) -> tuple[Origin, str, str | None]:
-    """Say where the setting comes from, what to call it in an error, and its text if it has one."""
-    if (given := options.get(each.name)) is not None:
-        return "option", each.option or each.name, as_text(given)
-    if text := environ.get(each.variable):
-        return "environment", each.variable, text
-    return "default", each.variable, None
-
-
-def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
-    known = VARIABLES | CLIENT_VARIABLES.keys()
-    for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in known:
-            close = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
-            yield f"{variable} is not a setting{hint}"

@@ -6,20 +6,29 @@ sentence "<variable> ...". Parsers of settings that may hold a credential do not
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=str)
+Origin: TypeAlias = Literal["default", "environment", "option"]
 Parser: TypeAlias = Callable[[str], T]
 Network: TypeAlias = IPv4Network | IPv6Network
 
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+HOUR_S: Final = 3_600.0
+DAY_S: Final = 24 * HOUR_S
+YEAR_S: Final = 366 * DAY_S
+
 PREFIX: Final = "DESKWIRE_"
 SECRET_CHARACTERS: Final = 32
+_USUAL_PORTS: Final = frozenset({("https", 443), ("http", 80)})
 FLAG_WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -207,6 +216,26 @@ def http_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def origin(text: str) -> str:
+    """Parse a web origin as browsers write it: https, or http on this machine, as tokens pass through its pages."""
+    parts = _split(text)
+    if parts is None or not _safe(parts) or text != _origin_of(parts):
+        raise ValueError(
+            "must be exact origins such as https://desk.example.com, in lower case, without path or usual port "
+            f"(http only for this machine), not {text!r}"
+        )
+    return text
+
+
+def _origin_of(parts: SplitResult) -> str | None:
+    """How a browser writes the origin of a URL; None for a host that is no plain name or address."""
+    host, port = parts.hostname or "", parts.port
+    if re.fullmatch(r"[a-z0-9.:-]+", host) is None:
+        return None
+    usual = port is None or (parts.scheme, port) in _USUAL_PORTS
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}" + ("" if usual else f":{port}")
+
+
 def _split(url: str) -> SplitResult | None:
     """The parts of an http or https URL with a host, None for anything else."""
     try:
@@ -250,3 +279,14 @@ def networks(text: str) -> tuple[Network, ...]:
         raise ValueError(
             f"must be CIDR blocks such as 10.0.0.0/8, with commas between them: {error}"
         ) from None
+
+
+def source_of(
+    each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
+) -> tuple[Origin, str, str | None]:
+    """Say where the setting comes from, what to call it in an error, and its text if it has one."""
+    if (given := options.get(each.name)) is not None:
+        return "option", each.option or each.name, as_text(given)
+    if text := environ.get(each.variable):
+        return "environment", each.variable, text
+    return "default", each.variable, None

@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 
 from tests.described import caller
+from tests.planted import plant
 
 from .conftest import Service
 
-PASSWORD = "a long enough password"
+PASSWORD = plant("a long enough password")
 
 
 @dataclass
@@ -39,6 +40,7 @@ async def hire(service: Service, role: str, email: str | None = None) -> dict[st
     answer = await service.dashboard.post(path, json=body)
     assert answer.status_code == 200, answer.text
     hired: dict[str, Any] = answer.json()
+    plant(hired["password"])
     return hired
 
 

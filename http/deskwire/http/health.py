@@ -7,7 +7,7 @@ from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.shapes import service as shapes
 from deskwire.http.validation import Body, Query
 
-routes = Routes(OPEN, prefix="")
+routes = Routes(OPEN, prefix="", watching=True)
 
 
 @routes.add("GET", "/healthz", answer=shapes.Health)

@@ -59,6 +59,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     body=MemberBody,
     answer=shapes.NewMember,
     errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
+    idempotent=True,
 )
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
     """Make an account for an e-mail address, and a member of it. The answer shows its one-time password, this once."""
@@ -67,10 +68,11 @@ async def add_member(call: Call[MemberBody, Query]) -> Answer:
     password_hash = None if password is None else await hash_password(services, password)
     newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
     organisation, actor = call.organisation.rowid, _actor(call)
-    member = await services.store.write(
-        lambda tx: members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now)
+    return await call.commit(
+        lambda tx: members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now),
+        lambda member: {**member_view(member), "password": password},
+        newcomer.id,
     )
-    return {**member_view(member), "password": password}
 
 
 @routes.add("PATCH", _ONE, body=RoleBody, answer=shapes.Member, errors=("last_owner", "owner_protected"))

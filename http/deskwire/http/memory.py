@@ -81,6 +81,7 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     body=MemoryBody,
     answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
     errors=("memory_limit_reached",),
+    idempotent=True,
 )
 async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     """Remember something of a contact; what has the same name is replaced."""
@@ -100,7 +101,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
 
     if not _enabled(call):
         return _DISABLED
-    return {"ok": True, **memory_view(await call.services.store.write(put))}
+    return await call.commit(put, lambda entry: {"ok": True, **memory_view(entry)})
 
 
 @routes.add("DELETE", _ALL, _MANAGE, answer=shapes.MemoryCleared)

@@ -16,10 +16,13 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from werkzeug.datastructures import Headers
 
+from deskwire.engine.idempotency.once import Once
 from deskwire.engine.people import Organisation, Project, Role, User
+from deskwire.engine.ports import Transaction
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
 
+T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
@@ -82,7 +85,10 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One checked request; `address` is the peer's, which may be a proxy."""
+    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
+
+    With `once` it has an `Idempotency-Key`, and what it does must be done by `commit`, or within `around`.
+    """
 
     services: Services
     access: Caller
@@ -92,6 +98,25 @@ class Call(Generic[B, Q]):
     raw: bytes
     incoming: Incoming
     address: str | None = None
+    once: Once | None = None
+
+    async def commit(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Mapping[str, Any]:
+        """Write, and answer with what `shown` makes of the result; see `around`."""
+        return shown(await self.services.store.write(self.around(job, shown, subject)))
+
+    def around(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Callable[[Transaction], T]:
+        """The job, which under an `Idempotency-Key` is carried out once; see `Once.around`."""
+        return job if self.once is None else self.once.around(job, shown, subject)
 
     @property
     def project(self) -> Project:
@@ -120,13 +145,19 @@ class Call(Generic[B, Q]):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, as far as the route's access tells; `named_project` is the header `project` as it came."""
+    """Who calls, as far as the route's access tells.
+
+    Args:
+        named_project: the header `project` as it came.
+        credential: what the caller is known by, a server key or a user with a project; the same for each call.
+    """
 
     project: Project | None = None
     user: User | None = None
     organisation: Organisation | None = None
     role: Role | None = None
     named_project: str | None = None
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +192,13 @@ NO_CONTENT: Final = RawJson(b"")
 
 
 @dataclass(frozen=True, slots=True)
+class Replayed:
+    """An answer that was given before, as it was."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Media:
     """What a route answers if that is no JSON: bytes of this type, a body for each of these statuses.
 
@@ -179,13 +217,16 @@ NOTHING: Final = Media("", statuses=(), bare=(204,))
 Documented = type[BaseModel] | UnionType | Media
 """What a route answers: a shape, one of several, or something else than JSON."""
 
-Answer = Mapping[str, Any] | RawJson | Page | Streamed
+Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """One endpoint. `summary` is the first line of its handler's docstring.
+
+    Of an `idempotent` one the effect is one commit, so that it takes an `Idempotency-Key`. One that is for
+    `watching` the service is answered however busy that is.
 
     Args:
         answer: what it answers when all is well; a test fails for a route that does not say.
@@ -201,6 +242,8 @@ class Route:
     json_only: bool
     limit: str
     streamed: bool
+    idempotent: bool
+    watching: bool
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
 
@@ -232,6 +275,7 @@ class Routes:
 
     access: Access | None = None
     prefix: str = BASE
+    watching: bool = False
     table: list[Route] = field(default_factory=list)
 
     def add(
@@ -245,6 +289,7 @@ class Routes:
         json_only: bool = True,
         limit: str = "body_limit_bytes",
         streamed: bool = False,
+        idempotent: bool = False,
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
@@ -256,6 +301,7 @@ class Routes:
             json_only: refuse other content types than JSON.
             limit: name of the setting that bounds the body, in bytes.
             streamed: leave the body, and its bound, to the handler.
+            idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
         """
         chosen = access or self.access
@@ -265,9 +311,22 @@ class Routes:
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
             whole = self.prefix + path
-            self.table.append(
-                Route(method, whole, chosen, handler, body, query, json_only, limit, streamed, answer, errors)
+            route = Route(
+                method,
+                whole,
+                chosen,
+                handler,
+                body,
+                query,
+                json_only,
+                limit,
+                streamed,
+                idempotent,
+                self.watching,
+                answer,
+                errors,
             )
+            self.table.append(route)
             return handler
 
         return register

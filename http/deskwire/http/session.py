@@ -1,7 +1,8 @@
 """One stream connection: what it is subscribed to, and the tasks that read, write and end it.
 
-- One writer at a time, under a lock; a write that was cut off leaves no whole frame behind, so nothing is
-  written after it.
+- One writer at a time; a write that was cut off leaves no whole frame behind, so nothing is written after it.
+- `flush` writes what is new on all channels at once, and never waits. What must wait, for the disk or for a
+  slow reader, is done by a task that is there only as long as that takes.
 - The connection ends once, by `end`: with a goodbye (`pusher:error`, close frame, then reading until the
   peer's close frame, Pusher protocol close codes) or without one. After that no event is written.
 - A consumer confirms what it has by the pong to a ping that was written behind the events (decisions 5).
@@ -10,9 +11,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from functools import partial
 from math import inf
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 import trio
@@ -21,13 +22,17 @@ from wsproto.events import BytesMessage, CloseConnection, Event, TextMessage
 from wsproto.events import Ping as WirePing
 from wsproto.events import Pong as WirePong
 
-from deskwire.engine.mutex import Mutex
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
-from deskwire.http.frames import FrameCache, text_frame
+from deskwire.http.bounds import Bounds
+from deskwire.http.flusher import Flusher
+from deskwire.http.frames import text_frame
 from deskwire.http.measured import Traffic
+from deskwire.http.outlet import Outlet
+from deskwire.http.party import Party
 from deskwire.http.pings import Pings
+from deskwire.http.texts import Texts, TooLong
 from deskwire.http.transport import FrontStream
 
 log: Final = structlog.get_logger(__name__)
@@ -35,26 +40,8 @@ log: Final = structlog.get_logger(__name__)
 LINGER_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
 _READ: Final = 16 * 1024
-
-
-class Party(Protocol):
-    """Who speaks on a session."""
-
-    async def greet(self) -> None:
-        """Say the first word."""
-
-    async def hear(self, text: str) -> None:
-        """Take a text message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a connection may take: see `RealtimeStream`."""
-
-    ping_s: float
-    write_timeout_s: float
-    inbound_bytes: int
-    unsubscribed_s: float
+_WRITE_BYTES: Final = 64 * 1024
+"""Bytes of frames after which one write of several channels is full."""
 
 
 class Session:
@@ -67,19 +54,20 @@ class Session:
     """
 
     __slots__ = (
+        "_bounds",
+        "_catching_up",
         "_deaf",
         "_ending",
-        "_frames",
+        "_flusher",
+        "_fresh",
         "_hub",
-        "_limits",
-        "_lock",
         "_nursery",
+        "_out",
         "_patience",
         "_pings",
         "_said",
         "_stream",
-        "_text",
-        "_text_size",
+        "_texts",
         "_traffic",
         "_waiting",
         "_wire",
@@ -91,28 +79,29 @@ class Session:
         self,
         stream: trio.abc.Stream,
         hub: Hub,
-        frames: FrameCache,
+        flusher: Flusher,
         traffic: Traffic,
-        limits: Limits,
+        bounds: Bounds,
         rest: bytes,
     ) -> None:
         self.subscriptions: dict[str, Subscription] = {}
         self.settled = False
         self._stream = stream
+        self._out = Outlet(stream, bounds.write_timeout_s, traffic)
         self._hub = hub
-        self._frames = frames
+        self._flusher = flusher
         self._traffic = traffic
-        self._limits = limits
+        self._bounds = bounds
         self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
-        self._lock = Mutex()
         self._nursery: trio.Nursery | None = None
+        self._fresh: dict[Subscription, None] = {}
+        self._catching_up = False
         self._ending = False
         self._deaf = False
         self._said: int | None = None
-        self._text: list[str] = []
-        self._text_size = 0
-        self._pings = Pings(limits.ping_s, trio.current_time())
-        self._patience = trio.current_time() + limits.unsubscribed_s
+        self._texts = Texts(bounds.inbound_bytes)
+        self._pings = Pings(bounds.ping_s, trio.current_time())
+        self._patience = trio.current_time() + bounds.unsubscribed_s
         self._waiting = trio.CancelScope()
 
     async def run(self, party: Party) -> None:
@@ -150,7 +139,7 @@ class Session:
         self.subscriptions[held.channel.name] = held
         held.written = held.start.position
         self.settled = True
-        self.spawn(lambda: self._pump(held))
+        self._stir(held)
         if held.typing:
             self.spawn(lambda: self._pump_passing(held))
 
@@ -174,52 +163,101 @@ class Session:
 
     async def _write(self, data: bytes, held: Subscription | None = None) -> bool:
         """Write whole frames; False if they were not, or not for sure, written."""
-        async with self._lock:
+        async with self._out.lock:
             if self._ending or (held is not None and not held.current):
                 return False
             return await self._put(data)
 
     async def _put(self, data: bytes) -> bool:
-        """Write under the lock; a checkpoint only if it has to wait. What fails or takes too long ends the connection."""
-        try:
-            if isinstance(self._stream, FrontStream):
-                data = self._stream.send_now(data)  # nearly always all of it, for a tenth of the price
-            if not data:
-                return True
-            with trio.move_on_after(self._limits.write_timeout_s):
-                await self._stream.send_all(data)
-                return True
-            self._traffic.write_timeouts += 1
-            log.info("stream.write_timeout")
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
+        """Write under the lock. What fails or takes too long ends the connection."""
+        if await self._out.put(data):
+            return True
+        self._break_off()
+        return False
+
+    def _break_off(self) -> None:
+        """End the connection without a word: it is gone, or a frame was cut off."""
         self._ending = True
         assert self._nursery is not None
         self._nursery.cancel_scope.cancel()
-        return False
 
-    async def _pump(self, held: Subscription) -> None:
-        while held.current:
-            batch = await held.next()
-            if batch.events and not await self._write_events(held, batch):
-                return
-            held.written = batch.upto  # without events it is confirmed by the next heartbeat
+    # Events
 
-    async def _write_events(self, held: Subscription, batch: Batch) -> bool:
-        """Write the batch in one go, and behind it a ping if one is due."""
-        frames = b"".join([self._frames.frame(event, held.channel.name) for event in batch.events])
-        async with self._lock:
-            if self._ending or not held.current:
-                return False
-            held.written = batch.upto  # if the write fails nothing is confirmed any more
+    def _stir(self, held: Subscription) -> None:
+        """There may be something new on a channel."""
+        if self._ending or not held.current:
+            return
+        self._fresh[held] = None
+        if not self._catching_up:
+            self._flusher.due(self)
+
+    def flush(self) -> None:
+        """Write what is new on all channels, at most about 64 KB, in one go; see `Flushable`."""
+        if self._ending or self._catching_up:
+            return
+        try:
+            if self._out.lock.held or not self._flush():
+                self._catching_up = True
+                self.spawn(self._catch_up)
+            elif self._fresh:
+                self._flusher.due(self)
+        except trio.BrokenResourceError:
+            self._break_off()
+        except Exception:  # as at a task's top: one connection's bug ends that connection and nothing else
+            log.exception("stream.connection_failed")
+            self._break_off()
+
+    def _flush(self) -> bool:
+        """As `flush`; False if the rest must wait for the disk or for the peer."""
+        frames, size, at_hand = [], 0, True
+        while self._fresh and size < _WRITE_BYTES and at_hand:
+            held = next(iter(self._fresh))
+            batch = held.recent() if held.current else None
+            if batch is not None:
+                frames.append(self._framed(held, batch))
+                size += len(frames[-1])
+            elif held.current:
+                at_hand = False
+            else:
+                del self._fresh[held]
+        return self._out.put_now(self._along(b"".join(frames))) and at_hand
+
+    async def _catch_up(self) -> None:
+        """Write what is new until nothing is, taking the time it takes."""
+        while self._out.rest or self._fresh:
+            held, batch = next(iter(self._fresh), None), None
+            if held is not None and held.current:
+                batch = held.recent() or await held.stored()
+            async with self._out.lock:
+                if self._ending:
+                    return
+                frames = b""
+                if held is not None and batch is not None and held.current:
+                    frames = self._along(self._framed(held, batch))
+                elif held is not None:
+                    self._fresh.pop(held, None)
+                if not await self._put(frames):
+                    return
+        self._catching_up = False
+
+    def _framed(self, held: Subscription, batch: Batch) -> bytes:
+        """The frames of what is written next on a channel. If the write fails nothing is confirmed any more."""
+        held.written = batch.upto  # without events it is confirmed by the next heartbeat
+        del self._fresh[held]
+        if not held.listen(partial(self._stir, held)):
+            self._fresh[held] = None  # behind the others
+        name = held.channel.name
+        self._traffic.events += len(batch.events)
+        return b"".join([text_frame(pusher.event(event.type, name, event.body)) for event in batch.events])
+
+    def _along(self, frames: bytes) -> bytes:
+        """The frames, and behind them a ping if one is due."""
+        if frames:
             self._pings.want()
             if self._pings.may_go_along(trio.current_time()):
                 frames += self._next_ping()
             self._waiting.deadline = self._due_at()
-            if not await self._put(frames):
-                return False
-        self._traffic.events += len(batch.events)
-        return True
+        return frames
 
     async def _pump_passing(self, held: Subscription) -> None:
         while held.current:
@@ -231,11 +269,10 @@ class Session:
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
         with trio.move_on_after(LINGER_S):
-            async with self._lock:
+            async with self._out.lock:
                 await self._farewell(goodbye)
             await trio.sleep_forever()  # the reader ends the session at the peer's close frame
-        assert self._nursery is not None
-        self._nursery.cancel_scope.cancel()
+        self._break_off()
 
     async def _farewell(self, goodbye: pusher.Close) -> None:
         data = b""
@@ -245,10 +282,9 @@ class Session:
             data += self._wire.send(CloseConnection(goodbye.code, goodbye.message))
             self._said = goodbye.code
         try:
-            await self._stream.send_all(data)
+            await self._out.put_last(data)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            assert self._nursery is not None
-            self._nursery.cancel_scope.cancel()
+            self._break_off()
 
     # Time
 
@@ -267,7 +303,7 @@ class Session:
         elif not self.settled and now >= self._patience:
             self.end(pusher.NEVER_SUBSCRIBED)
         elif now >= due:
-            async with self._lock:
+            async with self._out.lock:
                 if not self._ending:
                     await self._put(self._next_ping())
 
@@ -331,15 +367,12 @@ class Session:
         return False
 
     async def _gather(self, event: TextMessage, party: Party) -> None:
-        if event.data:
-            self._text.append(event.data)
-            self._text_size += len(event.data.encode())
-        if self._text_size > self._limits.inbound_bytes:
-            limit = self._limits.inbound_bytes
-            self._hang_up(pusher.Close(1009, f"A message may have {limit} bytes."))
-        elif event.message_finished:
-            text = "".join(self._text)
-            self._text, self._text_size = [], 0
+        try:
+            text = self._texts.add(event)
+        except TooLong:
+            text = None
+            self._hang_up(pusher.Close(1009, f"A message may have {self._bounds.inbound_bytes} bytes."))
+        if text is not None:
             await party.hear(text)
 
     def _hang_up(self, goodbye: pusher.Close) -> None:

@@ -64,6 +64,7 @@ class ResponseList(ResponseExport, Paged):
     body=ResponseBody,
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
+    idempotent=True,
 )
 async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version that they answer.
@@ -84,7 +85,7 @@ async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     if problems:
         raise Invalid(*problems)
     response = Response(0, new_id("rsp", now), version.number, None, None, language, body.answers, now)
-    return await call.services.store.write(lambda tx: _store(tx, call, response))
+    return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
 
 
 @routes.add("GET", _LIST, READ, query=ResponseList, answer=page_of(shapes.SurveyResponse))

@@ -53,7 +53,9 @@ class TeamPatch(Body):
     members: UserIds | None = None
 
 
-@routes.add("POST", "/teams", _MANAGE, body=TeamBody, answer=shapes.Team, errors=("team_name_taken",))
+@routes.add(
+    "POST", "/teams", _MANAGE, body=TeamBody, answer=shapes.Team, errors=("team_name_taken",), idempotent=True
+)
 async def create_team(call: Call[TeamBody, Query]) -> Answer:
     """Make a team."""
     body, now, project = call.body, call.services.clock(), call.project
@@ -64,7 +66,7 @@ async def create_team(call: Call[TeamBody, Query]) -> Answer:
         _check_name(tx, team)
         return tx.insert_team(team)
 
-    return team_view(await call.services.store.write(create))
+    return await call.commit(create, team_view)
 
 
 @routes.add("GET", "/teams", _READ, query=Paged, answer=page_of(shapes.Team))

@@ -46,11 +46,16 @@ _SORTS: Final = tuple(
     body=TicketBody,
     answer=shapes.Ticket,
     errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+    idempotent=True,
 )
 async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     """Make a ticket. Given a conversation, that one gets its id in the same commit."""
     now = call.services.clock()
-    return ticket_view(await _desk(call).create(new_id("tkt", now), new_values(call.body, now), now))
+    return ticket_view(
+        await _desk(call).create(
+            new_id("tkt", now), new_values(call.body, now), now, lambda job: call.around(job, ticket_view)
+        )
+    )
 
 
 @routes.add("GET", "/tickets", _READ, query=TicketList, answer=page_of(shapes.Ticket))

@@ -71,6 +71,7 @@ class WorkflowList(Paged):
     body=NewWorkflowBody,
     answer=shapes.Workflow,
     errors=("workflow_limit_reached",),
+    idempotent=True,
 )
 async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Make a workflow."""
@@ -86,7 +87,7 @@ async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
         workflow = Workflow(0, workflow_id, project.rowid, name, trigger, 1, now, now)
         return tx.insert_workflow(workflow, given["flows"])
 
-    return full_view(await call.services.store.write(create), given["flows"])
+    return await call.commit(create, lambda made: full_view(made, given["flows"]))
 
 
 @routes.add("GET", "/workflows", _READ, query=WorkflowList, answer=page_of(shapes.WorkflowSummary))
