@@ -53,7 +53,9 @@ class WorkflowBody(WorkflowDraft):
 class NewWorkflowBody(WorkflowBody):
     """A new workflow. What must be in it is in the guide of workflows."""
 
-    model_config = ConfigDict(json_schema_extra={"required": ["name", "trigger", "flows"]})
+    model_config = ConfigDict(
+        json_schema_extra={"additionalProperties": False, "required": ["name", "trigger", "flows"]}
+    )
 
 
 class WorkflowList(Paged):

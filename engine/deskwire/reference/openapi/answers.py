@@ -14,12 +14,13 @@ from deskwire.reference.openapi.schemas import Schema, Schemas
 
 @dataclass(frozen=True, slots=True)
 class AnswerHeader:
-    """A header of answers, those with the statuses that `on` is true for."""
+    """A header of answers, those with the statuses that `on` is true for, or of these some."""
 
     name: str
     description: str
     schema: Schema
     on: Callable[[int], bool]
+    always: bool = True
 
 
 HEADERS: Final = (
@@ -40,6 +41,34 @@ HEADERS: Final = (
         "After how many seconds to try again.",
         {"type": "integer", "minimum": 0},
         lambda status: status in (429, 503),
+    ),
+    AnswerHeader(
+        "RateLimit-Limit",
+        "Calls that the project may make at once.",
+        {"type": "integer", "minimum": 0},
+        lambda status: True,
+        always=False,
+    ),
+    AnswerHeader(
+        "RateLimit-Remaining",
+        "How many of them are left.",
+        {"type": "integer", "minimum": 0},
+        lambda status: True,
+        always=False,
+    ),
+    AnswerHeader(
+        "RateLimit-Reset",
+        "After how many seconds all are there again.",
+        {"type": "integer", "minimum": 0},
+        lambda status: True,
+        always=False,
+    ),
+    AnswerHeader(
+        "Idempotent-Replayed",
+        "The request had been carried out before; this is the answer of then.",
+        {"type": "string", "const": "true"},
+        lambda status: status == 200,
+        always=False,
     ),
     AnswerHeader(
         "ETag", "The entity tag of the whole.", {"type": "string"}, lambda status: status in (206, 304)
@@ -63,7 +92,10 @@ _SAID: Final = {
 
 def header_components() -> dict[str, Schema]:
     """All headers of answers, by name."""
-    return {each.name: {"description": each.description, "schema": each.schema} for each in HEADERS}
+    return {
+        each.name: {"description": each.description, "required": each.always, "schema": each.schema}
+        for each in HEADERS
+    }
 
 
 def headers(status: int) -> dict[str, Schema]:

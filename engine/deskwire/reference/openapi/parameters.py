@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -122,6 +122,7 @@ class HeaderParameter:
     example: str
     on: Callable[[Route], bool]
     required: bool = False
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
 
 
 HEADERS: Final = (
@@ -143,6 +144,13 @@ HEADERS: Final = (
         "Whose organisation it is about, if `organisationId` does not say.",
         "prj_01KZ000000000000000000SH0P",
         lambda route: route.name == "users.get_permissions",
+    ),
+    HeaderParameter(
+        "Idempotency-Key",
+        "Anything unique: the same request with the same key is carried out once, and answered the same for 24 hours.",
+        "5f0c6a1e-order-A-1001",
+        lambda route: route.idempotent,
+        schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7e]+$"},
     ),
     HeaderParameter(
         "Range",
@@ -200,20 +208,20 @@ def _text(each: PathParameter) -> Schema:
 def _in_query(model: type[BaseModel]) -> Iterator[Schema]:
     schema = tidied(model.model_json_schema())
     known = schema.get("$defs", {})
-    for name, field in schema.get("properties", {}).items():
+    for name, told in schema.get("properties", {}).items():
         parameter = {"name": name, "in": "query", "required": name in schema.get("required", ())}
-        description = field.pop("description", None)
+        description = told.pop("description", None)
         if description:
             parameter["description"] = description
-        yield {**parameter, "schema": _without_null(field, known)}
+        yield {**parameter, "schema": _without_null(told, known)}
 
 
-def _without_null(field: Schema, known: Mapping[str, Schema]) -> Schema:
+def _without_null(told: Schema, known: Mapping[str, Schema]) -> Schema:
     """A parameter is left out, or it is a text: it is never null."""
-    rest: dict[str, Any] = {key: value for key, value in field.items() if key != "anyOf"}
+    rest: dict[str, Any] = {key: value for key, value in told.items() if key != "anyOf"}
     if rest.get("default", ...) is None:
         del rest["default"]
-    for option in field.get("anyOf", ()):
+    for option in told.get("anyOf", ()):
         if option.get("type") != "null":
             rest = {**option, **rest}
     reference = rest.pop("$ref", None)
@@ -228,6 +236,6 @@ def _in_headers(route: Route) -> Iterator[Schema]:
                 "in": "header",
                 "required": each.required,
                 "description": each.description,
-                "schema": {"type": "string"},
+                "schema": dict(each.schema),
                 "example": each.example,
             }

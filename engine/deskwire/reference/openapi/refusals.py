@@ -34,6 +34,10 @@ _ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
 """What each kind of access may refuse with."""
 
 
+_COUNTED: Final = frozenset({"server_key", "dashboard", "either", "project"})
+"""Kinds of access whose calls are counted against the rate of a project."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """Codes of all routes that `on` is true for."""
@@ -44,6 +48,18 @@ class Rule:
 
 RULES: Final = (
     Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
+    Rule(("overloaded",), lambda route: True),
+    Rule(("too_many_failures",), lambda route: route.access.kind != "none"),
+    Rule(("rate_limited",), lambda route: route.access.kind in _COUNTED),
+    Rule(
+        (
+            "bad_idempotency_key",
+            "idempotency_answer_erased",
+            "idempotency_in_progress",
+            "idempotency_mismatch",
+        ),
+        lambda route: route.idempotent,
+    ),
     Rule(("permission_denied",), lambda route: route.access.permission is not None),
     Rule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
     Rule(("invalid_input",), lambda route: reads_body(route)),
@@ -51,10 +67,10 @@ RULES: Final = (
     Rule(("storage_failed",), lambda route: in_storage(route)),
     Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
     Rule(
-        ("conversation_busy", "overloaded"),
+        ("conversation_busy",),
         lambda route: "<conversation_id>" in route.path and route.method != "GET",
     ),
-    Rule(("conversation_busy", "overloaded"), lambda route: route.name == "s2s.create_conversation"),
+    Rule(("conversation_busy",), lambda route: route.name == "s2s.create_conversation"),
 )
 """What applies to many routes; another one is another line. What is a route's own is in its `errors`."""
 
