@@ -9,7 +9,7 @@ DEV_STAMP := .venv/.dev-stamp
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench format docs lock clean
+.PHONY: run demo test check bench binary format docs site explorer audit lock clean
 
 run: $(DEV_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -29,6 +29,11 @@ check: $(DEV_STAMP)
 bench: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
 
+# One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
+binary: $(DEV_STAMP)
+	PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=0 $(BIN)/pyinstaller --clean --noconfirm --log-level ERROR \
+	  --workpath build/binary --distpath dist binary/deskwire.spec
+
 format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
@@ -38,13 +43,35 @@ docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
 	for page in api events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 
+# docs/ as a site in build/site, whose pages need nothing from elsewhere.
+site: .venv/.site-stamp
+	$(BIN)/sphinx-build -q -W --keep-going -n -b html -c docs/site docs build/site
+
+# Whether an advisory names one of the pins; asks the network about each of them, in an environment of its own.
+audit:
+	$(PYTHON) -m venv --clear .venv-audit
+	.venv-audit/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	for each in run dev site audit; do .venv-audit/bin/pip-audit --require-hashes --disable-pip -r requirements/$$each.txt || exit 1; done
+
+# The explorer's two files and their licences, from their npm package; nothing that it depends on is installed or run.
+SWAGGER_UI := swagger-ui-dist@5.35.0
+ASSETS := http/deskwire/http/assets
+
+explorer:
+	cd $(ASSETS) && npm pack --silent --ignore-scripts $(SWAGGER_UI) && tar -xzf swagger-ui-dist-*.tgz
+	for file in swagger-ui-bundle.js swagger-ui.css; do gzip -9nc $(ASSETS)/package/$$file > $(ASSETS)/$$file.gz || exit 1; done
+	for file in LICENSE NOTICE; do cp $(ASSETS)/package/$$file $(ASSETS)/$$file.swagger-ui || exit 1; done
+	cp $(ASSETS)/package/swagger-ui-bundle.js.LICENSE.txt $(ASSETS)/
+	rm -r $(ASSETS)/package $(ASSETS)/swagger-ui-dist-*.tgz
+
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
+	for each in audit site; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-audit build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 $(DEV_STAMP): requirements/dev.txt pyproject.toml
 	@echo "Preparing .venv (once; about a minute) ..."
@@ -53,4 +80,8 @@ $(DEV_STAMP): requirements/dev.txt pyproject.toml
 	@echo "Installing the locked dependencies ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.site-stamp: $(DEV_STAMP) requirements/site.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/site.txt
 	@touch $@

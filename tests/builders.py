@@ -6,16 +6,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import trio
 
 from deskwire.engine.announce import announce
-from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
+from deskwire.engine.commands import Command, ContactRef, Create, PostMessage, WorkflowCommand
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Author, AuthorType, Conversation, Message
-from deskwire.engine.decide import decide, fold
+from deskwire.engine.decide import fold
 from deskwire.engine.directory import Directory
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft
@@ -25,6 +26,8 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import Links
+from deskwire.engine.workflows.conduct import conduct, needs
+from deskwire.engine.workflows.workflow import Published
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.transaction import SqliteTransaction
@@ -83,18 +86,25 @@ def endpoint(
 
 @dataclass
 class Play:
-    """One conversation played through the pure functions alone, as a consumer of its events sees it."""
+    """One conversation played through the pure functions alone, as a consumer of its events sees it.
+
+    `workflow` is the one that new conversations start and that may run.
+    """
 
     contact: Contact = CONTACT
     now: int = NOON
     state: Conversation | None = None
     facts: list[Fact] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    workflow: Published | None = None
 
-    def __call__(self, command: Command) -> list[Draft]:
+    def __call__(self, command: Command | WorkflowCommand) -> list[Draft]:
         """Carry the command out; returns its events."""
         self.now += 1_000
-        self.facts = [self._signed(fact) for fact in decide(self.state, command, self.now)]
+        wanted = None if needs(self.state, command) is None else self.workflow
+        ids = (new_id("msg", self.now) for _ in count())
+        facts = conduct(self.state, command, self.now, wanted, ids)
+        self.facts = [self._signed(fact) for fact in facts]
         drafts: list[Draft] = []
         for _, fact, after in fold(self.state, tuple(self.facts), self.now):
             earlier = [message for message in self.messages if not message.internal]

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.builders import InlineStore
+from tests.planted import leaks, logs_of, plant_of
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that has made the service log a credential (ADR 26)."""
+    report = yield
+    if report.when == "teardown" and report.passed:
+        directory = getattr(item, "funcargs", {}).get("tmp_path")
+        said = "\n".join(text for _, text in report.sections)
+        if isinstance(directory, Path):
+            plant_of(directory)
+            said += logs_of(directory)
+        if found := sorted(set(leaks(said))):
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid}: the log has {', '.join(found)}"
+    return report
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.socket import RealtimeStream
@@ -181,6 +181,7 @@ class Front:
     stream: RealtimeStream
     stop: trio.Event = field(default_factory=trio.Event)
     stopped: trio.Event = field(default_factory=trio.Event)
+    tls: ssl.SSLContext | None = None
     clients: list[Client] = field(default_factory=list)
     streams: list[trio.SocketStream] = field(default_factory=list)
 
@@ -282,26 +283,29 @@ async def real_front(
 ) -> AsyncIterator[Front]:
     """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    served: list[trio.abc.Listener[Any]] = [*listeners]
-    if tls is not None:
-        served = [trio.SSLListener(listener, tls, https_compatible=True) for listener in listeners]
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY, **settings)
-    front = Front(listeners[0].socket.getsockname()[1], stream)
+    front = Front(listeners[0].socket.getsockname()[1], stream, tls=tls)
+
+    def context() -> ssl.SSLContext:
+        assert front.tls is not None, "asked for only with one"
+        return front.tls
 
     async def run(task_status: trio.TaskStatus[None]) -> None:
         await serve_front(
-            served,
+            listeners,
             app,
             stream_handler=stream.handle,
             close_streams=stream.close_all,
             stop=front.stop,
             config=Config(),
             limits=limits or FrontLimits(requests_s=1, shutdown_s=3),
+            tls=None if tls is None else context,
             task_status=task_status,
         )
         front.stopped.set()
 
     async with trio.open_nursery() as serving:
+        serving.start_soon(stream.run)
         await serving.start(run)
         async with trio.open_nursery() as clients:
             _nursery.set(clients)
@@ -309,6 +313,8 @@ async def real_front(
             await front.close_clients()
             clients.cancel_scope.cancel()
         front.stop.set()
+        await front.stopped.wait()
+        serving.cancel_scope.cancel()
 
 
 Send = Callable[[Any], Awaitable[None]]
@@ -328,3 +334,19 @@ async def small_app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Sen
         for _ in range(64):
             await send({"type": "http.response.body", "body": bytes(2**20), "more_body": True})
     await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+
+async def next_batch(held: Subscription) -> Batch:
+    """What a subscription has next, once there is something or its position has moved."""
+    bell = trio.Event()
+    if held.listen(bell.set):
+        await bell.wait()
+    return held.recent() or await held.stored()
+
+
+async def serve_one(stream: RealtimeStream, transport: trio.abc.Stream) -> None:
+    """Serve one connection, and write to it, until it is over."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stream.run)
+        await stream.handle(transport)
+        nursery.cancel_scope.cancel()

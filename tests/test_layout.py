@@ -96,6 +96,25 @@ def test_both_locks_hold_the_same_versions_and_every_dependency(project: dict[st
     assert {each.partition(">=")[0] for each in project["dependency-groups"]["dev"]} <= dev.keys()
 
 
+def test_every_group_has_a_lock_that_agrees_with_the_developers_one(project: dict[str, Any]) -> None:
+    dev = locked("dev.txt")
+    for name in project["dependency-groups"].keys() - {"dev"}:
+        pins = locked(f"{name}.txt")
+        wanted = {each.partition(">=")[0] for each in project["dependency-groups"][name]}
+        assert wanted <= pins.keys()
+        assert {each: pins[each] for each in pins.keys() & dev.keys()}.items() <= dev.items(), name
+
+
+def test_every_file_of_requirements_is_a_lock_and_is_audited() -> None:
+    names = {path.name for path in (ROOT / "requirements").iterdir()}
+    audited = re.search(
+        r"^\tfor each in ([a-z ]+); do \S+pip-audit", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    assert audited
+    assert names == {f"{each}.txt" for each in audited[1].split()}
+    assert all(locked(name) for name in names)
+
+
 def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}"

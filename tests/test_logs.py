@@ -162,3 +162,19 @@ def test_values_that_json_does_not_know_are_written_all_the_same(stream: io.Stri
     (entry,) = entries(stream)
     assert entry["number"] == 2**80
     assert entry["keys"] == {"(1, 2)": [3]}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_a_stranger_has_written_begins_no_line_and_moves_no_cursor(form: LogFormat) -> None:
+    made = io.StringIO()
+    logs.configure(form, "info", made)
+    structlog.get_logger().info("said", text="a\n[error] forged\r\x1b[2K\u2028b")
+    try:
+        raise ValueError("x\x1b[2Ky")
+    except ValueError:
+        structlog.get_logger().exception("failed")
+    shown = made.getvalue()
+    assert "\x1b" not in shown
+    assert "\r" not in shown
+    assert not [line for line in shown.splitlines() if line.startswith("[error]")]
+    assert "Traceback" in shown

@@ -54,6 +54,9 @@ def test_a_server_key_is_replaced_wherever_it_stands(before: str, key: str, afte
         "secret='it'",
         "GET /v3/x?token=abc&a=1",
         "DESKWIRE_SECRET=abc",
+        "GET http://x.test/v3/uploads/upl_1/a.txt?expires=1&signature=abc",
+        "http://me:abc@proxy.test:3128",
+        "eyJhbGciOiJIUzI1NiJ9",
     ],
 )
 def test_text_with_a_credential_loses_it_and_keeps_the_rest(text: str) -> None:
@@ -76,6 +79,7 @@ def test_text_with_a_credential_loses_it_and_keeps_the_rest(text: str) -> None:
         "eyJ",
         "req_01J9ZQ",
         "password: too short",
+        "http://proxy.test:3128/a:b@c",
     ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
@@ -131,3 +135,11 @@ def test_redacting_twice_changes_nothing_more(value: object) -> None:
 def test_the_look_for_suspicious_text_misses_nothing_that_the_patterns_find(text: str) -> None:
     thorough = NAMED.sub(rf"\g<name>\g<between>{REDACTED}", CREDENTIAL.sub(REDACTED, text))
     assert redacted_text(text) == thorough
+
+
+@pytest.mark.parametrize(
+    "piece", ["a-", "a_", "-eyJ", "eyJ.", "sk_", "whsec_", "token", "token='", "://a:", "secret: "]
+)
+def test_a_long_text_of_a_stranger_is_searched_in_a_moment(piece: str) -> None:
+    """Squared, this many characters would take minutes."""
+    assert redacted_text(f"{piece * 200_000} token")

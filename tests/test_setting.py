@@ -166,3 +166,41 @@ def test_a_secret_setting_never_repeats_a_bad_value(each: setting.Setting) -> No
     with pytest.raises(ValueError, match="must") as refusal:
         each.parse("hunter2 \u00e9")
     assert "hunter2" not in str(refusal.value)
+
+
+ORIGINS = [
+    "https://desk.example.com",
+    "https://desk.example.com:8443",
+    "http://localhost:3000",
+    "http://[::1]:3000",
+]
+
+
+@pytest.mark.parametrize("text", ORIGINS)
+def test_an_origin_is_taken_as_a_browser_writes_it(text: str) -> None:
+    assert setting.origin(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*",
+        "null",
+        "desk.example.com",
+        "https://",
+        "https://*.example.com",
+        "https://desk.example.com/",
+        "https://Desk.example.com",
+        "HTTPS://desk.example.com",
+        "https://desk.example.com:443",
+        "https://desk.example.com:port",
+        "https://me@desk.example.com",
+        "http://desk.example.com",
+        "https://desk.example.com?",
+        "https://d\u00e9sk.example.com",
+        "https://[::1",
+    ],
+)
+def test_what_no_browser_sends_or_anybody_could_alter_is_no_origin(text: str) -> None:
+    with pytest.raises(ValueError, match="exact origins"):
+        setting.origin(text)

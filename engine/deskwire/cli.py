@@ -15,11 +15,12 @@ from deskwire.admin.key import key, token
 from deskwire.admin.org import org
 from deskwire.admin.project import project
 from deskwire.admin.user import user
+from deskwire.backup.command import backup, check, restore
 from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
 from deskwire.listen.command import listen
 from deskwire.operate.command import deliveries, redeliver_command
-from deskwire.reference.command import reference_command
+from deskwire.reference.command import openapi_command, reference_command
 from deskwire.setting import Setting
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -85,13 +86,17 @@ def _print_table(config: Config) -> None:
 
 
 # Commands from other modules are registered here, one line each: cli.add_command(...)
+cli.add_command(backup)
+cli.add_command(check)
 cli.add_command(demo)
 cli.add_command(listen)
 cli.add_command(deliveries)
 cli.add_command(redeliver_command)
 cli.add_command(key)
 cli.add_command(org)
+cli.add_command(openapi_command)
 cli.add_command(project)
 cli.add_command(reference_command)
+cli.add_command(restore)
 cli.add_command(token)
 cli.add_command(user)

@@ -29,15 +29,16 @@ from deskwire.setting import (
     number,
     numbers,
     optional,
+    origin,
     path,
     proxy_url,
     secret_text,
     setting,
     several,
     source_of,
-    unknown_variables,
     words,
 )
+from deskwire.variables import unknown
 
 UserClaim: TypeAlias = Literal["sub", "email"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
@@ -89,6 +90,20 @@ class Config:
         optional(http_url),
         "Base URL by which clients reach this server; unset means the address it listens on.",
         option="--public-url",
+    )
+    tls_cert: Path | None = setting(  # ADR 25
+        None,
+        optional(path),
+        "File with the server's certificate and what leads to its authority (PEM), for https; unset: plain http.",
+        option="--tls-cert",
+    )
+    tls_key: Path | None = setting(
+        None, optional(path), "File with that certificate's private key (PEM).", option="--tls-key"
+    )
+    trusted_proxies: tuple[Network, ...] = setting(  # ADR 25
+        (),
+        networks,
+        "CIDR blocks, with commas between them, of proxies whose `X-Forwarded-For` is believed.",
     )
     demo: bool = setting(  # decisions 2
         True,
@@ -194,6 +209,11 @@ class Config:
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
     )
+    cors_origins: tuple[str, ...] = setting(  # ADR 26
+        (),
+        several(origin),
+        "Web origins, with commas between them, whose pages may call the API from a browser; unset: none.",
+    )
     argon2_memory_kib: int = setting(
         65_536,  # RFC 9106, section 4, second recommended option
         integer(8 * KIB, 4 * MIB),
@@ -221,6 +241,16 @@ class Config:
     event_window_s: float = setting(  # decisions 4 and 8
         7 * DAY_S, number(60, 100 * YEAR_S), "Seconds that stored events can be read again."
     )
+    bot_only_retention_s: float = setting(  # contract 8, decisions 8
+        33 * DAY_S,
+        number(1, 100 * YEAR_S),
+        "Seconds after its creation that a conversation is kept in which no agent has had a part.",
+    )
+    retention_day_s: float = setting(
+        DAY_S,
+        number(0.01, DAY_S),
+        "Seconds that a day of the project setting `archivedRetentionDays` lasts; shorter only to try it out.",
+    )
     retention_interval_s: float = setting(  # decisions 8
         600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
     )
@@ -234,6 +264,17 @@ class Config:
     )
     read_connections: int = setting(
         4, integer(1, 256), "Database connections for reading, each with a thread."
+    )
+
+    upgrade_copies: int = setting(  # ADR 22
+        2,
+        integer(0, 100),
+        "Copies of the database, made before upgrades, that are kept; 0 upgrades without a copy.",
+    )
+    upgrade_copies_s: float = setting(  # ADR 22
+        7 * DAY_S,
+        number(60, YEAR_S),
+        "Seconds that such a copy is kept; until then it holds what is erased meanwhile.",
     )
 
     # Webhooks
@@ -375,11 +416,7 @@ class Config:
                 bad[each.name] = f"{label} {error}"
         config = cls(**values, origin=MappingProxyType(origin))
         clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
-        if problems := (
-            *unknown_variables(environ, VARIABLES | CLIENT_VARIABLES.keys()),
-            *bad.values(),
-            *clashes,
-        ):
+        if problems := (*unknown(environ, VARIABLES), *bad.values(), *clashes):
             raise ConfigError(problems)
         return config
 
@@ -388,11 +425,3 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {each.name: described(each) for each in fields(Config) if each.name != "origin"}
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
-
-CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
-        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
-    }
-)
-"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""

@@ -6,6 +6,7 @@ variables such as the request's id, level, UTC time, traceback as text, redactio
 
 import json
 import logging
+import re
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
@@ -23,6 +24,9 @@ LEVELS: Final[dict[LogLevel, int]] = {
 }
 CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
 
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_WITH_LINES: Final = frozenset({"exception", "stack"})
+
 
 def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
     """Send every log entry of the process to `stream`, replacing what was configured before.
@@ -37,7 +41,7 @@ def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*_shared(), structlog.stdlib.ExtraAdder()],
-            processors=[*_finishing(), _text_renderer(stream) if text else _json_renderer()],
+            processors=[*_finishing(), *(_text_renderers(stream) if text else (_json_renderer(),))],
         )
     )
     _configure_stdlib(handler, LEVELS[level])
@@ -90,10 +94,34 @@ def without_secrets(_logger: WrappedLogger, _method: str, entry: EventDict) -> E
     return clean
 
 
-def _text_renderer(stream: TextIO) -> Processor:
-    return structlog.dev.ConsoleRenderer(
+def without_controls(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
+    """Show control characters as escapes: what a stranger has written begins no line and moves no cursor.
+
+    Tracebacks keep their lines. JSON needs none of this.
+    """
+    return {
+        name: _lines_visible(value) if name in _WITH_LINES else _visible(value)
+        for name, value in entry.items()
+    }
+
+
+def _visible(value: object) -> object:
+    return _CONTROL.sub(_escaped, value) if isinstance(value, str) else value
+
+
+def _lines_visible(value: object) -> object:
+    return "\n".join(_CONTROL.sub(_escaped, line) for line in str(value).split("\n")) if value else value
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return repr(found[0])[1:-1]
+
+
+def _text_renderers(stream: TextIO) -> tuple[Processor, ...]:
+    shown = structlog.dev.ConsoleRenderer(
         colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback
     )
+    return without_controls, shown
 
 
 def _json_renderer() -> Processor:

@@ -20,16 +20,18 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
 from deskwire.engine.rate import Buckets
-from deskwire.engine.retention import Pruned, run_retention
+from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
+from deskwire.http.certificate import Certificate
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
 from deskwire.http.quotas import Quotas, rate_of
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.storage.copies import run_copies
 from deskwire.storage.store import SqliteStore
 
 _RECORDED_S: Final = 1.0
@@ -108,6 +110,7 @@ def limits(config: Config) -> Limits:
         stream_token_s=config.stream_token_s,
         upload_body_bytes=config.upload_limit_bytes + OVERHEAD,
         upload_timeout_s=config.upload_timeout_s,
+        cors_origins=config.cors_origins,
     )
 
 
@@ -143,15 +146,19 @@ def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtime
     )
 
 
-def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:
+def measured(
+    store: SqliteStore, couriers: Couriers, stream: RealtimeStream, certificate: Certificate | None
+) -> Measured:
     """Where the metrics are read."""
     return Measured(
         commits=store.commits,
         waiting=lambda: store.waiting,
+        scrubbing=lambda: store.scrubbing,
         room=store.room,
         couriers=couriers,
         connections=lambda: stream.connections,
         traffic=stream.traffic,
+        certificate_ends=lambda: None if certificate is None else certificate.ends,
     )
 
 
@@ -164,14 +171,27 @@ def hypercorn(config: Config) -> HypercornConfig:
     return hypercorn
 
 
-async def retain(config: Config, store: SqliteStore, pruned: Pruned) -> None:
-    """Prune what has left its window, until cancelled."""
-    await run_retention(
-        store,
-        wall_clock,
-        interval_s=config.retention_interval_s,
-        event_window_s=config.event_window_s,
-        delivery_log_s=config.delivery_log_s,
-        idempotency_s=config.idempotency_s,
-        pruned=pruned,
+def certificate(config: Config) -> Certificate | None:
+    """The server's certificate, if it has one. Raises BadCertificate."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return Certificate(config.tls_cert, config.tls_key, wall_clock)
+
+
+def retention(config: Config, store: SqliteStore, directory: Directory, pruned: Pruned) -> Retention:
+    """What lets go of everything that has left its window."""
+    keep = Keep(
+        bot_only=config.bot_only_retention_s,
+        day=config.retention_day_s,
+        events=config.event_window_s,
+        delivery_log=config.delivery_log_s,
+        answers=config.idempotency_s,
+    )
+    return Retention(store, directory, wall_clock, keep, pruned)
+
+
+async def keep_copies(config: Config) -> None:
+    """Remove the copies made before upgrades when their time is over, until cancelled."""
+    await run_copies(
+        config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
     )

@@ -19,10 +19,20 @@ DEMO_FILE: Final = "demo.json"
 DEMO_EMAIL: Final = "owner@demo.example"
 DEMO_TOKEN_S: Final = 30 * 24 * 3_600
 _PRIVATE: Final = 0o600
+_OTHERS: Final = 0o077
+_OTHERS_WRITE: Final = 0o022
+_DATABASE: Final = ("deskwire.sqlite3", "deskwire.sqlite3-wal")
 
 
 class SecretError(Exception):
     """The secret's file can't be used; the text says why."""
+
+
+def present_secret(directory: Path, given: str | None) -> str | None:
+    """The secret of the settings, else that of the data directory, None if there is none yet. Raises SecretError."""
+    if given is None and not (directory / SECRET_FILE).exists():
+        return None
+    return installation_secret(directory, given)
 
 
 def installation_secret(directory: Path, given: str | None) -> str:
@@ -49,12 +59,26 @@ def installation_secret(directory: Path, given: str | None) -> str:
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read; it appears whole or not at all."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE)
+    scratch.unlink(missing_ok=True)  # a crash's, or somebody's link to another place
+    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PRIVATE)
     with os.fdopen(handle, "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     scratch.replace(path)
+
+
+def exposed(directory: Path) -> list[str]:
+    """Names in the data directory that other users may read or write, `.` for the directory itself.
+
+    A restored backup or a volume may bring such modes along; what the program makes has them not.
+    """
+    looked_at = (directory, *(directory / name for name in (SECRET_FILE, DEMO_FILE, *_DATABASE)))
+    return [
+        str(path.relative_to(directory))
+        for path in looked_at
+        if path.exists() and path.stat().st_mode & (_OTHERS if path != directory else _OTHERS_WRITE)
+    ]
 
 
 def refresh_url(directory: Path, base_url: str) -> None:

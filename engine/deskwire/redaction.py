@@ -1,7 +1,8 @@
 """Keeps credentials out of the log, whoever put them there.
 
 The last line of defence, not the first: code does not log secrets. What looks like one, or stands under a name
-that promises one, is replaced by `[redacted]` wherever it is in an entry, tracebacks included.
+that promises one, is replaced by `[redacted]` wherever it is in an entry, tracebacks included. The patterns take
+time that grows with the text and no faster, as a stranger may have written it.
 """
 
 import re
@@ -11,7 +12,9 @@ from typing import Final
 REDACTED: Final = "[redacted]"
 DEEPEST: Final = 8  # levels of nesting; what lies deeper is redacted as text, so cycles end too
 
-SECRET_WORDS: Final = frozenset({"password", "passwd", "secret", "authorization", "token", "cookie"})
+SECRET_WORDS: Final = frozenset(
+    {"password", "passwd", "secret", "authorization", "token", "cookie", "signature"}
+)
 _NAMES: Final = "|".join(sorted(SECRET_WORDS))
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -19,15 +22,16 @@ CREDENTIAL: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"sk_[A-Za-z0-9_-]{4,}"  # server keys, ours and those of other services
     r"|whsec_[A-Za-z0-9+/=_-]+"  # webhook secrets; the masked form has an ellipsis here and stays
-    r"|eyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*){1,4}"  # JWT: base64url of '{"' and what follows
+    r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,4}"  # JWT: base64url of '{"' and what follows
+    r"|(?<=://)[^\s/@:\"']{0,256}:[^\s/@\"']{1,256}(?=@)"  # user and password in a URL
     r")"
 )
 NAMED: Final = re.compile(  # 'password': 'x', token="x", Authorization: Bearer x, &token=x, also inside escaped text
-    rf"(?i)(?P<name>\b(?:[\w-]*[_-])?(?:{_NAMES}))(?P<between>\\?[\"']?\s*[:=]\s*b?)"
+    rf"(?i)(?P<name>(?<![^\W_])(?:{_NAMES}))(?P<between>\\?[\"']?\s*[:=]\s*b?)"
     r"(?:(?P<quote>\\?[\"'])(?:(?!(?P=quote)).)*(?P=quote)|(?<=[:])\s*(?:Bearer|Basic)\s+\S+|(?<==)[^\s&\"',;)]+)"
 )
 
-_SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|sk_|whsec_|eyJ")
+_SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|sk_|whsec_|eyJ|://")
 """In every text that CREDENTIAL or NAMED match, and in every name that promises a secret: most have none."""
 
 

@@ -4,10 +4,9 @@ A parser turns the text of a variable or an option into a value, or raises Value
 sentence "<variable> ...". Parsers of settings that may hold a credential do not repeat the text.
 """
 
-import difflib
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -22,6 +21,7 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 PREFIX: Final = "DESKWIRE_"
 SECRET_CHARACTERS: Final = 32
+_USUAL_PORTS: Final = frozenset({("https", 443), ("http", 80)})
 FLAG_WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -209,6 +209,26 @@ def http_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def origin(text: str) -> str:
+    """Parse a web origin as browsers write it: https, or http on this machine, as tokens pass through its pages."""
+    parts = _split(text)
+    if parts is None or not _safe(parts) or text != _origin_of(parts):
+        raise ValueError(
+            "must be exact origins such as https://desk.example.com, in lower case, without path or usual port "
+            f"(http only for this machine), not {text!r}"
+        )
+    return text
+
+
+def _origin_of(parts: SplitResult) -> str | None:
+    """How a browser writes the origin of a URL; None for a host that is no plain name or address."""
+    host, port = parts.hostname or "", parts.port
+    if re.fullmatch(r"[a-z0-9.:-]+", host) is None:
+        return None
+    usual = port is None or (parts.scheme, port) in _USUAL_PORTS
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}" + ("" if usual else f":{port}")
+
+
 def _split(url: str) -> SplitResult | None:
     """The parts of an http or https URL with a host, None for anything else."""
     try:
@@ -263,12 +283,3 @@ def source_of(
     if text := environ.get(each.variable):
         return "environment", each.variable, text
     return "default", each.variable, None
-
-
-def unknown_variables(environ: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with each variable of ours that is none of those known."""
-    for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in known:
-            close = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
-            yield f"{variable} is not a setting{hint}"

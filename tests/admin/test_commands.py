@@ -144,6 +144,17 @@ def test_settings_of_a_project_are_changed_and_shown(shop: Deskwire) -> None:
     assert shop("project", "set").exit_code == 2
 
 
+def test_a_deleted_user_is_listed_no_more_and_the_last_owner_stays(shop: Deskwire) -> None:
+    made = good(shop("user", "create", "bob@example.com", "--role", "agent", "--one-time", "--json"))
+    deleted = shop("user", "delete", "bob@example.com")
+    assert good(deleted) in made
+    assert deleted.stderr == "The user bob@example.com has been deleted.\n"
+    assert [item["email"] for item in listed(shop("user", "list", "--json"))] == ["ada@example.com"]
+    assert shop("user", "delete", "bob@example.com").exit_code == 1
+    refused = shop("user", "delete", "ada@example.com")
+    assert (refused.exit_code, "last owner" in refused.stderr) == (1, True)
+
+
 def test_which_one_is_meant_must_be_clear(shop: Deskwire) -> None:
     second = good(shop("org", "create", "Acme"))
     for command in (("project", "create", "Bank"), ("project", "create", "Bank", "--org", "Acme")):

@@ -21,12 +21,13 @@ class Block:
 
 def documents() -> list[Path]:
     """Every Markdown file for readers: the README, the changelog, and all of `docs/`."""
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def guides() -> list[Path]:
     """What is written by hand and describes the product."""
-    return [ROOT / "README.md", ROOT / "docs/concepts.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+    begin = [ROOT / "docs" / f"{name}.md" for name in ("index", "quickstart", "concepts", "security")]
+    return [ROOT / "README.md", *begin, *sorted((ROOT / "docs/guide").glob("*.md"))]
 
 
 def blocks(page: Path) -> list[Block]:

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from deskwire.engine.announce import conversation_view
+from deskwire.engine.attributes import ATTRIBUTES_MAX
 from deskwire.engine.commands import (
     Assign,
     Close,
@@ -21,7 +22,6 @@ from deskwire.engine.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversation import Assignee, AuthorType, Closer, Reason
-from deskwire.engine.decide import ATTRIBUTES_MAX
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import CATALOG, Draft
 from deskwire.engine.ports import Transaction

@@ -21,6 +21,7 @@ from deskwire.engine.commands import (
     Rate,
     Reopen,
     ReplaceNetworkLogs,
+    WorkflowCommand,
 )
 from deskwire.engine.conversation import Assignee, Conversation
 from deskwire.engine.decide import events_of, evolve
@@ -95,7 +96,7 @@ class AnyCommands(RuleBasedStateMachine):
         self.play = Play()
         self.consumer = Consumer()
 
-    def carry_out(self, command: Command) -> None:
+    def carry_out(self, command: Command | WorkflowCommand) -> None:
         before = self.play.state
         try:
             drafts = self.play(command)

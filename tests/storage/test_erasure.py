@@ -182,6 +182,19 @@ async def test_nothing_of_an_erased_contact_without_conversations_is_left(tmp_pa
         assert left_in(tmp_path, PLACES + CONTACT_PLACES) == []
 
 
+async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        await plant(engine)
+        async with erasures(engine) as erasing:
+            await erasing.erase(PROJECT, mark("USERID"))
+        await scrubbed(engine)
+        assert left_in(tmp_path, ("USERID",)) != []
+        await engine.directory.create(PROJECT, create("somebody else"))
+        await engine.store.write(lambda tx: tx.prune_events(NOON + 10**9, 1_000, NOON))
+        await scrubbed(engine)
+        assert left_in(tmp_path, ("USERID",)) == []
+
+
 async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_still_grow(
     tmp_path: Path,
 ) -> None:

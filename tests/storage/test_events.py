@@ -172,3 +172,12 @@ def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_in
             assert not tx.lane_events(lane, gone.position, 10, frozenset())
             assert not tx.lane_events(lane._replace(project=OTHER_PROJECT.rowid), 0, 10, frozenset())
             assert not tx.lane_events(lane, 0, 10, frozenset({"message.created"}))
+
+
+def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        append(tx, NOON, 1)
+        append(tx, NOON + 1)
+        append(tx, NOON + 2, 1, 2)
+        assert (tx.prune_events(NOON + 1, 10, NOON), tx.scrub_wanted) == (1, False)
+        assert (tx.prune_events(NOON + 2, 10, NOON), tx.scrub_wanted) == (1, True)

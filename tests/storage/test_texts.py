@@ -49,7 +49,7 @@ async def test_a_text_comes_back_as_it_was_sent(tmp_path: Path, text: str) -> No
     "attributes",
     [
         {"deep": [[[[{"a": [None, True, 1, 1.5, "x"]}]]]]},
-        {str(n): "v" * 1_000 for n in range(100)},
+        {str(n): "v" * 100 for n in range(100)},
         {"": "", " ": " ", "é": "\u00e9", "e\u0301": "not the same key"},
         {"largest": 2**63 - 1, "smallest": -(2**63), "small": 5e-324, "large": 1.7976931348623157e308},
         {"float": 1.0, "int": 1, "bool": True, "zero": -0.0},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import trio
 from deskwire import program
 from deskwire.config import Config
 from deskwire.storage.store import SqliteStore, open_store
+from tests.described import caller
 
 SMALL: dict[str, Any] = {
     "port": 0,
@@ -106,8 +108,10 @@ async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]
 
 
 @asynccontextmanager
-async def running(directory: Path, **settings: Any) -> AsyncIterator[Service]:
-    """A service on `directory`; stopped in order when the context ends."""
+async def running(
+    directory: Path, trust: ssl.SSLContext | None = None, /, **settings: Any
+) -> AsyncIterator[Service]:
+    """A service on `directory`; stopped in order when the context ends. Clients verify it with `trust`."""
     async with trio.open_nursery() as nursery:
         config = Config(data_dir=directory, **{**SMALL, **settings})
         serving = await nursery.start(program.serve, config)
@@ -115,8 +119,8 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Service]:
         key = {"Authorization": f"Bearer {demo['serverKey']}"}
         user = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
         async with (
-            httpx.AsyncClient(base_url=f"{serving.url}/v3", headers=key, timeout=20) as http,
-            httpx.AsyncClient(base_url=f"{serving.url}/v3", headers=user, timeout=20) as dashboard,
+            caller(f"{serving.url}/v3", key, verify=trust or True) as http,
+            caller(f"{serving.url}/v3", user, verify=trust or True) as dashboard,
         ):
             yield Service(serving.url, demo, http, dashboard, directory)
         serving.stop()

@@ -9,9 +9,12 @@ from typing import Any
 
 import httpx
 
+from tests.described import caller
+from tests.planted import plant
+
 from .conftest import Service
 
-PASSWORD = "a long enough password"
+PASSWORD = plant("a long enough password")
 
 
 @dataclass
@@ -37,6 +40,7 @@ async def hire(service: Service, role: str, email: str | None = None) -> dict[st
     answer = await service.dashboard.post(path, json=body)
     assert answer.status_code == 200, answer.text
     hired: dict[str, Any] = answer.json()
+    plant(hired["password"])
     return hired
 
 
@@ -57,8 +61,7 @@ async def person(service: Service, role: str) -> AsyncIterator[Person]:
 
 def client(service: Service, token: str) -> httpx.AsyncClient:
     """A client with this token, and no project."""
-    headers = {"Authorization": f"Bearer {token}"}
-    return httpx.AsyncClient(base_url=f"{service.url}/v3", headers=headers, timeout=20)
+    return caller(f"{service.url}/v3", {"Authorization": f"Bearer {token}"})
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:

@@ -193,6 +193,19 @@ async def remove_member(desk: Desk, order: orders.MemberGone) -> Answer:
     return await desk.store.write(remove)
 
 
+@operation("user.delete", orders.UserName)
+async def delete_user(desk: Desk, order: orders.UserName) -> Answer:
+    """Delete an account with its memberships; no organisation loses its last owner."""
+    now = desk.clock()
+
+    def delete(tx: Transaction) -> Answer:
+        user = user_named(tx, order.user)
+        members.delete_user(tx, user, now)
+        return user_view(user)
+
+    return await desk.store.write(delete)
+
+
 @operation("key.create", orders.NewKey)
 async def create_key(desk: Desk, order: orders.NewKey) -> Answer:
     """Make a server key, and show it this once."""

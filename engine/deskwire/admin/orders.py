@@ -85,6 +85,12 @@ class MemberGone(Body):
     organisation: Handle | None = None
 
 
+class UserName(Body):
+    """A user."""
+
+    user: Handle
+
+
 class NewKey(Body):
     """A new server key."""
 

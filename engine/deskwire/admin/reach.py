@@ -83,6 +83,12 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         secret = installation_secret(config.data_dir, config.secret)
         return Tokens(secret, config.jwt_issuer, config.jwt_audience)
 
-    async with open_store(config.data_dir, batch=1, readers=1, on_commit=lambda _: None) as store:
+    async with open_store(
+        config.data_dir,
+        batch=1,
+        readers=1,
+        on_commit=lambda _: None,
+        upgrade_copies=config.upgrade_copies,
+    ) as store:
         desk = Desk(store, wall_clock, Passwords(config.argon2_memory_kib), tokens)
         return await carry_out(desk, name, arguments)

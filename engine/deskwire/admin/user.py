@@ -41,7 +41,7 @@ _ROLE: Final = click.option("--role", type=click.Choice(ROLES), required=True, h
 
 @click.group("user")
 def user() -> None:
-    """Make and list users, set passwords, and give, change and end memberships."""
+    """Make, list and delete users, set passwords, and give, change and end memberships."""
 
 
 @user.command("create")
@@ -127,3 +127,15 @@ def change_role(user: str, organisation: str | None, role: str, data: Path | Non
 def remove(user: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
     """End a membership; the account stays."""
     show(order(data, "user.remove", user=user, organisation=organisation), as_json, MEMBER)
+
+
+@user.command("delete")
+@click.argument("user")
+@common_options
+def delete(user: str, data: Path | None, as_json: bool) -> None:
+    """Delete a USER (id or e-mail address) for good, with all memberships.
+
+    What the user wrote stays, under the name of then. The last owner of an organisation can't be deleted.
+    """
+    answer = order(data, "user.delete", user=user)
+    made(answer, as_json, "id", f"The user {answer['email']} has been deleted.")

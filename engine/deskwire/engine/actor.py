@@ -7,7 +7,7 @@ not in the request's. Typing is not committed; the actor keeps its time while it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,22 +16,25 @@ import trio
 
 from deskwire.engine.announce import conversation_view
 from deskwire.engine.clock import Clock
-from deskwire.engine.commands import Command, Create, LinkTicket
+from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowCommand
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
-from deskwire.engine.decide import decide
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
-from deskwire.engine.facts import Fact
+from deskwire.engine.facts import Fact, WorkflowCompleted
+from deskwire.engine.ids import Mint
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.typists import SetTyping
 from deskwire.engine.uploads.links import Links
+from deskwire.engine.workflows.conduct import TRIGGERED, conduct, needs
+from deskwire.engine.workflows.stock import running, triggered
+from deskwire.engine.workflows.workflow import Published
 
 log: Final = structlog.get_logger(__name__)
 
-Asked = Command | SetTyping
+Asked = Command | WorkflowCommand | SetTyping
 """What may be asked of an actor."""
 
 
@@ -213,13 +216,35 @@ class Actor:
         if self._state is None and not isinstance(command, Create):
             await self._load()
         at = self._clock()
-        facts = decide(self._state, command, at)
+        facts = conduct(self._state, command, at, self._workflow(command), _message_ids(at))
         job = _job(self.project, command, self._state, facts, at, self._links)
         receipt = await self._store.write(job if ask.around is None else ask.around(job))
         self._state = receipt.state
         self._gone = receipt.state is None
         self._indicator.note(facts)
+        self._note_stops(facts)
         return receipt
+
+    def _workflow(self, command: Command | WorkflowCommand) -> Published | None:
+        """The workflow that `command` may move; a few rows by their keys."""
+        wanted = needs(self._state, command)
+        if wanted is None:
+            return None
+        project = self.project
+        if wanted == TRIGGERED:
+            return self._store.peek(lambda reader: triggered(reader, project))
+        return self._store.peek(lambda reader: running(reader, project, wanted))
+
+    def _note_stops(self, facts: tuple[Fact, ...]) -> None:
+        """Say in the log which workflow could not go on."""
+        for fact in facts:
+            if isinstance(fact, WorkflowCompleted) and fact.stopped is not None:
+                log.warning(
+                    "workflows.stopped",
+                    conversation=self.conversation_id,
+                    workflow=fact.workflow_id,
+                    reason=fact.stopped,
+                )
 
     def _set_typing(self, command: SetTyping) -> Receipt:
         """Nothing is written; what is read is one row, which also brings the contact as it is now."""
@@ -250,9 +275,16 @@ def shutting_down() -> Unavailable:
     return Unavailable("The service is shutting down.", code="shutting_down")
 
 
+def _message_ids(at: int) -> Iterator[str]:
+    """Ids for what a workflow says, in the order in which it says it."""
+    mint = Mint()
+    while True:
+        yield mint.new("msg", at)
+
+
 def _job(
     project: Project,
-    command: Command,
+    command: Command | WorkflowCommand,
     state: Conversation | None,
     facts: tuple[Fact, ...],
     at: int,

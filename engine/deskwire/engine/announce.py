@@ -22,6 +22,8 @@ from deskwire.engine.facts import (
     Reopened,
     Revealed,
     Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
 )
 from deskwire.engine.uploads.links import Shown
 
@@ -111,6 +113,12 @@ def announce(
         case Updated(changes):
             changed = sorted(public for name in changes if (public := PUBLIC_NAMES[name]))
             yield Draft("conversation.updated", after.sequence, {**data, "changed": changed})
+        case WorkflowWaits(run):
+            if run.step is not None:
+                yield Draft("workflow.step.presented", after.sequence, {**data, "step": run.step})
+        case WorkflowCompleted(workflow_id, ended):
+            data = {**data, "workflowId": workflow_id, "reason": ended}
+            yield Draft("workflow.completed", after.sequence, data)
         case Deleted(reason):
             yield _deletion(after, contact, reason)
         case _:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.conversation import Assignee, Attachment, Author, Closer, Reason
+from deskwire.engine.expiry import Windows
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.workflows.workflow import Published
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,13 @@ class ReplaceNetworkLogs:
 
 
 @dataclass(frozen=True, slots=True)
+class Expire:
+    """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
+
+    windows: Windows
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Remove the conversation and everything that belongs to it, for good."""
 
@@ -121,5 +130,30 @@ Command = (
     | Patch
     | LinkTicket
     | ReplaceNetworkLogs
+    | Expire
     | Delete
 )
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorkflow:
+    """Have a workflow run in the conversation."""
+
+    workflow: Published
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """The contact answers the step that is pending, named by its action."""
+
+    action_id: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class WakeWorkflow:
+    """Go on with a workflow whose wait is over."""
+
+
+WorkflowCommand = StartWorkflow | AnswerStep | WakeWorkflow
+"""What is for the workflow of a conversation; `workflows.conduct` decides it."""

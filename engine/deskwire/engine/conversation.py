@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from deskwire.engine.workflows.run import Run
+
 Status = Literal["OPEN", "PENDING", "CLOSED"]
 AuthorType = Literal["contact", "agent", "bot", "system"]
 Closer = Literal["agent", "bot", "system"]
@@ -58,7 +60,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation's whole state. Times are milliseconds since the epoch."""
+    """A conversation's whole state. Times are milliseconds since the epoch.
+
+    `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
+    `run` is the workflow that runs in it; listings leave it out.
+    """
 
     id: str
     project: int
@@ -79,6 +85,8 @@ class Conversation:
     ticket_id: str | None = None
     visible: bool = True
     human: bool = False
+    archived_at: int | None = None
     messages: int = 0
     last_message_at: int | None = None
     sequence: int = 0
+    run: Run | None = None

@@ -17,12 +17,14 @@ from typing import Any, Final, assert_never
 
 import orjson
 
+from deskwire.engine.attributes import merged, overfull
 from deskwire.engine.commands import (
     Assign,
     Close,
     Command,
     Create,
     Delete,
+    Expire,
     LinkTicket,
     MarkRead,
     Patch,
@@ -33,6 +35,7 @@ from deskwire.engine.commands import (
 )
 from deskwire.engine.conversation import Conversation, Message
 from deskwire.engine.errors import Conflict, Invalid, Problem
+from deskwire.engine.expiry import passed
 from deskwire.engine.facts import (
     Assigned,
     Closed,
@@ -44,10 +47,9 @@ from deskwire.engine.facts import (
     Reopened,
     Revealed,
     Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
 )
-
-ATTRIBUTES_MAX: Final = 100
-"""Keys in `attributes`; a bound on what every event of the conversation has to carry."""
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 
@@ -60,6 +62,7 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "rating": "rating",
     "ticket_id": "ticketId",
     "rated_at": None,  # carried by `rating`
+    "archived_at": None,  # carried by `archived`
 }
 """Which name in `data.changed` stands for a changed field."""
 
@@ -88,11 +91,13 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
         case Rate(rating):
             return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
         case Patch(given):
-            return _patch(state, given)
+            return _patch(state, given, at)
         case LinkTicket():
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
             return (NetworkLogsReplaced(snapshot),)
+        case Expire(windows):
+            return (Deleted("retention"),) if passed(state, windows, at) else ()
         case Delete(reason):
             return (Deleted(reason),)
         case _:
@@ -107,7 +112,7 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
             created_at=at,
             updated_at=at,
             title=command.title,
-            attributes=_without_nulls(command.attributes or {}),
+            attributes=merged({}, command.attributes or {}),
             visible=command.visible,
         )
     )
@@ -134,7 +139,7 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
     return (*before, posted)
 
 
-def _patch(state: Conversation, given: Mapping[str, Any]) -> tuple[Fact, ...]:
+def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact, ...]:
     wanted = {name: value for name, value in given.items() if name != "visible"}
     if "attributes" in given:
         wanted["attributes"] = _merged(state.attributes, given["attributes"])
@@ -144,6 +149,8 @@ def _patch(state: Conversation, given: Mapping[str, Any]) -> tuple[Fact, ...]:
         message = "A conversation that the customer has seen can't be hidden again."
         raise Invalid(Problem("/visible", "not_reversible", message))
     changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
+    if "archived" in changes:
+        changes["archived_at"] = at if changes["archived"] else None
     updated = (Updated(changes),) if changes else ()
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.
@@ -171,15 +178,11 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    merged = _without_nulls({**attributes, **patch})
-    if len(merged) > ATTRIBUTES_MAX:
-        message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(merged)}."
-        raise Invalid(Problem("/attributes", "too_many", message))
-    return merged
-
-
-def _without_nulls(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {key: value for key, value in attributes.items() if value is not None}
+    after = merged(attributes, patch)
+    problem = overfull(after)
+    if problem is not None:
+        raise Invalid(problem)
+    return after
 
 
 def evolve(state: Conversation | None, fact: Fact) -> Conversation:
@@ -200,6 +203,8 @@ def events_of(state: Conversation, fact: Fact) -> int:
             return 0
         case MessagePosted(message) if message.internal:
             return 0
+        case WorkflowWaits(run) if run.step is None:
+            return 0
         case _:
             return 1 if state.visible else 0
 
@@ -218,6 +223,10 @@ def _applied(state: Conversation, fact: Fact) -> Conversation:
             return replace(state, assignee=assignee, human=state.human or assignee is not None)
         case Updated(changes):
             return replace(state, **changes)
+        case WorkflowWaits(run):
+            return replace(state, run=run)
+        case WorkflowCompleted():
+            return replace(state, run=None)
         case NetworkLogsReplaced() | Deleted() | Created():
             return state
         case _:
@@ -244,6 +253,8 @@ def touches(fact: Fact) -> bool:
             return False
         case MessagePosted(message):
             return not message.internal
+        case WorkflowWaits(run):
+            return run.step is not None
         case _:
             return True
 

@@ -1,18 +1,20 @@
 """A contact's erasure: conversations through their actors, tickets, survey responses, then the contact (decisions 4).
 
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
-crash cut short is taken up at the next start.
+crash cut short is taken up at the next start. Whoever asks again meanwhile waits for the one under way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 import trio
 
+from deskwire.engine.actor import ActorFailed
 from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
 from deskwire.engine.directory import Directory
@@ -23,11 +25,25 @@ from deskwire.engine.ports import Reader, Store, Transaction
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
 
+_CONVERSATIONS: Final = 16
+"""Conversations deleted together; most of them share a commit."""
+
 _TICKETS: Final = 100
 """Tickets removed in one commit, each with its activity log."""
 
 BATCH: Final = 500
 """Survey responses that one commit deletes; a few milliseconds of the writer's time."""
+
+ANSWER_S: Final = 20.0
+"""How long a caller waits for an erasure at most; it goes on behind the answer."""
+
+
+@dataclass(slots=True, eq=False)
+class _Erasure:
+    """A contact, as it was, that is being erased."""
+
+    contact: Contact
+    done: trio.Event = field(default_factory=trio.Event)
 
 
 class Erasures:
@@ -37,51 +53,86 @@ class Erasures:
         self._nursery = nursery
         self._store = store
         self._directory = directory
+        self._under_way: dict[tuple[int, str], _Erasure] = {}
 
     async def erase(self, project: Project, user_id: str) -> Contact:
         """Erase the contact with everything that belongs to it; return what it was.
 
-        Raises NotFound if there is none. Cancellation: the erasure goes on.
+        Raises NotFound if there is none, and none is being erased; Unavailable (`erasure_under_way`) if it takes
+        longer than a caller should wait. Cancellation: the erasure goes on.
         """
-        contact = await self._store.write(lambda tx: _mark(tx, project.rowid, user_id))
-        done = trio.Event()
-        Context().run(self._nursery.start_soon, self._carry_out, project, contact.rowid, done)
-        await done.wait()
-        return contact
+        key = (project.rowid, user_id)
+        try:
+            contact = await self._store.write(lambda tx: _mark(tx, *key))
+        except NotFound:
+            erasure = self._under_way.get(key)
+            if erasure is None:
+                raise
+        else:
+            erasure = self._begin(project, contact)
+        with trio.move_on_after(ANSWER_S):
+            await erasure.done.wait()
+            return erasure.contact
+        message = (
+            "The contact is no longer found; the rest of its erasure takes longer and goes on by itself."
+        )
+        raise Unavailable(message, code="erasure_under_way", retry_after_s=10)
 
     async def resume(self) -> None:
         """Take up the erasures that were cut short."""
         for project_id, contact in await self._store.read(lambda reader: reader.erasing()):
             project = self._store.peek(_project(project_id))
             assert project is not None, "a contact's project exists"
-            self._nursery.start_soon(self._carry_out, project, contact, trio.Event())
+            self._begin(project, contact)
 
-    async def _carry_out(self, project: Project, contact: int, done: trio.Event) -> None:
+    def _begin(self, project: Project, contact: Contact) -> _Erasure:
+        erasure = self._under_way[project.rowid, contact.user_id] = _Erasure(contact)
+        Context().run(self._nursery.start_soon, self._carry_out, project, erasure)
+        return erasure
+
+    async def _carry_out(self, project: Project, erasure: _Erasure) -> None:
         while True:
-            if await self._attempt(project, contact):
+            if await self._attempt(project, erasure.contact.rowid):
                 break
             await trio.sleep(_RETRY_S)
-        done.set()
+        key = (project.rowid, erasure.contact.user_id)
+        if self._under_way.get(key) is erasure:  # a new contact of that name may be being erased as well
+            del self._under_way[key]
+        erasure.done.set()
 
     async def _attempt(self, project: Project, contact: int) -> bool:
         try:
-            for conversation_id in await self._store.read(lambda reader: reader.conversation_ids(contact)):
-                await self._delete(project, conversation_id)
+            ids = await self._store.read(lambda reader: reader.conversation_ids(contact))
+            for start in range(0, len(ids), _CONVERSATIONS):
+                await self._delete_all(project, ids[start : start + _CONVERSATIONS])
             while await self._store.write(lambda tx: tx.erase_tickets_of(contact, _TICKETS)):
                 await trio.lowlevel.checkpoint()
             while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
                 await trio.lowlevel.checkpoint()
             await self._store.write(lambda tx: tx.erase_contact(contact))
-        except Unavailable as error:
-            log.warning("erasure.delayed", reason=error.reason)
+        except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
+            log.warning("erasure.delayed", reason=str(error))
             return False
         return True
 
-    async def _delete(self, project: Project, conversation_id: str) -> None:
+    async def _delete_all(self, project: Project, conversation_ids: Sequence[str]) -> None:
+        """Delete these conversations, together. Raises what one of them failed with, when all are over."""
+        failures: list[Unavailable | ActorFailed] = []
+        async with trio.open_nursery() as nursery:
+            for conversation_id in conversation_ids:
+                nursery.start_soon(self._delete, project, conversation_id, failures)
+        if failures:
+            raise failures[0]
+
+    async def _delete(
+        self, project: Project, conversation_id: str, failures: list[Unavailable | ActorFailed]
+    ) -> None:
         try:
             await self._directory.ask(project, conversation_id, Delete("gdpr"))
         except NotFound:
             log.debug("erasure.already_deleted", conversation=conversation_id)
+        except (Unavailable, ActorFailed) as error:
+            failures.append(error)
 
 
 def _project(project_id: str) -> Callable[[Reader], Project | None]:

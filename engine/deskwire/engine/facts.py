@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.conversation import Assignee, Closer, Conversation, Message, Reason
+from deskwire.engine.workflows.run import Ending, Run, Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,22 @@ class Deleted:
     reason: Reason
 
 
+@dataclass(frozen=True, slots=True)
+class WorkflowWaits:
+    """A workflow has come to rest: a step is pending, or it waits for a time."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowCompleted:
+    """The workflow has ended; `stopped` says why if it could not go on."""
+
+    workflow_id: str
+    reason: Ending
+    stopped: Stop | None = None
+
+
 Fact = (
     Created
     | Revealed
@@ -78,5 +95,7 @@ Fact = (
     | Assigned
     | Updated
     | NetworkLogsReplaced
+    | WorkflowWaits
+    | WorkflowCompleted
     | Deleted
 )

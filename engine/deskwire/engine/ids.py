@@ -27,6 +27,7 @@ Prefix = Literal[
     "req",
     "mem",
     "act",
+    "wfl",
 ]
 
 _RANDOM_BITS: Final = 80

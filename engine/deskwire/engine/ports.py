@@ -17,6 +17,7 @@ from deskwire.engine.deliveries import Attempt, Delivery, DeliveryFilter, Delive
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
+from deskwire.engine.expiry import ExpiryReader
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.lane import Lane
 from deskwire.engine.memory import MemoryReader, MemoryTransaction
@@ -27,6 +28,7 @@ from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 from deskwire.engine.translation import TranslationReader, TranslationTransaction
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
+from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 T = TypeVar("T")
 
@@ -99,6 +101,8 @@ class Reader(
     MemoryReader,
     TranslationReader,
     UploadReader,
+    ExpiryReader,
+    WorkflowReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -140,8 +144,8 @@ class Reader(
     def conversation_ids(self, contact: int) -> Sequence[str]:
         """The ids of all conversations of a contact."""
 
-    def erasing(self) -> Sequence[tuple[str, int]]:
-        """Contacts whose erasure has begun and not ended: project id and storage key."""
+    def erasing(self) -> Sequence[tuple[str, Contact]]:
+        """Contacts whose erasure has begun and not ended, each with its project's id."""
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         """Events of a project with a position larger than `after`, in commit order."""
@@ -226,6 +230,7 @@ class Transaction(
     MemoryTransaction,
     TranslationTransaction,
     UploadTransaction,
+    WorkflowTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
@@ -238,8 +243,10 @@ class Transaction(
     ) -> Conversation:
         """Store a new conversation; returns it with its `rowid`."""
 
-    def save_conversation(self, state: Conversation, routed: Mapping[int, int]) -> Conversation:
-        """Store the changed conversation; returns it with its new `revision`."""
+    def save_conversation(
+        self, before: Conversation, state: Conversation, routed: Mapping[int, int]
+    ) -> Conversation:
+        """Store the changed conversation, which was `before`; returns it with its new `revision`."""
 
     def erase_conversation(self, state: Conversation) -> None:
         """Remove the conversation with all that belongs to it, events and deliveries included."""

@@ -1,11 +1,12 @@
-"""Lets go of what has left its window: events, finished deliveries, kept answers, old secrets (decisions 8).
+"""Lets go of what has left its window: conversations, events, finished deliveries, kept answers, replaced secrets.
 
-In small batches with room between them, so that no commit waits long behind one.
+In small batches with room between them, so that no commit waits long behind one (decisions 4 and 8). Uploads are
+let go of by their shelf.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,66 +14,96 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.sweep import Sweep
 
 log: Final = structlog.get_logger(__name__)
 
 BATCH: Final = 500
 """Rows removed in one commit; about a millisecond of the writer's time."""
 
+_KINDS: Final = ("bot_only_conversations", "archived_conversations", "events", "deliveries", "answers")
+
 
 @dataclass(slots=True)
 class Pruned:
-    """How many rows were let go of since the start, and when (ms) that was last done; None for never."""
+    """How many of what were let go of since the start, and when (ms) that was last done; None for never."""
 
-    rows: dict[str, int] = field(default_factory=lambda: {"events": 0, "deliveries": 0, "answers": 0})
+    rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
     done_at: int | None = None
 
 
-async def run_retention(
-    store: Store,
-    clock: Clock,
-    *,
-    interval_s: float,
-    event_window_s: float,
-    delivery_log_s: float,
-    idempotency_s: float,
-    pruned: Pruned,
-) -> None:
-    """Prune at the start and then every `interval_s` seconds, until cancelled; counted in `pruned`."""
-    while True:
-        now = clock()
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How long things are kept, in seconds.
+
+    Args:
+        day: how long a day of a project's `archivedRetentionDays` lasts.
+    """
+
+    bot_only: float
+    day: float
+    events: float
+    delivery_log: float
+    answers: float
+
+
+class Retention:
+    """Does it all, again and again. Counted in `pruned`."""
+
+    def __init__(self, store: Store, directory: Directory, clock: Clock, keep: Keep, pruned: Pruned) -> None:
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+        self._keep = keep
+        self._pruned = pruned
+
+    async def run(self, interval_s: float) -> None:
+        """Do it at the start and then every `interval_s` seconds, until cancelled."""
+        while True:
+            # Each by itself: what keeps one from being done must not keep the others.
+            outcomes = [await self._tried(part) for part in (self._conversations, self._events, self._rest)]
+            if all(outcomes):
+                self._pruned.done_at = self._clock()
+            await trio.sleep(interval_s)
+
+    async def _tried(self, part: Callable[[], Awaitable[None]]) -> bool:
         try:
-            await _prune(store, _events(int(now - event_window_s * 1000), now), pruned, "events")
-            await _prune(store, _deliveries(int(now - delivery_log_s * 1000)), pruned, "deliveries")
-            await _prune(store, _answers(int(now - idempotency_s * 1000)), pruned, "answers")
-            await store.write(_secrets(now))
-            pruned.done_at = clock()
+            await part()
         except Unavailable as error:
             log.warning("retention.delayed", reason=error.reason)
-        await trio.sleep(interval_s)
+            return False
+        return True
 
+    async def _conversations(self) -> None:
+        bot_only_ms, day_ms = int(self._keep.bot_only * 1000), int(self._keep.day * 1000)
+        sweep = Sweep(self._store, self._directory, self._clock, bot_only_ms=bot_only_ms, day_ms=day_ms)
+        try:
+            await sweep.run()
+        finally:
+            for kind, count in sweep.deleted.items():
+                self._pruned.rows[f"{kind}_conversations"] += count
+            if any(sweep.deleted.values()):
+                log.info("retention.conversations_deleted", **sweep.deleted)
 
-def _events(older_than: int, now: int) -> Callable[[Transaction], int]:
-    return lambda tx: tx.prune_events(older_than, BATCH, now)
+    async def _events(self) -> None:
+        now = self._clock()
+        older_than = int(now - self._keep.events * 1000)
+        await self._prune("events", lambda tx: tx.prune_events(older_than, BATCH, now))
 
+    async def _rest(self) -> None:
+        now = self._clock()
+        older_than = int(now - self._keep.delivery_log * 1000)
+        await self._prune("deliveries", lambda tx: tx.prune_deliveries(older_than, BATCH))
+        answered = int(now - self._keep.answers * 1000)
+        await self._prune("answers", lambda tx: tx.prune_answers(answered, BATCH))
+        await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
-def _secrets(now: int) -> Callable[[Transaction], int]:
-    return lambda tx: tx.forget_old_secrets(now)
-
-
-def _deliveries(older_than: int) -> Callable[[Transaction], int]:
-    return lambda tx: tx.prune_deliveries(older_than, BATCH)
-
-
-def _answers(older_than: int) -> Callable[[Transaction], int]:
-    return lambda tx: tx.prune_answers(older_than, BATCH)
-
-
-async def _prune(store: Store, batch: Callable[[Transaction], int], pruned: Pruned, what: str) -> None:
-    while True:
-        count = await store.write(batch)
-        pruned.rows[what] += count
-        if count < BATCH:
-            return
+    async def _prune(self, what: str, batch: Callable[[Transaction], int]) -> None:
+        while True:
+            count = await self._store.write(batch)
+            self._pruned.rows[what] += count
+            if count < BATCH:
+                return

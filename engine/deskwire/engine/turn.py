@@ -25,7 +25,7 @@ from deskwire.engine.decide import fold
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft, contact_lane, matches
-from deskwire.engine.facts import Created, Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
+from deskwire.engine.facts import Deleted, Fact, MessagePosted, NetworkLogsReplaced, Revealed
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
@@ -39,8 +39,8 @@ from deskwire.engine.uploads.upload import unknown_upload
 class Receipt:
     """What a committed command leaves: the new state, and what the API answers with.
 
-    `state` is None after a deletion; `message` is the message object if the command posted one, `ticket` the
-    ticket if it linked one or cut its link.
+    `state` is None after a deletion; `message` is the message object if the command posted one (what a workflow
+    says to it comes behind), `ticket` the ticket if it linked one or cut its link.
     """
 
     state: Conversation | None
@@ -92,12 +92,12 @@ def _receipt(
     state: Conversation, facts: list[Fact], contact: Contact, project: Project, show: Shown
 ) -> Receipt:
     posted = [fact.message for fact in facts if isinstance(fact, MessagePosted)]
-    view = dashboard_message_view if posted and posted[-1].internal else message_view
+    view = dashboard_message_view if posted and posted[0].internal else message_view
     gone = any(isinstance(fact, Deleted) for fact in facts)
     return Receipt(
         None if gone else state,
         conversation_view(state, contact, project.id),
-        view(posted[-1], state.id, show) if posted else None,
+        view(posted[0], state.id, show) if posted else None,
     )
 
 
@@ -171,10 +171,13 @@ def _store(
         unlink_deleted(tx, last, at)
         tx.erase_conversation(last)
         return last
-    if isinstance(facts[0], Created):
+    before = steps[0][0]
+    if before is None:
         state = tx.insert_conversation(last, contact.rowid, routed)
     else:
-        state = tx.save_conversation(last, routed)
+        state = tx.save_conversation(before, last, routed)
+    if state.run != (None if before is None else before.run):
+        tx.save_run(state.rowid, state.run)
     for fact in facts:
         match fact:
             case MessagePosted(message):

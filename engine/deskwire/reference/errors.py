@@ -35,6 +35,7 @@ CODES: Final = (
         400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
     ),
     Code(400, "missing_project", "A dashboard call lacks the header `project`."),
+    Code(400, "tls_required", "The request came as plain HTTP to a port that speaks TLS: use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
     Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
     Code(401, "invalid_metrics_token", "This is not the token of `DESKWIRE_METRICS_TOKEN`."),
@@ -78,17 +79,28 @@ CODES: Final = (
     Code(
         404, "translation_not_found", "The entry is not there in this language; `detail` names those it has."
     ),
-    Code(404, "upload_not_found", "The file was removed, with all messages that referred to it."),
+    Code(
+        404,
+        "upload_not_found",
+        "There is no such file, or it was removed, with all messages that referred to it.",
+    ),
+    Code(404, "workflow_not_found", "There is no such workflow in this project."),
     Code(404, "webhook_not_found", "There is no such webhook endpoint."),
     Code(405, "method_not_allowed", "The path exists; the header `Allow` says how it may be called."),
     Code(409, "already_member", "The user is a member already."),
-    Code(409, "conversation_closed", "The status of a closed conversation can't be changed; reopen it."),
+    Code(
+        409,
+        "conversation_closed",
+        "A closed conversation takes no other status, and starts no workflow; reopen it.",
+    ),
+    Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; cut that link first."),
     Code(
         409,
         "delivery_pending",
         "The delivery is still being tried; only one that has ended can be sent again.",
     ),
+    Code(409, "step_not_pending", "This workflow step does not wait for an answer, or not any more."),
     Code(409, "team_name_taken", "Another team of the project has this name, perhaps in another case."),
     Code(409, "ticket_changed", "The ticket's link to a conversation has changed meanwhile; look again."),
     Code(409, "survey_closed", "The survey is closed and takes no responses."),
@@ -101,9 +113,13 @@ CODES: Final = (
     Code(409, "project_limit_reached", "The organisation has its 1,000 projects."),
     Code(409, "project_not_empty", "The project holds data, so it can't be removed."),
     Code(409, "memory_limit_reached", "The contact has as many memory entries as it may have."),
+    Code(409, "upload_attached", "A message has the upload; it goes with the last conversation that does."),
     Code(409, "upload_quota_exceeded", "The project's uploads have used up its quota."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
     Code(409, "webhook_limit_reached", "The project has its five endpoints."),
+    Code(409, "workflow_limit_reached", "The project has its 200 workflows."),
+    Code(409, "workflow_not_manual", "The workflow starts by itself in new conversations."),
+    Code(409, "workflow_running", "A workflow runs in the conversation already."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
     Code(
         410,
@@ -124,7 +140,9 @@ CODES: Final = (
     Code(429, "rate_limited", "The project calls too often; wait as `Retry-After` says."),
     Code(429, "too_many_failures", "Too many calls from this address came without a valid credential; wait."),
     Code(429, "too_many_sign_ins", "Too many attempts to sign in have failed; wait as `Retry-After` says."),
+    Code(431, "header_too_large", "The request's line and headers have more than 16 KiB."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
+    Code(501, "unsupported_transfer_encoding", "A body came in another transfer encoding than `chunked`."),
     Code(
         502,
         "model_failed",
@@ -136,6 +154,11 @@ CODES: Final = (
         "A websocket upgrade came on a connection that had served a request; open a new one.",
     ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
+    Code(
+        503,
+        "erasure_under_way",
+        "The contact is not found any more; the rest of its erasure takes longer and goes on by itself.",
+    ),
     Code(
         503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
     ),
@@ -252,7 +275,8 @@ comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 _PROBLEMS_HEAD: Final = """\
 ## Codes of single problems
 
-What stands in `errors[].code`. Below `/definition` it is a rule of [survey definitions](surveys.md).
+What stands in `errors[].code`. Below `/definition` it is a rule of [survey definitions](surveys.md),
+below `/flows` one of [workflows](../guide/workflows.md).
 """
 
 _STREAM_HEAD: Final = """\

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine.announce import announce, announce_contact, announce_test
 from deskwire.engine.commands import (
+    AnswerStep,
     Assign,
     Close,
     Command,
@@ -20,14 +22,19 @@ from deskwire.engine.commands import (
     Patch,
     PostMessage,
     Reopen,
+    StartWorkflow,
+    WorkflowCommand,
 )
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation
-from deskwire.engine.decide import decide, fold
+from deskwire.engine.decide import fold
 from deskwire.engine.events import API_VERSION, CATALOG, Draft, Kind, encode_envelope
 from deskwire.engine.facts import Deleted, MessagePosted
 from deskwire.engine.typists import NOBODY, Agent, SetTyping, set_typing
 from deskwire.engine.uploads.links import Links
+from deskwire.engine.workflows.conduct import conduct
+from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Option
+from deskwire.engine.workflows.workflow import Published
 from deskwire.reference.tables import markdown_table
 
 _LINKS: Final = Links(b"example", "https://support.example.com/v3/uploads")
@@ -39,7 +46,25 @@ _AGENT: Final = "usr_01KZ0000000000000000AGENT1"
 _CONTACT: Final = Contact(
     1, "con_01KZ0000000000000000C0NTCT", "u1", _NOON, _NOON, "Ada", "ada@example.org", None, None
 )
-_COMMANDS: Final[tuple[Command, ...]] = (
+_WORKFLOW: Final = Published(
+    "wfl_01KZ00000000000000000000WF",
+    1,
+    Definition(
+        (
+            Flow(
+                "main",
+                (
+                    Buttons(
+                        1, "Did that help?", (Option("yes", "Yes", None), Option("no", "No", None)), False
+                    ),
+                ),
+            ),
+        )
+    ),
+    {},
+)
+_IDS: Final = repeat("msg_01KZ00000000000000000000M3")
+_COMMANDS: Final[tuple[Command | WorkflowCommand, ...]] = (
     Create(
         "cnv_01KZ00000000000000000000C1", 1, ContactRef("u1", {}), "Where is my order?", {"order": "A-1001"}
     ),
@@ -54,6 +79,8 @@ _COMMANDS: Final[tuple[Command, ...]] = (
     Patch({"title": "Order A-1001"}),
     Close("agent"),
     Reopen(),
+    StartWorkflow(_WORKFLOW),
+    AnswerStep(1, "yes"),
     Delete("manual"),
 )
 
@@ -69,22 +96,12 @@ A *numbered* event takes the next `sequence` of its conversation; the others hav
 conversation from its beginning to its end, as the engine makes them.
 """
 
-_RESERVED: Final = """\
-## Not sent yet
-
-These names are part of the catalog, so a webhook may list them already. This version never sends them.
-"""
-
 
 def markdown() -> str:
     """Give the page."""
     examples = example_envelopes()
-    sent = [kind for kind in CATALOG.values() if kind.type in examples]
-    reserved = [kind for kind in CATALOG.values() if kind.type not in examples]
-    parts = [INTRODUCTION, _table(sent)]
-    parts += [_section(kind, examples[kind.type]) for kind in sent]
-    if reserved:
-        parts += [_RESERVED, _table(reserved)]
+    parts = [INTRODUCTION, _table(list(CATALOG.values()))]
+    parts += [_section(kind, examples[kind.type]) for kind in CATALOG.values()]
     return "\n".join(parts)
 
 
@@ -106,7 +123,8 @@ def _played() -> Iterator[tuple[Draft, int]]:
     state: Conversation | None = None
     for number, command in enumerate(_COMMANDS):
         at = _NOON + number * _SECOND
-        for _, fact, after in list(fold(state, decide(state, command, at), at)):
+        facts = conduct(state, command, at, _WORKFLOW if isinstance(command, AnswerStep) else None, _IDS)
+        for _, fact, after in list(fold(state, facts, at)):
             if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
                 author = Author("contact", _CONTACT.id, _CONTACT.name)
                 fact = MessagePosted(replace(fact.message, author=author))

@@ -18,9 +18,11 @@ from werkzeug.exceptions import HTTPException
 from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
 from deskwire.engine.ids import new_id
 from deskwire.http import (
+    contact_export,
     contacts,
     dashboard,
     deliveries,
+    description,
     events,
     health,
     members,
@@ -42,12 +44,17 @@ from deskwire.http import (
     users,
     voice,
     webhooks,
+    workflows,
 )
 from deskwire.http.access import admit, require_permission
+from deskwire.http.cors import Cors
+from deskwire.http.headers import complete
 from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.load import Body
 from deskwire.http.pacing import PacedConnection, PacedRequest
+from deskwire.http.paths import CONVERTERS
 from deskwire.http.problems import problem, problem_of
+from deskwire.http.proxies import client_address
 from deskwire.http.quotas import header_fields, refusal_of
 from deskwire.http.routing import (
     NO_CONTENT,
@@ -71,11 +78,13 @@ _MODULES: Final = (
     project,
     s2s,
     contacts,
+    contact_export,
     events,
     webhooks,
     deliveries,
     stream,
     dashboard,
+    workflows,
     tickets,
     voice,
     teams,
@@ -92,6 +101,7 @@ _MODULES: Final = (
     projects,
     health,
     metrics,
+    description,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _JSON: Final = "application/json"
@@ -112,6 +122,7 @@ def make_app(services: Services) -> QuartTrio:
     app.request_class = PacedRequest
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
+    app.url_map.converters.update(CONVERTERS)
     for route in ROUTES:
         app.add_url_rule(
             route.path,
@@ -122,8 +133,10 @@ def make_app(services: Services) -> QuartTrio:
         )
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
+    cors = Cors(limits.cors_origins, ROUTES)
     app.before_request(partial(_begin, services))
-    app.after_request(partial(_end, services))
+    app.before_request(partial(_asked_beforehand, app, cors))
+    app.after_request(partial(_end, services, cors))
     return app
 
 
@@ -154,14 +167,19 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
             raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
         body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
         incoming = Incoming(request.method, request.headers, request.body)
-        call = Call(services, caller, path, query, body, raw, incoming, request.remote_addr)
+        call = Call(services, caller, path, query, body, raw, incoming, _client(services))
         with nullcontext() if route.watching else load.working():
             return await answered(route, call, key)
 
 
+def _client(services: Services) -> str | None:
+    forwarded_for = request.headers.getlist("X-Forwarded-For")
+    return client_address(request.remote_addr, forwarded_for, services.trusted_proxies)
+
+
 async def _admitted(services: Services, route: Route, path: dict[str, str]) -> Caller:
     """The caller, who may call this, and has not called too often."""
-    quotas, address = services.quotas, request.remote_addr
+    quotas, address = services.quotas, _client(services)
     if route.access.kind != "none" or route.method != "GET":
         quotas.check_address(address)
     caller = await admit(services, route.access, request.headers, address, path)
@@ -193,7 +211,9 @@ def _response(answer: Answer) -> Response:
     if answer is NO_CONTENT:
         return Response(b"", HTTPStatus.NO_CONTENT)
     if isinstance(answer, Page):
-        return Response(answer.body, HTTPStatus.OK, content_type=answer.content_type)
+        return Response(
+            answer.body, answer.status, headers=dict(answer.headers), content_type=answer.content_type
+        )
     if isinstance(answer, Replayed):
         return Response(answer.body, HTTPStatus.OK, headers={REPLAYED: "true"}, content_type=_JSON)
     if isinstance(answer, Streamed):
@@ -218,12 +238,17 @@ async def _begin(services: Services) -> None:
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
 
 
-async def _end(services: Services, response: Response) -> Response:
+async def _asked_beforehand(app: QuartTrio, cors: Cors) -> Response | None:
+    adapter = app.create_url_adapter(request)
+    return None if adapter is None else cors.preflight(request, adapter)
+
+
+async def _end(services: Services, cors: Cors, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers.setdefault("Cache-Control", "no-store")
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
+    cors.open_up(request, response.headers)
+    complete(response.headers, secure=request.scheme == "https")
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
     method, status, seconds = request.method, response.status_code, trio.current_time() - g.started

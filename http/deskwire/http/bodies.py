@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import orjson
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.decide import ATTRIBUTES_MAX
+from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
 from deskwire.http.validation import Body, Paged, Query
-
-ATTRIBUTES_BYTES = 16 * 1024
-"""All attributes together as JSON; every event of the conversation carries them."""
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
-    try:
-        size = len(orjson.dumps(value))
-    except orjson.JSONEncodeError as error:
-        raise ValueError(f"can't be written as JSON: {error}") from None
+    size = size_of(value)
+    if size is None:
+        raise ValueError("attributes are nested too deeply")
     if size > ATTRIBUTES_BYTES:
         raise ValueError(
             f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"
@@ -31,7 +26,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Title = Annotated[str, Field(min_length=1, max_length=500)]
 UserId = Annotated[str, Field(min_length=1, max_length=255)]
 Attributes = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=64)], Any],
+    dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
     Field(max_length=ATTRIBUTES_MAX),
     AfterValidator(_small_attributes),
 ]
@@ -79,6 +74,12 @@ class TypingBody(Body):
     """Whether the signed-in agent types."""
 
     typing: bool
+
+
+class StartWorkflowBody(Body):
+    """Which workflow to start; its trigger is `manual`."""
+
+    workflow_id: Annotated[str, Field(min_length=1, max_length=40)]
 
 
 class ConversationPatch(Body):

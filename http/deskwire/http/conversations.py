@@ -8,16 +8,18 @@ from typing import Any, Final, TypeVar
 
 from deskwire.engine.actor import Around, Asked, no_such_conversation
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
-from deskwire.engine.commands import Assign, Command, Patch, PostMessage
+from deskwire.engine.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message
-from deskwire.engine.errors import Gone, Invalid, NotFound, Problem
+from deskwire.engine.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import ConversationFilter, Page, Reader
 from deskwire.engine.turn import Receipt
 from deskwire.engine.uploads.upload import Upload, unknown_upload
-from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList
+from deskwire.engine.workflows.stock import published
+from deskwire.engine.workflows.workflow import Published
+from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList, StartWorkflowBody
 from deskwire.http.routing import Answer, Call, RawJson
 from deskwire.http.validation import Paged, decode_cursor, encode_cursor, given_fields
 
@@ -229,3 +231,27 @@ async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete it; answers its id."""
     await ask(call, command)
     return {"id": conversation_id(call), "deleted": True}
+
+
+def get_workflow_step(call: Call[Any, Any]) -> Answer:
+    """The step that is pending (contract 4.3)."""
+    identifier = conversation_id(call)
+    state, _ = call.services.store.peek(lambda reader: find(reader, call.project, identifier))
+    return {"step": None if state.run is None else state.run.step}
+
+
+def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
+    """The command that starts a workflow.
+
+    Raises Invalid if there is no such workflow in the project, Conflict for one that starts by itself.
+    """
+    return StartWorkflow(call.services.store.peek(lambda reader: _startable(reader, call)))
+
+
+def _startable(reader: Reader, call: Call[StartWorkflowBody, Any]) -> Published:
+    workflow = reader.workflow(call.project.rowid, call.body.workflow_id)
+    if workflow is None:
+        raise Invalid(Problem("/workflowId", "unknown", "There is no such workflow in this project."))
+    if workflow.trigger != "manual":
+        raise Conflict("This workflow starts by itself in new conversations.", code="workflow_not_manual")
+    return published(reader, call.project, workflow)

@@ -73,6 +73,12 @@ def _retained_at(scrape: Scrape) -> Rows:
         yield (), done_at / 1000
 
 
+def _certificate_ends(scrape: Scrape) -> Rows:
+    ends = scrape.services.measured.certificate_ends()
+    if ends is not None:
+        yield (), ends / 1000
+
+
 def _collections(scrape: Scrape) -> Rows:
     for generation, seconds in enumerate(scrape.services.measured.stalls.collections):
         yield (str(generation),), seconds
@@ -302,10 +308,16 @@ METRICS: Final = (
     ),
     # Retention and the process
     Metric(
+        "storage_scrub_pending",
+        "gauge",
+        "1 while bytes of something that was erased may still be in the database file, else 0.",
+        _one(lambda s: s.measured.scrubbing()),
+    ),
+    Metric(
         "retention_pruned_rows_total",
         "counter",
-        "What has left its window and was removed.",
-        _named(lambda s: s.measured.pruned.rows),
+        "What has left its window and was removed: conversations by why, rows, uploads that nothing referred to.",
+        _named(lambda s: {**s.measured.pruned.rows, "uploads": s.shelf.expired}),
         ("what",),
     ),
     Metric(
@@ -313,6 +325,12 @@ METRICS: Final = (
         "gauge",
         "When retention was last done, in Unix time.",
         _retained_at,
+    ),
+    Metric(
+        "tls_certificate_end_timestamp_seconds",
+        "gauge",
+        "When the server's certificate ends to be valid, in Unix time; not there without one.",
+        _certificate_ends,
     ),
     Metric(
         "loop_delay_seconds",

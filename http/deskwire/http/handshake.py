@@ -7,14 +7,17 @@ one by HTTP status. Only what is no websocket request at all gets an HTTP answer
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs, unquote
 
 import h11
-import orjson
 from wsproto.utilities import generate_accept_token
 
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.ids import new_id
 from deskwire.http import pusher
+from deskwire.http.problems import raw_problem
 
 PREFIX: Final = "/app/"
 _VERSION: Final = b"13"
@@ -97,18 +100,15 @@ class Handshake:
         return self._http.send(switch) or b""
 
     def _refuse(self, status: int, code: str, detail: str) -> NoWebsocket:
-        title = {426: "Upgrade Required", 431: "Request Header Fields Too Large"}.get(status, "Bad Request")
-        problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": code}
-        body = orjson.dumps(problem)
-        headers = [
-            ("Content-Type", "application/problem+json"),
-            ("Content-Length", str(len(body))),
-            ("Connection", "close"),
-        ]
+        headers, body = raw_problem(status, code, detail, new_id("req", wall_clock()))
         if status == 426:  # RFC 9110 15.5.22: it says to what
-            headers[-1] = ("Connection", "close, Upgrade")
-            headers += [("Upgrade", "websocket"), ("Sec-WebSocket-Version", _VERSION.decode())]
-        response = h11.Response(status_code=status, headers=headers, reason=title.encode())
+            headers += [(b"connection", b"close, Upgrade"), (b"upgrade", b"websocket")]
+            headers.append((b"sec-websocket-version", _VERSION))
+        else:
+            headers.append((b"connection", b"close"))
+        response = h11.Response(
+            status_code=status, headers=headers, reason=HTTPStatus(status).phrase.encode()
+        )
         fresh = h11.Connection(h11.SERVER)  # the one that read the request may be in its error state
         parts = (fresh.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
         return NoWebsocket(b"".join(part or b"" for part in parts))

@@ -95,17 +95,21 @@ class Measured:
     Args:
         commits: the writer's.
         waiting: how many jobs wait for the writer.
+        scrubbing: whether bytes of something that was erased may still be in the file.
         room: what the database takes; raises OSError.
         threads: of what a scrape does outside of Trio.
         connections: how many stream connections are open.
+        certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
     """
 
     commits: Commits
     waiting: Callable[[], int]
+    scrubbing: Callable[[], bool]
     room: Callable[[], Room]
     couriers: Couriers
     connections: Callable[[], int]
     traffic: Traffic
+    certificate_ends: Callable[[], int | None] = lambda: None
     pruned: Pruned = field(default_factory=Pruned)
     stalls: Stalls = field(default_factory=Stalls)
     requests: Requests = field(default_factory=Requests)

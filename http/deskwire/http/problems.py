@@ -11,6 +11,9 @@ from quart import Response
 
 from deskwire.engine import errors
 from deskwire.engine.errors import DomainError, Problem
+from deskwire.http.headers import missing
+
+_TYPE: Final = "application/problem+json"
 
 STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.BadRequest: 400,
@@ -54,7 +57,29 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as a response."""
-    document: dict[str, Any] = {
+    document = _document(status, code, detail, request_id)
+    if problems:
+        document["errors"] = [
+            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
+        ]
+    return Response(orjson.dumps(document), status, headers=dict(headers or {}), content_type=_TYPE)
+
+
+def raw_problem(
+    status: int, code: str, detail: str, request_id: str
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The headers and the body of a problem document, for what is answered without Quart."""
+    body = orjson.dumps(_document(status, code, detail, request_id))
+    headers = [
+        (b"content-type", _TYPE.encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-request-id", request_id.encode()),
+    ]
+    return [*headers, *missing(headers)], body
+
+
+def _document(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
+    return {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -62,10 +87,3 @@ def problem(
         "code": code,
         "requestId": request_id,
     }
-    if problems:
-        document["errors"] = [
-            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
-        ]
-    return Response(
-        orjson.dumps(document), status, headers=dict(headers or {}), content_type="application/problem+json"
-    )

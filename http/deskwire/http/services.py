@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import trio
@@ -26,8 +26,10 @@ from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
+from deskwire.http.proxies import Network
 from deskwire.http.quotas import Quotas
 from deskwire.http.scraper import Scraping
+from deskwire.http.static import Static
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Surveys:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on requests: sizes in bytes, times in seconds."""
+    """Bounds on requests: sizes in bytes, times in seconds, and the origins whose pages may make them."""
 
     body_limit_bytes: int
     network_logs_limit_bytes: int
@@ -69,6 +71,7 @@ class Limits:
     stream_token_s: float
     upload_body_bytes: int
     upload_timeout_s: float
+    cors_origins: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -88,7 +91,9 @@ class Services:
         answers: those kept for requests that are sent again.
         quotas, load: how often callers may call, and how much may be under way at once.
         stream_key: what stream tokens are signed with.
+        description: the description of the API; the first call takes a moment.
         sign_in: whether users sign in here with a password.
+        trusted_proxies: networks of proxies that say whose request they pass on.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
 
@@ -113,8 +118,10 @@ class Services:
     version: str
     measured: Measured
     scraping: Scraping
+    description: Callable[[], Static]
     readiness: Readiness = field(default_factory=Readiness)
     sign_in: bool = True
+    trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=Throttle)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)

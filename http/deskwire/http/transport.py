@@ -7,9 +7,11 @@ would hold a shutdown for as long as it likes. Here every write has one, and `cu
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
+from socket import MSG_PEEK
 from typing import Final
 
 import trio
@@ -157,12 +159,19 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
 
 class TlsFrontStream(FrontStream):
-    """As `FrontStream`, over TLS; it has what Hypercorn looks for to tell the two apart."""
+    """As `FrontStream`, over TLS; it has what Hypercorn looks for to tell the two apart.
 
-    def __init__(self, stream: trio.SSLStream[trio.SocketStream], *, write_timeout_s: float) -> None:
-        super().__init__(stream.transport_stream, write_timeout_s=write_timeout_s)
-        self.transport_stream = stream.transport_stream
-        self._raw = self._tls = stream
+    What TLS takes of memory is taken when the client has begun to speak, not before.
+
+    Args:
+        context: with the certificate.
+    """
+
+    def __init__(self, stream: trio.SocketStream, context: ssl.SSLContext, *, write_timeout_s: float) -> None:
+        super().__init__(stream, write_timeout_s=write_timeout_s)
+        self.transport_stream = stream
+        self._context = context
+        self._tls: trio.SSLStream[trio.SocketStream] | None = None
 
     async def until_readable(self) -> None:
         """As of `FrontStream`; what was received may hold more than what was read."""
@@ -171,19 +180,26 @@ class TlsFrontStream(FrontStream):
         """As of `FrontStream`: nothing goes without waiting."""
         return data
 
+    async def first_byte(self) -> bytes:
+        """The first byte that the client sends, left where it is; empty if it sends none.
+
+        Raises BrokenResourceError.
+        """
+        try:
+            return await self.socket.recv(1, MSG_PEEK)
+        except OSError as error:
+            raise trio.BrokenResourceError from error
+
     async def do_handshake(self) -> None:
         """See `trio.SSLStream`; does nothing the second time."""
+        if self._tls is None:
+            self._raw = self._tls = trio.SSLStream(
+                self.transport_stream, self._context, server_side=True, https_compatible=True
+            )
         await self._tls.do_handshake()
 
     def selected_alpn_protocol(self) -> str | None:
-        """What the handshake agreed on, `h2` or `http/1.1`."""
+        """What the handshake agreed on."""
+        assert self._tls is not None, "the handshake is over"
         agreed: str | None = self._tls.selected_alpn_protocol()
         return agreed
-
-
-def wrap(stream: trio.abc.Stream, *, write_timeout_s: float) -> FrontStream:
-    """The front's view of what a listener accepted: a TCP connection, or one with TLS on it."""
-    if isinstance(stream, trio.SSLStream):
-        return TlsFrontStream(stream, write_timeout_s=write_timeout_s)
-    assert isinstance(stream, trio.SocketStream)
-    return FrontStream(stream, write_timeout_s=write_timeout_s)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import orjson
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable
 from quart_trio.asgi import TrioASGIWebsocketConnection
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.ids import new_id
+from deskwire.http.problems import raw_problem
 
 _STREAM: Final = "/app/"
 
@@ -25,27 +25,13 @@ class RefusedUpgrade(TrioASGIWebsocketConnection):
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         """Answer, and have the connection closed."""
         await receive()
-        status, code, title, detail = (
-            (503, "connection_in_use", "Service Unavailable", "Open a new connection for the stream.")
+        status, code, detail = (
+            (503, "connection_in_use", "Open a new connection for the stream.")
             if self.scope["path"].startswith(_STREAM)
-            else (404, "not_found", "Not Found", "There is no such path.")
+            else (404, "not_found", "There is no such path.")
         )
-        request_id = new_id("req", wall_clock())
-        document = {
-            "type": "about:blank",
-            "title": title,
-            "status": status,
-            "detail": detail,
-            "code": code,
-            "requestId": request_id,
-        }
-        body = orjson.dumps(document)
-        headers = [
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"connection", b"close"),
-            (b"x-request-id", request_id.encode()),
-        ]
+        headers, body = raw_problem(status, code, detail, new_id("req", wall_clock()))
+        headers.append((b"connection", b"close"))
         if status == 503:
             headers.append((b"retry-after", b"1"))
         await send({"type": "websocket.http.response.start", "status": status, "headers": headers})

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deskwire.engine.errors import Forbidden, Unauthenticated
-from deskwire.engine.organisations.members import user_view
+from deskwire.engine.organisations.members import delete_user, user_view
 from deskwire.engine.organisations.roles import Scope, role_at
 from deskwire.engine.people import PERMISSIONS, User
 from deskwire.engine.ports import Transaction
 from deskwire.http.people import GivenPassword, NameBody, NewPassword
 from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes
+from deskwire.http.shapes import people as shapes
+from deskwire.http.shapes.base import Deleted
 from deskwire.http.tokens import change_password, check_password, token_view
 from deskwire.http.validation import Body, Query
 
@@ -30,28 +32,42 @@ class PermissionQuery(Query):
     organisation_id: str | None = None
 
 
-@routes.add("GET", "/users/me")
+@routes.add("GET", "/users/me", answer=shapes.User)
 async def get_me(call: Call[Body, Query]) -> Answer:
     """Fetch the signed-in user."""
     return user_view(call.user)
 
 
-@routes.add("PATCH", "/users/me", body=NameBody)
+@routes.add("PATCH", "/users/me", body=NameBody, answer=shapes.User)
 async def change_me(call: Call[NameBody, Query]) -> Answer:
     """Change the signed-in user's name."""
 
     def rename(tx: Transaction) -> User:
-        user = tx.user(call.user.id)
-        if user is None:
-            raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
-        user = replace(user, name=call.body.name)
+        user = replace(_me(tx, call.user.id), name=call.body.name)
         tx.save_user(user)
         return user
 
     return user_view(await call.services.store.write(rename))
 
 
-@routes.add("POST", "/users/me/password", body=PasswordBody)
+@routes.add("DELETE", "/users/me", answer=Deleted, errors=("last_owner",))
+async def delete_me(call: Call[Body, Query]) -> Answer:
+    """Delete the signed-in user's account for good, with all memberships; all access tokens end.
+
+    What the user wrote stays, under the name of then. The last owner of an organisation can't go: 409 `last_owner`.
+    """
+    now = call.services.clock()
+    await call.services.store.write(lambda tx: delete_user(tx, _me(tx, call.user.id), now))
+    return {"id": call.user.id, "deleted": True}
+
+
+@routes.add(
+    "POST",
+    "/users/me/password",
+    body=PasswordBody,
+    answer=shapes.AccessToken,
+    errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
+)
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     """Change the password. All access tokens issued before end; the answer has a new one."""
     services, body = call.services, call.body
@@ -61,7 +77,13 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     return token_view(services, await change_password(services, user, body.new_password))
 
 
-@routes.add("GET", "/users/me/permissions", query=PermissionQuery)
+@routes.add(
+    "GET",
+    "/users/me/permissions",
+    query=PermissionQuery,
+    answer=shapes.Permissions,
+    errors=("organisation_not_found", "project_not_found", "role_not_found"),
+)
 async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     """List the user's permissions and roles in one organisation.
 
@@ -71,3 +93,11 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     scope = Scope(call.query.organisation_id, call.access.named_project)
     role = call.services.store.peek(lambda reader: role_at(reader, call.user, scope))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
+
+
+def _me(tx: Transaction, user_id: str) -> User:
+    """The signed-in user as stored. Raises Unauthenticated if there is none any more."""
+    user = tx.user(user_id)
+    if user is None:
+        raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
+    return user

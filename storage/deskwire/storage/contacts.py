@@ -37,11 +37,12 @@ class ContactReads:
         ).fetchone()
         return None if row is None else contact_of(row)
 
-    def erasing(self) -> Sequence[tuple[str, int]]:
+    def erasing(self) -> Sequence[tuple[str, Contact]]:
         rows = self.conn.execute(
-            "SELECT p.id, k.rowid FROM contacts k JOIN projects p ON p.rowid = k.project WHERE k.erasing = 1"
+            f"SELECT p.id, {CONTACT_COLUMNS} FROM contacts k JOIN projects p ON p.rowid = k.project "
+            "WHERE k.erasing = 1"
         )
-        return [(row[0], row[1]) for row in rows]
+        return [(row[0], contact_of(row[1:])) for row in rows]
 
 
 class ContactWrites:

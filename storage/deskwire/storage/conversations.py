@@ -14,28 +14,33 @@ from deskwire.engine.conversation import Assignee, Attachment, Author, Conversat
 from deskwire.engine.errors import StaleState
 from deskwire.engine.ports import Claimed, ConversationFilter, Listed, Page
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
+from deskwire.storage.workflows import run_of
 
 _STATE: Final = (
     "id, project, created_at, updated_at, rowid, revision, title, status, closed_by, closed_at, unread, archived, "
     "attributes, rating, rated_at, ticket_id, visible, human, messages, last_message_at, sequence, "
-    "assignee_type, assignee_id, assignee_name"
+    "assignee_type, assignee_id, assignee_name, archived_at"
 )
 _COLUMNS: Final = ", ".join(f"c.{name}" for name in _STATE.split(", "))
 _WIDTH: Final = len(_STATE.split(", "))
-_JOINED: Final = (
-    f"SELECT {_COLUMNS}, {CONTACT_COLUMNS} FROM conversations c JOIN contacts k ON k.rowid = c.contact"
+_ONE: Final = (
+    f"SELECT r.state, {_COLUMNS}, {CONTACT_COLUMNS} FROM conversations c JOIN contacts k ON k.rowid = c.contact "
+    "LEFT JOIN workflow_runs r ON r.conversation = c.rowid WHERE c.id = ? AND c.project = ?"
 )
 _MUTABLE: Final = (
     "revision, sequence, status, title, closed_by, closed_at, unread, archived, assignee_type, assignee_id, "
-    "assignee_name, attributes, rating, rated_at, ticket_id, visible, human, messages, last_message_at, routed, "
-    "activity, updated_at"
+    "assignee_name, attributes, rating, rated_at, ticket_id, visible, messages, last_message_at, routed, "
+    "activity, updated_at, human, archived_at"
 )
+_RARE: Final = 2
+"""How many of them change rarely and are indexed: SQLite writes every index that has a column named, changed or not."""
 _INSERT: Final = (
     f"INSERT INTO conversations (id, project, contact, created_at, {_MUTABLE}) "
     f"VALUES (?, ?, ?, ?, {', '.join('?' for _ in _MUTABLE.split(', '))})"
 )
-_UPDATE: Final = (
-    f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in _MUTABLE.split(', '))} WHERE rowid = ?"
+ALL, USUAL = (
+    f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
+    for names in (_MUTABLE.split(", "), _MUTABLE.split(", ")[:-_RARE])
 )
 _MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
 
@@ -46,10 +51,11 @@ class ConversationReads:
     conn: sqlite3.Connection
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
-        row = self.conn.execute(
-            f"{_JOINED} WHERE c.id = ? AND c.project = ?", (conversation_id, project)
-        ).fetchone()
-        return None if row is None else (_conversation_of(row), contact_of(row[_WIDTH:]))
+        row = self.conn.execute(_ONE, (conversation_id, project)).fetchone()
+        if row is None:
+            return None
+        run, state = run_of(row[0]), _conversation_of(row[1:])
+        return (state if run is None else replace(state, run=run)), contact_of(row[1 + _WIDTH :])
 
     def conversations(
         self, project: int, wanted: ConversationFilter, after: Page | None, limit: int
@@ -128,14 +134,20 @@ class ConversationWrites:
         assert rowid is not None
         return replace(state, rowid=rowid)
 
-    def save_conversation(self, state: Conversation, routed: Mapping[int, int]) -> Conversation:
+    def save_conversation(
+        self, before: Conversation, state: Conversation, routed: Mapping[int, int]
+    ) -> Conversation:
         revision = state.revision + 1
-        self.conn.execute(_UPDATE, (*_mutable(state, revision, routed), state.rowid))
+        values = _mutable(state, revision, routed)
+        if (state.human, state.archived_at) == (before.human, before.archived_at):
+            self.conn.execute(USUAL, (*values[:-_RARE], state.rowid))
+        else:
+            self.conn.execute(ALL, (*values, state.rowid))
         return replace(state, revision=revision)
 
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
-        for table in ("messages", "network_logs"):
+        for table in ("messages", "network_logs", "workflow_runs"):
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
 
@@ -188,12 +200,13 @@ def _mutable(state: Conversation, revision: int, routed: Mapping[int, int]) -> t
         state.rated_at,
         state.ticket_id,
         state.visible,
-        state.human,
         state.messages,
         state.last_message_at,
         orjson.dumps({str(endpoint): sequence for endpoint, sequence in routed.items()}).decode(),
         state.last_message_at or state.created_at,
         state.updated_at,
+        state.human,
+        state.archived_at,
     )
 
 
@@ -221,6 +234,7 @@ def _conversation_of(row: tuple[Any, ...]) -> Conversation:
         last_message_at=row[19],
         sequence=row[20],
         assignee=None if row[21] is None else Assignee(row[21], row[22], row[23]),
+        archived_at=row[24],
     )
 
 

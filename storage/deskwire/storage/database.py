@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,10 @@ from sqlite_utils import Database
 from deskwire.storage.migrations import migrations, newer_than_program
 
 FILE_NAME: Final = "deskwire.sqlite3"
-_LOCK_NAME: Final = "deskwire.lock"
+LOCK_NAME: Final = "deskwire.lock"
+RESTORING: Final = ".restoring"
+"""The folder of a restore that is not finished."""
+
 _BUSY_MS: Final = 5_000
 _PRAGMAS: Final = (
     "journal_mode = WAL",
@@ -40,7 +44,7 @@ class DirectoryLock:
     def __init__(self, directory: Path) -> None:
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._file = os.open(directory / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
         try:
@@ -64,8 +68,19 @@ class DirectoryLock:
         os.close(self._file)
 
 
-def migrate(path: Path) -> None:
+def require_whole(directory: Path) -> None:
+    """Make sure that no restore into the directory was cut short. Raises DataDirectoryError."""
+    if (directory / RESTORING).exists():
+        raise DataDirectoryError(
+            f"A restore into {directory} was not finished: run `deskwire restore` again, or delete the directory."
+        )
+
+
+def migrate(path: Path, before_upgrade: Callable[[str], None] = lambda _: None) -> None:
     """Create the database or bring it up to date.
+
+    Args:
+        before_upgrade: called with the first migration that an older database needs, before anything changes.
 
     Raises DataDirectoryError if it was written by a newer program, or is no database of ours.
     """
@@ -74,12 +89,14 @@ def migrate(path: Path) -> None:
         with closing(_connect(path)) as connection:
             if created:
                 path.chmod(0o600)
-            _migrate(connection, path)
+            _migrate(connection, path, None if created else before_upgrade)
     except sqlite3.DatabaseError as error:
         raise DataDirectoryError(f"The database {path} can't be used: {error}") from error
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+def _migrate(
+    connection: sqlite3.Connection, path: Path, before_upgrade: Callable[[str], None] | None
+) -> None:
     db = Database(connection, execute_plugins=False)
     unknown = newer_than_program(db)
     if unknown:
@@ -87,6 +104,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             f"The database {path} was written by a newer Deskwire (it has {', '.join(unknown)}). "
             "Start that version, or restore a backup made before the upgrade."
         )
+    pending = migrations.pending(db)
+    if pending and migrations.applied(db) and before_upgrade is not None:
+        before_upgrade(pending[0].name)
     migrations.apply(db)
 
 

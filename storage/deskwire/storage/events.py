@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from deskwire.engine.events import Draft, StoredEvent, encode_envelope
 from deskwire.engine.ids import Mint
-from deskwire.engine.lane import Lane
+from deskwire.engine.lane import Lane, lanes_of
 from deskwire.engine.people import Project
+from deskwire.storage.scrub import ScrubWish
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
 
@@ -116,7 +117,7 @@ class EventReads:
         return int(row[0])
 
 
-class EventWrites:
+class EventWrites(ScrubWish):
     """Additions to the log. The counters live here, as one thread is all that ever adds.
 
     A rolled back commit leaves a hole in the positions, never a repeat: a reader that has passed a
@@ -146,6 +147,7 @@ class EventWrites:
             conversation,
             draft.sequence,
             encode_envelope(draft, event_id, project.id, at),
+            () if directed else lanes_of(project.rowid, draft.data),
         )
         self.conn.execute(
             "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at) "
@@ -179,7 +181,7 @@ class EventWrites:
         """See `prune_events`; how many, and the last position looked at."""
         newest = self.conn.execute("SELECT max(position) FROM events").fetchone()[0]
         rows = self.conn.execute(
-            "SELECT position, id, created_at FROM events WHERE position < ? ORDER BY position LIMIT ?",
+            "SELECT position, id, created_at, conversation FROM events WHERE position < ? ORDER BY position LIMIT ?",
             (newest or 0, limit),
         ).fetchall()
         old = [row for row in rows if row[2] < older_than]
@@ -189,4 +191,6 @@ class EventWrites:
                 "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
             )
             self.conn.execute("UPDATE event_window SET pruned_id = ?", (last[1],))
+            if any(row[3] is None for row in old):  # deletions, each with the user id of a contact
+                self.want_scrub()
         return len(old), old[-1][0] if old else 0

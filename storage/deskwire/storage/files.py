@@ -55,14 +55,14 @@ class DiskDraft:
             return
         for folder in (place.parent.parent, place.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
-            _sync(folder.parent)
+            sync(folder.parent)
         self._path.rename(place)
-        _sync(place.parent)
+        sync(place.parent)
 
     def discard(self) -> None:
         """See `Draft.discard`."""
         self._close()
-        _overwrite_and_unlink(self._path)
+        overwrite_and_unlink(self._path)
 
     def _close(self) -> None:
         if self._file is not None:
@@ -81,22 +81,22 @@ class DiskFiles:
         """See `Files.clear_drafts`."""
         self._drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
         for path in self._drafts.iterdir():
-            _overwrite_and_unlink(path)
+            overwrite_and_unlink(path)
 
     def draft(self) -> DiskDraft:
         """See `Files.draft`."""
-        return DiskDraft(self._aside(), self._place)
+        return DiskDraft(self._aside(), self.place)
 
     def size(self, content: Content) -> int | None:
         """See `Files.size`."""
         try:
-            return self._place(content).stat().st_size
+            return self.place(content).stat().st_size
         except FileNotFoundError:
             return None
 
     def read(self, content: Content, start: int, length: int) -> bytes:
         """See `Files.read`."""
-        file = os.open(self._place(content), os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(self.place(content), os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(file, length, start)
         finally:
@@ -104,33 +104,34 @@ class DiskFiles:
 
     def remove(self, content: Content) -> None:
         """See `Files.remove`. It leaves its place first, so that what has a final name is whole."""
-        place, aside = self._place(content), self._aside()
+        place, aside = self.place(content), self._aside()
         try:
             place.rename(aside)
         except FileNotFoundError:
             return
-        _sync(place.parent)
-        _overwrite_and_unlink(aside)
+        sync(place.parent)
+        overwrite_and_unlink(aside)
         for folder in (place.parent, place.parent.parent):
             with suppress(OSError):  # another content is there
                 folder.rmdir()
 
     def contents(self) -> Iterator[Content]:
         """See `Files.contents`."""
-        for project in self._root.iterdir():
+        for project in self._root.glob("*"):  # nothing, if nothing was ever uploaded
             if project.name.isdecimal():
                 for path in project.glob("*/*"):
                     if _SHA256.fullmatch(path.name):
                         yield Content(int(project.name), path.name)
 
-    def _place(self, content: Content) -> Path:
+    def place(self, content: Content) -> Path:
+        """Where a content is when it is kept."""
         return self._root / str(content.project) / content.sha256[:2] / content.sha256
 
     def _aside(self) -> Path:
         return self._drafts / secrets.token_hex(16)
 
 
-def _overwrite_and_unlink(path: Path) -> None:
+def overwrite_and_unlink(path: Path) -> None:
     """Remove a file, its blocks zeroed as far as the file system writes in place; nothing if there is none."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -146,9 +147,9 @@ def _overwrite_and_unlink(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _sync(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(file)
     finally:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from deskwire.engine.memory import MemoryEntry
+from deskwire.storage.scrub import ScrubWish
 
 _COLUMNS: Final = "rowid, id, name, content, description, created_at, updated_at"
 
@@ -35,7 +36,7 @@ class MemoryReads:
         return int(row[0])
 
 
-class MemoryWrites:
+class MemoryWrites(ScrubWish):
     """The methods are those of `engine.memory.MemoryTransaction`."""
 
     conn: sqlite3.Connection
@@ -65,6 +66,10 @@ class MemoryWrites:
 
     def delete_memory_entry(self, entry: MemoryEntry) -> None:
         self.conn.execute("DELETE FROM memory WHERE rowid = ?", (entry.rowid,))
+        self.want_scrub()
 
     def clear_memory(self, contact: int) -> int:
-        return self.conn.execute("DELETE FROM memory WHERE contact = ?", (contact,)).rowcount
+        deleted = self.conn.execute("DELETE FROM memory WHERE contact = ?", (contact,)).rowcount
+        if deleted:
+            self.want_scrub()
+        return deleted

@@ -12,6 +12,8 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
+from deskwire.storage.schema import ELEVENTH, NINTH, TENTH
+
 migrations: Final = Migrations("deskwire")
 
 _FIRST: Final = """
@@ -331,46 +333,32 @@ def m0008_memory_and_translations(db: Database) -> None:
     _execute(db, _EIGHTH)
 
 
-_SHOWN_BY: Final = {
-    "conversations": ("DELETE ON conversations", "old.id"),
-    "contacts": ("DELETE ON contacts", "old.id"),
-    "memory": ("DELETE ON memory", "old.id"),
-    "tickets": ("DELETE ON tickets", "old.id"),
-    "uploads": ("DELETE ON uploads", "old.id"),
-    "responses": ("DELETE ON survey_responses", "old.id"),
-    "users": ("DELETE ON users", "old.id"),
-    "members": ("DELETE ON memberships", "(SELECT id FROM users WHERE rowid = old.user)"),
-    "surveys": ("UPDATE OF removed ON surveys WHEN new.removed = 1", "old.id"),
-    "teams": ("UPDATE OF deleted_at ON teams WHEN new.deleted_at IS NOT NULL", "old.id"),
-    "projects": ("UPDATE OF removed_at ON projects WHEN new.removed_at IS NOT NULL", "old.id"),
-    "keys": ("UPDATE OF revoked_at ON server_keys WHEN new.revoked_at IS NOT NULL", "old.id"),
-    "endpoints": ("UPDATE OF status ON endpoints WHEN new.status = 'removed'", "old.id"),
-}
-"""What takes the kept answers with it that show it, and its id: triggers, so that no way of removing it forgets them."""
+@migrations()
+def m0009_workflows(db: Database) -> None:
+    """Workflows with their versions, and where they run."""
+    _execute(db, NINTH)
 
-_ELEVENTH: Final = """
-CREATE TABLE kept_answers (
-    rowid INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, fingerprint BLOB NOT NULL, subject TEXT, sealed BLOB,
-    at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX kept_answers_by_subject ON kept_answers (subject) WHERE subject IS NOT NULL;
-""" + "".join(
-    f"CREATE TRIGGER kept_answers_of_{name} AFTER {event} BEGIN\n"
-    f"    UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = {subject}; END;\n"
-    for name, (event, subject) in _SHOWN_BY.items()
-)
+
+@migrations()
+def m0010_what_has_passed_its_retention(db: Database) -> None:
+    """When conversations were archived, indexes that find what has to go, and users who were deleted."""
+    _execute(db, TENTH)
 
 
 @migrations()
 def m0011_kept_answers(db: Database) -> None:
     """Answers to requests with an `Idempotency-Key`."""
-    _execute(db, _ELEVENTH)
+    _execute(db, ELEVENTH)
+
+
+def known_migrations() -> set[str]:
+    """The names of all migrations that this program knows."""
+    return {migration.name for migration in migrations._migrations}  # there is no public list of all
 
 
 def newer_than_program(db: Database) -> list[str]:
     """Migrations that the database has and this program does not know."""
-    known = {migration.name for migration in migrations._migrations}  # there is no public list of all
-    return sorted({migration.name for migration in migrations.applied(db)} - known)
+    return sorted({migration.name for migration in migrations.applied(db)} - known_migrations())
 
 
 def _execute(db: Database, script: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from deskwire.engine.people import Member, Membership, Organisation, Project, Role, ServerKey, User
 from deskwire.storage.people import KEYS, PROJECT, USER, USER_WIDTH, as_key, as_project, as_user
+from deskwire.storage.scrub import ScrubWish
 
 _ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
@@ -59,7 +60,8 @@ class OrganisationReads:
         return int(self.conn.execute(sql, (organisation,)).fetchone()[0])
 
     def users(self) -> Sequence[User]:
-        return [as_user(row) for row in self.conn.execute(f"SELECT {USER} FROM users u ORDER BY u.rowid")]
+        sql = f"SELECT {USER} FROM users u WHERE u.deleted_at IS NULL ORDER BY u.rowid"
+        return [as_user(row) for row in self.conn.execute(sql)]
 
     def projects(
         self, organisation: int | None, user: int | None, before: int, limit: int
@@ -99,7 +101,7 @@ class OrganisationReads:
         )
 
 
-class OrganisationWrites:
+class OrganisationWrites(ScrubWish):
     """Changes; the methods are those of `OrganisationTransaction`."""
 
     conn: sqlite3.Connection
@@ -145,6 +147,14 @@ class OrganisationWrites:
             "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ? WHERE rowid = ?",
             (user.name, user.password_hash, user.password_temporary, user.generation, user.rowid),
         )
+
+    def delete_user(self, user: int, at: int) -> None:
+        self.conn.execute(
+            "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
+            "WHERE rowid = ?",
+            (at, user),
+        )
+        self.want_scrub()
 
     def revoke_key(self, key: int, at: int) -> None:
         self.conn.execute("UPDATE server_keys SET revoked_at = ? WHERE rowid = ?", (at, key))

@@ -88,7 +88,9 @@ class PeopleReads:
         return None if row is None else as_project(row)
 
     def _user(self, column: str, value: str) -> User | None:
-        row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.{column} = ?", (value,)).fetchone()
+        row = self.conn.execute(
+            f"SELECT {USER} FROM users u WHERE u.{column} = ? AND u.deleted_at IS NULL", (value,)
+        ).fetchone()
         return None if row is None else as_user(row)
 
 

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +15,15 @@ import trio
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.tally import Commits, Room
-from deskwire.storage.database import FILE_NAME, DirectoryLock, connect_reader, connect_writer, migrate
+from deskwire.storage.copies import copy_before_upgrade
+from deskwire.storage.database import (
+    FILE_NAME,
+    DirectoryLock,
+    connect_reader,
+    connect_writer,
+    migrate,
+    require_whole,
+)
 from deskwire.storage.transaction import SqliteReader
 from deskwire.storage.writer import WAITING_MAX, Commit, Writer
 
@@ -44,6 +53,11 @@ class SqliteStore:
     def waiting(self) -> int:
         """How many jobs wait for the writer."""
         return self._writer.waiting
+
+    @property
+    def scrubbing(self) -> bool:
+        """Whether bytes of something that was erased may still be in the database file or its WAL."""
+        return self._writer.scrubbing
 
     def room(self) -> Room:
         """What the database takes of its disk. Raises OSError if that can't be said."""
@@ -97,15 +111,20 @@ async def open_store(
     readers: int,
     on_commit: Callable[[Commit], None],
     queue: int = WAITING_MAX,
+    upgrade_copies: int = 0,
 ) -> AsyncIterator[SqliteStore]:
     """Lock, migrate and open a data directory; the writer runs while the context is open.
+
+    Args:
+        upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
 
     Raises DataDirectoryError if the directory is in use, newer than the program, or not usable.
     """
     lock = DirectoryLock(directory)
     try:
+        require_whole(directory)
         path = directory / FILE_NAME
-        migrate(path)
+        migrate(path, partial(copy_before_upgrade, path, upgrade_copies))
         store = SqliteStore(path, batch, readers, on_commit, queue)
         try:
             async with trio.open_nursery() as nursery:

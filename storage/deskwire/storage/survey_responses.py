@@ -11,11 +11,14 @@ import orjson
 
 from deskwire.engine.surveys.insights import Insights, without_texts
 from deskwire.engine.surveys.progress import Refresh
-from deskwire.engine.surveys.survey import Response, ResponseFilter
+from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
 from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.surveys import SURVEY_COLUMNS
 
 _RESPONSE: Final = "r.rowid, r.id, r.version, r.contact, k.user_id, r.language, r.answers, r.created_at"
 _JOINED: Final = f"SELECT {_RESPONSE} FROM survey_responses r LEFT JOIN contacts k ON k.rowid = r.contact"
+_WIDTH: Final = len(_RESPONSE.split(", "))
+_SURVEY: Final = ", ".join(f"s.{name}" for name in SURVEY_COLUMNS.split(", "))
 _LAST: Final = (1 << 63) - 1
 
 
@@ -48,6 +51,17 @@ class SurveyResponseReads:
                 values.append(value)
         sql = f"{_JOINED} WHERE {' AND '.join(where)} ORDER BY r.rowid DESC LIMIT ?"
         return [_response_of(row) for row in self.conn.execute(sql, (*values, limit))]
+
+    def responses_of_contact(
+        self, contact: int, before: int | None, limit: int
+    ) -> Sequence[tuple[Survey, Response]]:
+        rows = self.conn.execute(
+            f"SELECT {_RESPONSE}, {_SURVEY} FROM survey_responses r JOIN surveys s ON s.rowid = r.survey "
+            "LEFT JOIN contacts k ON k.rowid = r.contact "
+            "WHERE r.contact = ? AND r.rowid < ? AND s.removed = 0 ORDER BY r.rowid DESC LIMIT ?",
+            (contact, before or _LAST, limit),
+        )
+        return [(Survey(*row[_WIDTH:]), _response_of(row[:_WIDTH])) for row in rows]
 
     def survey_insights(self, survey: int) -> Insights | None:
         row = self.conn.execute(

@@ -11,7 +11,9 @@ import orjson
 
 from deskwire.engine.surveys.survey import Status, Survey, SurveyVersion
 
-_COLUMNS: Final = "rowid, id, project, name, status, version, responses, erasures, created_at, updated_at"
+SURVEY_COLUMNS: Final = (
+    "rowid, id, project, name, status, version, responses, erasures, created_at, updated_at"
+)
 _LAST: Final = (1 << 63) - 1
 
 
@@ -22,7 +24,7 @@ class SurveyReads:
 
     def survey(self, project: int, survey_id: str) -> Survey | None:
         row = self.conn.execute(
-            f"SELECT {_COLUMNS} FROM surveys WHERE id = ? AND project = ? AND removed = 0",
+            f"SELECT {SURVEY_COLUMNS} FROM surveys WHERE id = ? AND project = ? AND removed = 0",
             (survey_id, project),
         ).fetchone()
         return None if row is None else Survey(*row)
@@ -38,7 +40,7 @@ class SurveyReads:
         if name is not None:
             where.append("instr(lower(name), lower(?))")
             values.append(name)
-        sql = f"SELECT {_COLUMNS} FROM surveys WHERE {' AND '.join(where)} ORDER BY rowid DESC LIMIT ?"
+        sql = f"SELECT {SURVEY_COLUMNS} FROM surveys WHERE {' AND '.join(where)} ORDER BY rowid DESC LIMIT ?"
         return [Survey(*row) for row in self.conn.execute(sql, (*values, limit))]
 
     def survey_version(self, survey: int, number: int) -> SurveyVersion | None:

@@ -15,6 +15,7 @@ from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
+from deskwire.storage.expiry import ExpiryReads
 from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
@@ -25,6 +26,7 @@ from deskwire.storage.ticket_lists import TicketListReads
 from deskwire.storage.tickets import TicketReads, TicketWrites
 from deskwire.storage.translations import TranslationReads, TranslationWrites
 from deskwire.storage.uploads import UploadReads, UploadWrites
+from deskwire.storage.workflows import WorkflowReads, WorkflowWrites
 
 
 class SqliteReader(
@@ -46,6 +48,8 @@ class SqliteReader(
     TicketReads,
     UploadReads,
     AnswerReads,
+    ExpiryReads,
+    WorkflowReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -71,11 +75,12 @@ class SqliteTransaction(
     TicketWrites,
     UploadWrites,
     AnswerWrites,
+    WorkflowWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`
-    and `due` until it is durable. `scrub_wanted` says that text was deleted besides.
+    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
+    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -84,6 +89,7 @@ class SqliteTransaction(
         self.deliveries: list[Delivery] = []
         self.erased: set[int] = set()
         self.due: list[int] = []
+        self.runs_due: list[int] = []
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()

@@ -8,6 +8,7 @@ from typing import Final
 
 from deskwire.engine.uploads.ports import Content, Doomed
 from deskwire.engine.uploads.upload import Upload, quota_exceeded
+from deskwire.storage.scrub import ScrubWish
 
 _COLUMNS: Final = "id, project, name, type, size, sha256, created_at"
 
@@ -42,11 +43,10 @@ class UploadReads:
         return row is not None
 
 
-class UploadWrites(UploadReads):
+class UploadWrites(UploadReads, ScrubWish):
     """Changes of uploads; the methods are those of `uploads.ports.UploadTransaction`."""
 
     conn: sqlite3.Connection
-    text_erased: bool
 
     def insert_upload(self, upload: Upload, quota: int) -> None:
         if not self._referred_to(Content(upload.project, upload.sha256)):
@@ -97,9 +97,18 @@ class UploadWrites(UploadReads):
         for (upload,) in rows:
             self._delete_upload(upload)
         if rows:
-            self.conn.execute("UPDATE event_window SET scrub_due = 1")
-            self.text_erased = True
+            self.want_scrub()
         return len(rows)
+
+    def remove_upload(self, upload: Upload) -> bool:
+        row = self.conn.execute(
+            "SELECT rowid FROM uploads WHERE id = ? AND attached = 0", (upload.id,)
+        ).fetchone()
+        if row is None:
+            return False
+        self._delete_upload(row[0])
+        self.want_scrub()
+        return True
 
     def forget_doomed(self, rowid: int) -> None:
         self.conn.execute("DELETE FROM doomed_files WHERE rowid = ?", (rowid,))

@@ -37,12 +37,16 @@ WAITING_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a group commit made known, in commit order; `due` are times (ms) at which tickets need something."""
+    """What a group commit made known, in commit order.
+
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do.
+    """
 
     events: Sequence[StoredEvent]
     deliveries: Sequence[Delivery]
     erased: frozenset[int]
     due: Sequence[int] = ()
+    runs_due: Sequence[int] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +58,7 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """The writer thread.
+    """The writer thread. `scrubbing` says whether bytes of something that was erased may still be in the file.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
@@ -72,6 +76,7 @@ class Writer:
         waiting_max: int = WAITING_MAX,
     ) -> None:
         self.commits: Final = Commits()
+        self.scrubbing = False
         self._connection = connection
         self._file = file
         self._batch = batch
@@ -141,6 +146,7 @@ class Writer:
                 self._erased = False
                 scrubber.restart()
             pause_s = scrubber.step() if scrubber.due else None
+            self.scrubbing = scrubber.due
             if not more:
                 return
 
@@ -208,12 +214,16 @@ class Writer:
         self._take(tx)
 
     def _take(self, tx: SqliteTransaction) -> Commit:
-        commit = Commit(tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due))
-        self._erased = self._erased or bool(tx.erased) or tx.scrub_wanted
+        commit = Commit(
+            tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due), tuple(tx.runs_due)
+        )
+        if tx.erased or tx.scrub_wanted:
+            self._erased = self.scrubbing = True
         tx.published.clear()
         tx.deliveries.clear()
         tx.erased.clear()
         tx.due.clear()
+        tx.runs_due.clear()
         tx.scrub_wanted = False
         return commit
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -25,9 +26,12 @@ URL = "https://provider.test/jwks.json"
 class Provider(httpx.AsyncBaseTransport):
     """An identity provider in memory; `answer` is its document, None for no answer at all."""
 
-    def __init__(self, answer: bytes | None, status: int = 200) -> None:
+    def __init__(
+        self, answer: bytes | None, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.answer = answer
         self.status = status
+        self.headers = headers
         self.asked: list[float] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -35,7 +39,9 @@ class Provider(httpx.AsyncBaseTransport):
         await trio.lowlevel.checkpoint()
         if self.answer is None:
             await trio.sleep_forever()
-        return httpx.Response(self.status, content=self.answer)
+        assert request.headers["Accept-Encoding"] == "identity"
+        stream = httpx.ByteStream(self.answer)
+        return httpx.Response(self.status, headers=self.headers, stream=stream)
 
 
 @asynccontextmanager
@@ -124,6 +130,14 @@ async def test_a_provider_that_never_answers_holds_nobody_up_for_long(autojump_c
 async def test_a_redirect_is_not_followed(autojump_clock: MockClock) -> None:
     provider = Provider(jwks(OLD), status=302)
     async with fetched(provider) as keys:
+        with pytest.raises(Unavailable):
+            await keys.find("old", "ES256")
+
+
+async def test_an_answer_that_grows_when_it_is_unpacked_is_not_unpacked(autojump_clock: MockClock) -> None:
+    packed = gzip.compress(jwks(OLD) + b" " * (64 << 20))
+    assert len(packed) < JWKS_BYTES_MAX
+    async with fetched(Provider(packed, headers={"Content-Encoding": "gzip"})) as keys:
         with pytest.raises(Unavailable):
             await keys.find("old", "ES256")
 

@@ -163,9 +163,10 @@ class UrlKeys:
 
     async def _fetch(self) -> bytes:
         content = bytearray()
-        async with self._client.stream("GET", self._url) as answer:
+        # identity: what is bounded is what comes over the wire, and no small answer becomes a large one
+        async with self._client.stream("GET", self._url, headers={"Accept-Encoding": "identity"}) as answer:
             answer.raise_for_status()
-            async for chunk in answer.aiter_bytes():
+            async for chunk in answer.aiter_raw():
                 if len(content) <= JWKS_BYTES_MAX:  # what is more is read for at most FETCH_S, and let go
                     content += chunk
         if len(content) > JWKS_BYTES_MAX:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from deskwire.engine.clock import iso
 from deskwire.engine.errors import Conflict, NotFound
 from deskwire.engine.organisations.roles import Actor, check_change, check_grant
 from deskwire.engine.people import Member, Membership, Organisation, Role, User
 from deskwire.engine.ports import Transaction
+
+_ALL: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,20 @@ def remove_member(tx: Transaction, actor: Actor | None, organisation: int, user_
     check_change(actor, target, None, tx.owners(organisation))
     tx.delete_membership(organisation, target.user.rowid)
     return target
+
+
+def delete_user(tx: Transaction, user: User, at: int) -> None:
+    """Delete an account with its memberships. What the user wrote stays, under the name of then (ADR 21).
+
+    Raises Conflict (`last_owner`) if an organisation would be left without an owner; then nothing changes.
+    """
+    memberships = tx.memberships(user.rowid, (-1, -1), _ALL)
+    for each in memberships:
+        member = Member(user, each.role, each.joined_at)
+        check_change(None, member, None, tx.owners(each.organisation.rowid))
+    for each in memberships:
+        tx.delete_membership(each.organisation.rowid, user.rowid)
+    tx.delete_user(user.rowid, at)
 
 
 def member_of(tx: Transaction, organisation: int, user_id: str) -> Member:

@@ -79,5 +79,8 @@ class OrganisationTransaction(OrganisationReader, Protocol):
     def save_user(self, user: User) -> None:
         """Store a user's name and password."""
 
+    def delete_user(self, user: int, at: int) -> None:
+        """Leave nothing of a user who is a member of nothing, from `at` (ms) on, but the user id."""
+
     def revoke_key(self, key: int, at: int) -> None:
         """Let a key be used no more, from `at` (ms) on."""

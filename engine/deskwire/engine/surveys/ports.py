@@ -35,6 +35,11 @@ class SurveyReader(Protocol):
     ) -> Sequence[Response]:
         """Responses, newest first, of storage keys smaller than `before`."""
 
+    def responses_of_contact(
+        self, contact: int, before: int | None, limit: int
+    ) -> Sequence[tuple[Survey, Response]]:
+        """A contact's responses to all surveys, newest first, of storage keys smaller than `before`."""
+
     def survey_insights(self, survey: int) -> Insights | None:
         """The stored insights."""
 

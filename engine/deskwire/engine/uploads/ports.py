@@ -58,6 +58,9 @@ class UploadTransaction(UploadReader, Protocol):
     def expire_uploads(self, older_than: int, limit: int) -> int:
         """Remove up to `limit` uploads made before `older_than` (ms) that no message refers to; how many."""
 
+    def remove_upload(self, upload: Upload) -> bool:
+        """Remove an upload that no message refers to; False, and no change, if one does or it is gone."""
+
     def forget_doomed(self, rowid: int) -> None:
         """Note that a doomed content's file is gone."""
 

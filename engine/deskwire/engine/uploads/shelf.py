@@ -17,10 +17,10 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
-from deskwire.engine.errors import Invalid, Problem, TooLarge, Unavailable
+from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, TooLarge, Unavailable
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.ports import Content, Draft, Files
 from deskwire.engine.uploads.sniff import HEAD, sniff
@@ -38,6 +38,8 @@ AT_ONCE: Final = 32
 
 BATCH: Final = 200
 """Files that are looked at, or rows that are removed, in one go."""
+
+_RETRY_S: Final = 1.0
 
 
 class Reception:
@@ -87,6 +89,8 @@ class Reception:
 class Shelf:
     """All uploads of all projects.
 
+    `expired` counts those that were removed since the start as no message came to refer to them.
+
     Args:
         links: makes their URLs.
         limit: bytes that one file may have.
@@ -106,6 +110,7 @@ class Shelf:
         self.clock = clock
         self.links = links
         self.limit = limit
+        self.expired = 0
         self._store = store
         self._files = files
         self._unattached_ms = int(unattached_s * 1000)
@@ -142,6 +147,15 @@ class Shelf:
                 await self._store.write(around(lambda tx: tx.insert_upload(upload, quota), upload))
                 undo.pop_all()
 
+    async def remove(self, project: Project, upload_id: str) -> Upload:
+        """Remove an upload that no message refers to; what it was. Its file goes at once, behind the commit.
+
+        Raises NotFound, and Conflict (`upload_attached`) if a message has it.
+        """
+        upload = await self._store.write(lambda tx: _remove(tx, project.rowid, upload_id))
+        self.wake_nowait()
+        return upload
+
     async def size(self, upload: Upload) -> int | None:
         """How many bytes of the upload are on the disk, None if it is not there."""
         return await in_thread(partial(self._files.size, Content(upload.project, upload.sha256)))
@@ -177,7 +191,8 @@ class Shelf:
                 await self._remove_doomed()
             except Unavailable as error:
                 log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
-                await trio.sleep(1)
+                await trio.sleep(_RETRY_S)
+                continue
             with trio.move_on_after(interval_s):
                 await self._wake.wait()
 
@@ -191,8 +206,10 @@ class Shelf:
 
     async def _expire(self) -> None:
         older_than = self.clock() - self._unattached_ms
-        while await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH)) == BATCH:
-            await trio.lowlevel.checkpoint()
+        count = BATCH
+        while count == BATCH:
+            count = await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH))
+            self.expired += count
 
     async def _remove_doomed(self) -> None:
         while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
@@ -205,6 +222,22 @@ class Shelf:
         """Remove a content's file, unless an upload refers to it. The lock must be held."""
         if self._store.peek(lambda reader: reader.without_upload([content])):
             await in_thread(partial(self._files.remove, content))
+
+
+def find_upload(reader: Reader, project: int, upload_id: str) -> Upload:
+    """The stored upload. Raises NotFound."""
+    upload = reader.upload(project, upload_id)
+    if upload is None:
+        raise NotFound("There is no such upload, or it has been removed.", code="upload_not_found")
+    return upload
+
+
+def _remove(tx: Transaction, project: int, upload_id: str) -> Upload:
+    upload = find_upload(tx, project, upload_id)
+    if not tx.remove_upload(upload):
+        message = "A message has this upload; it goes with the last conversation that does."
+        raise Conflict(message, code="upload_attached")
+    return upload
 
 
 def _forgetting(rowid: int) -> Callable[[Transaction], None]:

@@ -1,0 +1,51 @@
+"""A conversation's attributes: how they are merged, and how much they may be (decisions 4; ADR 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.errors import Problem
+
+ATTRIBUTES_MAX: Final = 100
+"""Keys in `attributes`; a bound on what every event of the conversation has to carry."""
+
+ATTRIBUTES_BYTES: Final = 16 * 1024
+"""All attributes together as JSON."""
+
+KEY_MAX: Final = 64
+"""Characters of a key."""
+
+
+_DEEP: Final = 16
+"""Levels that an event, or a workflow, has around attributes; the JSON encoder goes 254 deep."""
+
+
+def size_of(attributes: Mapping[str, Any]) -> int | None:
+    """Bytes of the attributes as JSON; None if they are nested too deeply to be sent."""
+    wrapped: Any = attributes
+    for _ in range(_DEEP):
+        wrapped = [wrapped]
+    try:
+        return len(orjson.dumps(wrapped)) - 2 * _DEEP
+    except orjson.JSONEncodeError:
+        return None
+
+
+def merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes with those of `patch` in their place; null removes one."""
+    return {key: value for key, value in {**attributes, **patch}.items() if value is not None}
+
+
+def overfull(attributes: Mapping[str, Any]) -> Problem | None:
+    """What is wrong with the size of all attributes together."""
+    if len(attributes) > ATTRIBUTES_MAX:
+        message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
+        return Problem("/attributes", "too_many", message)
+    size = size_of(attributes)
+    if size is None or size > ATTRIBUTES_BYTES:
+        message = f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes."
+        return Problem("/attributes", "too_long", message)
+    return None

@@ -1,0 +1,233 @@
+"""A workflow's definition as typed values (decisions 7).
+
+`definition_of` reads what `check.definition_errors` finds nothing wrong with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+Trigger = Literal["conversation.created", "manual"]
+TRIGGERS: Final[tuple[Trigger, ...]] = get_args(Trigger)
+
+FieldType = Literal["text", "email", "number", "boolean", "date"]
+FIELD_TYPES: Final[tuple[FieldType, ...]] = get_args(FieldType)
+
+END: Final = "end"
+"""Where a button or branch goes that ends the workflow."""
+
+Place = tuple[int, int]
+"""An action by the positions of its flow, and of itself in that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """`message`: the bot writes."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A button; `goto` is a flow's id, END, or None for the next action."""
+
+    id: str
+    label: str
+    goto: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buttons:
+    """`buttons`: waits until the contact picks one, or with `allow_text` writes something."""
+
+    id: int
+    text: str
+    options: tuple[Option, ...]
+    allow_text: bool
+
+    def option(self, option_id: str) -> Option | None:
+        """The option with this id."""
+        return next((each for each in self.options if each.id == option_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing that a form asks for."""
+
+    id: str
+    type: FieldType
+    label: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`form`: waits until the contact has filled it in."""
+
+    id: int
+    text: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`wait`: goes on after some time."""
+
+    id: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """`assign`: gives the conversation to a user or team, by id."""
+
+    id: int
+    type: Literal["user", "team"]
+    assignee_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttributes:
+    """`set_attributes`: merges them into the conversation's; None removes one."""
+
+    id: int
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """`branch`: goes on in the flow of the case that the value of `on` is, or in `default`."""
+
+    id: int
+    on: Operand
+    cases: Mapping[str, str]
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConversation:
+    """`close`: closes the conversation, and ends."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandOff:
+    """`hand_off`: ends, so that an agent takes over."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """The conversation's attribute with this key, as what a branch looks at."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the contact answered to an action, or in one field of a form, as what a branch looks at."""
+
+    action: int
+    field: str | None
+
+
+Operand = Attribute | Answer
+Action = Send | Buttons | Form | Wait | Give | SetAttributes | Branch | CloseConversation | HandOff
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Actions that are carried out in order."""
+
+    id: str
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a workflow does; it begins with the first flow."""
+
+    flows: tuple[Flow, ...]
+
+    def action(self, place: Place) -> Action:
+        """The action at a place."""
+        return self.flows[place[0]].actions[place[1]]
+
+    def behind(self, place: Place) -> Place | None:
+        """The next place in the same flow; None at its end, which ends the workflow."""
+        flow, action = place
+        return (flow, action + 1) if action + 1 < len(self.flows[flow].actions) else None
+
+    def entry(self, target: str) -> Place | None:
+        """Where a flow begins; None for END."""
+        return next(((index, 0) for index, flow in enumerate(self.flows) if flow.id == target), None)
+
+    def given(self) -> Iterator[Give]:
+        """The actions that assign."""
+        return (action for flow in self.flows for action in flow.actions if isinstance(action, Give))
+
+
+def operand_of(text: str) -> Operand | None:
+    """What `attributes.<key>`, `answers.<actionId>` or `answers.<actionId>.<fieldId>` names; None if nothing."""
+    area, _, rest = text.partition(".")
+    if area == "attributes" and rest:
+        return Attribute(rest)
+    number, dot, field = rest.partition(".")
+    if (
+        area == "answers"
+        and number.isascii()
+        and number.isdigit()
+        and len(number) < 10
+        and bool(dot) == bool(field)
+    ):
+        return Answer(int(number), field or None)
+    return None
+
+
+def definition_of(flows: Sequence[Mapping[str, Any]]) -> Definition:
+    """Read flows that are known to be valid."""
+    return Definition(tuple(Flow(flow["id"], tuple(map(action_of, flow["actions"]))) for flow in flows))
+
+
+def action_of(value: Mapping[str, Any]) -> Action:
+    """Read an action that is known to be valid."""
+    return _READ[value["type"]](value)
+
+
+def _buttons(value: Mapping[str, Any]) -> Buttons:
+    options = tuple(Option(each["id"], each["label"], each.get("goto")) for each in value["options"])
+    return Buttons(value["id"], value["text"], options, value.get("allowText", False))
+
+
+def _form(value: Mapping[str, Any]) -> Form:
+    fields = (
+        Field(each["id"], each["type"], each["label"], each.get("required", False))
+        for each in value["fields"]
+    )
+    return Form(value["id"], value["text"], tuple(fields))
+
+
+def _branch(value: Mapping[str, Any]) -> Branch:
+    operand = operand_of(value["on"])
+    assert operand is not None, "the definition was checked"
+    return Branch(value["id"], operand, value["cases"], value["default"])
+
+
+_READ: Final[Mapping[str, Callable[[Mapping[str, Any]], Action]]] = {
+    "message": lambda value: Send(value["id"], value["text"]),
+    "buttons": _buttons,
+    "form": _form,
+    "wait": lambda value: Wait(value["id"], value["seconds"]),
+    "assign": lambda value: Give(value["id"], value["assignee"]["type"], value["assignee"]["id"]),
+    "set_attributes": lambda value: SetAttributes(value["id"], value["attributes"]),
+    "branch": _branch,
+    "close": lambda value: CloseConversation(value["id"]),
+    "hand_off": lambda value: HandOff(value["id"]),
+}
+
+ACTION_TYPES: Final = tuple(_READ)

@@ -1,0 +1,60 @@
+"""A project's workflows, and what is said of them (decisions 7; ADR 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deskwire.engine.clock import iso
+from deskwire.engine.conversation import Assignee
+from deskwire.engine.workflows.definition import Definition, Trigger
+
+WORKFLOWS_MAX: Final = 200
+"""Workflows of one project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A workflow without its flows. Times are in milliseconds; `version` counts its definitions from 1."""
+
+    rowid: int
+    id: str
+    project: int
+    name: str
+    trigger: Trigger
+    version: int
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A version of a workflow as one runs it.
+
+    Args:
+        version: its storage key.
+        assignees: those of its `assign` actions that there are now, by type and id.
+    """
+
+    workflow_id: str
+    version: int
+    definition: Definition
+    assignees: Mapping[tuple[str, str], Assignee]
+
+
+def workflow_view(workflow: Workflow) -> dict[str, Any]:
+    """The workflow object, as lists have it."""
+    return {
+        "id": workflow.id,
+        "name": workflow.name,
+        "trigger": {"type": workflow.trigger},
+        "version": workflow.version,
+        "createdAt": iso(workflow.created_at),
+        "updatedAt": iso(workflow.updated_at),
+    }
+
+
+def full_view(workflow: Workflow, flows: Sequence[Any]) -> dict[str, Any]:
+    """The workflow object with its flows."""
+    return {**workflow_view(workflow), "flows": flows}

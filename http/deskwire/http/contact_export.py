@@ -1,0 +1,54 @@
+"""Exports of what is stored about a contact."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from deskwire.engine.contact import Contact
+from deskwire.engine.errors import NotFound
+from deskwire.engine.export import Export, Subject
+from deskwire.engine.ids import is_id
+from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed, dashboard
+from deskwire.http.shapes.exports import ContactExport
+from deskwire.http.validation import Body, Query
+
+routes = Routes()
+
+
+@routes.add("GET", "/s2s/contacts/<user:user_id>/export", S2S, answer=ContactExport)
+async def export_contact(call: Call[Body, Query]) -> Answer:
+    """Export what is stored about a contact as one JSON document, without agents' notes.
+
+    Identity, memory, survey responses, tickets, and conversations with messages, links to their files, and network logs. It is
+    made while it is sent, and complete if its last field is `"complete": true`.
+    """
+    return _export(call, call.path["user_id"], internal=False)
+
+
+@routes.add("GET", "/contacts/<contact_id>/export", dashboard("contacts.manage"), answer=ContactExport)
+async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
+    """Export a contact (its con_ id) as S2S does, with what only agents see: notes, and the tickets' activity."""
+    return _export(call, call.path["contact_id"], internal=True)
+
+
+def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> Answer:
+    services, now = call.services, call.services.clock()
+    contact = _found(call, wanted, internal)
+    show = partial(services.shelf.links.shown, now=now)
+    export = Export(services.store, Subject(call.project, contact, show, internal), now)
+    disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}
+    return Streamed(export.pieces(), "application/json", disposition)
+
+
+def _found(call: Call[Body, Query], wanted: str, by_id: bool) -> Contact:
+    project = call.project.rowid
+    if by_id:
+        known = is_id(wanted, "con")
+        contact = (
+            call.services.store.peek(lambda reader: reader.contact_by_id(project, wanted)) if known else None
+        )
+    else:
+        contact = call.services.store.peek(lambda reader: reader.contact(project, wanted))
+    if contact is None:
+        raise NotFound("There is no such contact.", code="contact_not_found")
+    return contact

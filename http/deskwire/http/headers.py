@@ -1,0 +1,37 @@
+"""What every answer says to browsers and caches, whoever makes it (ADR 26)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from werkzeug.datastructures import Headers
+
+BASELINE: Final = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "no-store"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+"""An answer that needs another value, as a page or a file does, says so itself; none goes without one."""
+
+STRICT_TRANSPORT: Final = ("Strict-Transport-Security", "max-age=31536000")
+"""A year, for this host only: what other names of the domain do is not ours to decide (RFC 6797)."""
+
+
+def complete(headers: Headers, *, secure: bool) -> None:
+    """Add what is missing.
+
+    Args:
+        secure: whether the request came by TLS; without it a browser ignores the last header (RFC 6797 8.1).
+    """
+    for name, value in (*BASELINE, STRICT_TRANSPORT) if secure else BASELINE:
+        headers.setdefault(name, value)
+
+
+def missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """What is missing among the headers of an answer that is not made by the app."""
+    there = {name.lower() for name, _ in headers}
+    wanted = ((name.lower().encode(), value.encode()) for name, value in BASELINE)
+    return [(name, value) for name, value in wanted if name not in there]

@@ -1,0 +1,31 @@
+"""`kill -9` at every step of a backup, a restore, and the copy before an upgrade."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.serving import environment
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_kill_at_any_step_leaves_nothing_half_done(data: Path) -> None:
+    """Takes seconds: an interpreter of its own, as what counts its steps can't be taken out again, and 50 kills."""
+    environ = dict(environment())
+    environ["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.backup.killing", str(data.parent)],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    backup, restore, upgrade = (int(line) for line in done.stdout.split("\n") if line.isdecimal())
+    assert (backup >= 12, restore >= 20, upgrade >= 6) == (True, True, True), (
+        "there are fewer steps than that"
+    )

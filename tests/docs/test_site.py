@@ -1,0 +1,152 @@
+"""The site that is made of `docs/`: every page is in its navigation, and it needs nothing from elsewhere (ADR 27)."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from .pages import ROOT
+
+DOCS: Final = ROOT / "docs"
+LOADS: Final = {
+    "link": "href",
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "use": "href",
+}
+"""What a browser fetches by itself, and where its address stands."""
+
+CSS_ADDRESS: Final = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
+COMMENT: Final = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
+NAMESPACE: Final = "http://www.w3.org/2000/svg"  # a name; nobody fetches it
+needs_sphinx: Final = pytest.mark.skipif(
+    find_spec("furo") is None, reason="the site's libraries are not installed: `make site` does that"
+)
+
+
+@pytest.fixture(scope="module")
+def configuration() -> dict[str, Any]:
+    return runpy.run_path(str(DOCS / "site/conf.py"))
+
+
+def test_every_page_has_its_place_in_the_navigation_once(configuration: dict[str, Any]) -> None:
+    shown = [page for _, pages in configuration["sections"]() for page in pages]
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md")}
+    records = {page for page in pages if re.match(r"adr/\d", page)}
+    assert sorted(shown) == sorted(pages - records - {"index"})
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "shown"),
+    [
+        ("guide/api", "[a](people.md#roles)", "[a](people.md#roles)"),
+        ("guide/api", "[a](../../README.md)", "[a](../quickstart.md)"),
+        ("security", "[a](../SECURITY.md)", "[a](reporting.md)"),
+        ("security", "[`t`](../tests/test_logs.py)", "`t`"),
+        ("concepts", "[a](https://example.com/x.md)", "[a](https://example.com/x.md)"),
+    ],
+)
+def test_a_link_that_leaves_the_documents_leads_to_what_stands_for_its_target(
+    configuration: dict[str, Any], page: str, text: str, shown: str
+) -> None:
+    source = [text]
+    configuration["_read"](None, page, source)
+    assert source == [shown]
+
+
+@pytest.mark.parametrize(
+    ("page", "head"), [("changelog", "# Changelog\n"), ("reporting", "# Reporting a weakness\n")]
+)
+def test_a_page_that_is_a_files_place_has_the_files_text(
+    configuration: dict[str, Any], page: str, head: str
+) -> None:
+    source = ["only its place"]
+    configuration["_read"](None, page, source)
+    assert source[0].startswith(head)
+    assert "](security.md)" in source[0]
+
+
+class Loaded(HTMLParser):
+    """The addresses that a page's elements are fetched from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what this element fetches."""
+        self.found += [value for name, value in attrs if name == LOADS.get(tag) and value]
+
+
+def fetched(path: Path) -> list[str]:
+    """The addresses outside the site that a browser would fetch for this file."""
+    text = path.read_text(errors="replace")
+    if path.suffix == ".html":
+        parser = Loaded()
+        parser.feed(text)
+        found = parser.found
+    elif path.suffix == ".js":
+        found = re.findall(r"https?://[^\s\"']+", COMMENT.sub("", text))
+    else:
+        found = [address for pair in CSS_ADDRESS.findall(text) for address in pair]
+    return [each for each in found if re.match(r"(?:[a-z]+:)?//", each) and each != NAMESPACE]
+
+
+@needs_sphinx
+def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(tmp_path: Path) -> None:
+    """Takes long, as it makes all of it; a warning is a link that leads nowhere, or a page that nobody finds."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html"]
+    done = subprocess.run(
+        [
+            *command,
+            "-d",
+            str(tmp_path / "trees"),
+            "-c",
+            str(DOCS / "site"),
+            str(DOCS),
+            str(tmp_path / "site"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    files = [
+        path for path in (tmp_path / "site").rglob("*") if path.suffix in (".html", ".css", ".js", ".svg")
+    ]
+    assert len(files) > 40
+    assert [(path.name, fetched(path)) for path in files if fetched(path)] == []
+    assert (tmp_path / "site/_images/picture.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", '<link rel="stylesheet" href="https://fonts.example/x.css">'),
+        ("a.html", '<script src="//cdn.example/x.js"></script>'),
+        ("a.css", "@font-face { src: url('https://fonts.example/x.woff2') }"),
+        ("a.css", '@import "https://fonts.example/x.css";'),
+        ("a.js", 'fetch("https://stats.example/hit") // https://harmless.example'),
+    ],
+)
+def test_what_comes_from_elsewhere_is_found(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert len(fetched(tmp_path / name)) == 1
+
+
+def test_the_picture_is_plain_and_follows_the_readers_colours() -> None:
+    picture = (DOCS / "picture.svg").read_text()
+    assert "prefers-color-scheme: dark" in picture
+    assert "<title" in picture
+    assert re.findall(r"(?:href|url\()\W*(?:[a-z]+:)?//", picture) == []
+    assert "<script" not in picture

@@ -1,0 +1,43 @@
+"""No secret is compared in a way whose time tells how much of it is right (ADR 26)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parent.parent
+SUSPECT: Final = re.compile(
+    r"secret|password|passwd|token|signature|digest|hmac|hash|credential|authorization|(?:server|stream|api)_key"
+)
+
+HARMLESS: Final = {
+    "engine/deskwire/redaction.py: word.lower() in SECRET_WORDS": "a word of a name in the log, as `token`",
+    "http/deskwire/http/handshake.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
+    "http/deskwire/http/talk.py: stream_key != project.stream_key": "a stream key is public, as Pusher's app key is",
+}
+"""Comparisons that name something secret and compare nothing secret, with the reason."""
+
+
+def comparisons() -> Iterator[str]:
+    """Every `==`, `!=` and `in` about something whose name is that of a secret: `file: expression`."""
+    for layer in ("engine", "http", "storage"):
+        for path in sorted((ROOT / layer).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Compare) and _by_value(node) and SUSPECT.search(_names(node)):
+                    yield f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
+
+
+def _by_value(node: ast.Compare) -> bool:
+    return any(isinstance(each, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for each in node.ops)
+
+
+def _names(node: ast.AST) -> str:
+    found = (getattr(each, "id", None) or getattr(each, "attr", None) for each in ast.walk(node))
+    return " ".join(filter(None, found)).lower()
+
+
+def test_every_comparison_that_names_a_secret_is_constant_in_time_or_about_something_else() -> None:
+    assert set(comparisons()) == HARMLESS.keys()

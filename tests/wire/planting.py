@@ -1,0 +1,173 @@
+"""A customer with a marker in every place that a text can go to, and a search of every byte of the data directory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from tests.engine.delivery.conftest import Request
+from tests.serving import LOOK_S
+
+from .conftest import Service
+from .surveying import refreshed, respond, survey
+from .test_metrics import scrape
+from .test_out import consuming, receiving, register
+
+CONVERSATION: Final = (
+    "oldtitle", "title", "oldattribute", "attribute", "key", "message", "longmessage", "note", "botname", "botmessage",
+    "oldlogs", "logs", "filename", "filebytes", "answer",
+)  # fmt: skip
+"""Places that belong to a conversation."""
+
+CUSTOMER: Final = (
+    "oldname", "name", "email", "phone", "avatar", "contactanswer", "memoryname", "memorycontent", "memorydescription",
+    "oldticket", "ticket", "ticketdescription", "tickettype", "oldtag", "tag", "response", "channel",
+)  # fmt: skip
+"""Places that belong to the customer, apart from the user id, which the deletions' events name."""
+
+
+OTHER: Final = "other"
+"""Whose markers those of a bystander are."""
+
+
+def mark(place: str, whose: str = "") -> str:
+    """A text that stands nowhere else, a single word in small letters: a search index keeps it as it is."""
+    return f"mk{whose}{place}km"
+
+
+def left(directory: Path, places: tuple[str, ...], whose: str = "") -> list[tuple[str, str]]:
+    """Which places are still in which file of the data directory."""
+    found = []
+    for path in sorted(each for each in directory.rglob("*") if each.is_file()):
+        try:
+            content = path.read_bytes().lower()
+        except FileNotFoundError:  # a file that is on its way out
+            continue
+        found += [(place, path.name) for place in places if mark(place, whose).encode() in content]
+    return found
+
+
+async def overwritten(service: Service) -> None:
+    """Return once the service says that nothing of what was erased is left, and all files that had to go are gone."""
+    with trio.fail_after(30):
+        while (await scrape(service))("storage_scrub_pending"):  # noqa: ASYNC110  # told by polling alone
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+    await vanished(service.directory / "uploads", "filebytes")
+
+
+async def vanished(directory: Path, *places: str) -> None:
+    """Return once none of these places is in any file."""
+    with trio.fail_after(30):
+        while left(directory, places):  # noqa: ASYNC110  # a file rings no bell
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+
+
+@dataclass
+class Planted:
+    """What was planted: the customer, its conversation, and what hangs on them."""
+
+    user: str
+    contact: str
+    conversation: dict[str, Any]
+    ticket: str
+    upload: dict[str, Any]
+
+
+@asynccontextmanager
+async def listening(service: Service) -> AsyncIterator[str]:
+    """A receiver that is registered, and answers with a marker; the endpoint's path."""
+
+    async def repeat(stream: trio.abc.Stream, request: Request) -> None:
+        whose = OTHER if OTHER.encode() in request.body else ""
+        answers = {"contact.updated": mark("contactanswer", whose), "conversation.deleted": "so be it"}
+        body = answers.get(request.headers["Service-Event"], mark("answer", whose)).encode()
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    async with receiving() as receiver:
+        receiver.behaviour = repeat
+        endpoint = await register(service, receiver.url, events=[])
+        yield f"/s2s/webhooks/{endpoint['id']}/deliveries"
+
+
+async def plant(service: Service, log: str | None = None, whose: str = "") -> Planted:
+    """Write a marker into every place; returns once all of it is stored, the receiver's answers included.
+
+    Args:
+        log: path of the delivery log of a receiver that answers with markers.
+    """
+
+    def m(place: str) -> str:
+        return mark(place, whose)
+
+    user = m("userid")
+    identity = {"name": m("oldname"), "email": m("email"), "phone": m("phone"), "avatar": m("avatar")}
+    put = await service.http.put(f"/s2s/contacts/{user}", json=identity)
+    await service.http.put(f"/s2s/contacts/{user}", json={**identity, "name": m("name")})
+    conversation = await service.create(user, title=m("oldtitle"), attributes={"k": m("oldattribute")})
+    upload = await _talk(service, conversation, m)
+    contact = put.json()["id"]
+    await _remember(service, contact, m)
+    ticket = await _track(service, conversation, m)
+    made = await survey(service)
+    text = f"{m('response')} was slow and never called me back"
+    await respond(service, made, user, answers={"score": 2, "why": text})
+    assert (await refreshed(service, made))["status"] == "done"
+    async with consuming(service) as consumer:
+        await consumer.subscribe(m("channel"), f"private-contact-{user}")
+        await consumer.subscribe("c", f"private-conversation-{conversation['id']}")
+    if log is not None:
+        await _answered(service, log)
+    return Planted(user, contact, conversation, ticket, upload)
+
+
+async def _talk(service: Service, conversation: dict[str, Any], m: Any) -> dict[str, Any]:
+    path = f"/conversations/{conversation['id']}"
+    changed = {"title": m("title"), "attributes": {"k": m("attribute"), m("key"): 1}}
+    assert (await service.http.patch(f"/s2s{path}", json=changed)).status_code == 200
+    file = (f"{m('filename')}.txt", m("filebytes").encode() * 2_000, "text/plain")
+    upload: dict[str, Any] = (await service.http.post("/uploads", files={"file": file})).json()
+    await service.say(conversation, m("message"), attachments=[upload["id"]])
+    await service.say(conversation, m("longmessage") * 500)
+    await service.say(conversation, m("botmessage"), author={"type": "bot", "name": m("botname")})
+    note = {"text": m("note"), "internal": True}
+    assert (await service.dashboard.post(f"{path}/messages", json=note)).status_code == 200
+    for text in (m("oldlogs") * 2_000, m("logs")):
+        logs = {"requests": [{"url": "https://shop.test/", "response": text}]}
+        assert (await service.http.put(f"/s2s{path}/network-logs", json=logs)).status_code == 204
+    return upload
+
+
+async def _remember(service: Service, contact: str, m: Any) -> None:
+    entry = {"name": m("memoryname"), "content": m("memorycontent"), "description": m("memorydescription")}
+    assert (await service.dashboard.post(f"/sessions/{contact}/memory", json=entry)).status_code == 200
+
+
+async def _track(service: Service, conversation: dict[str, Any], m: Any) -> str:
+    """A ticket that is linked to the conversation, and was changed; its id."""
+    fields = {"title": m("oldticket"), "tags": [m("oldtag")], "conversationId": conversation["id"]}
+    made = await service.dashboard.post("/tickets", json=fields)
+    ticket: str = made.json()["id"]
+    changes = {
+        "title": m("ticket"),
+        "description": m("ticketdescription"),
+        "type": m("tickettype"),
+        "tags": [m("tag")],
+    }
+    assert (await service.dashboard.patch(f"/tickets/{ticket}", json=changes)).status_code == 200
+    return ticket
+
+
+async def _answered(service: Service, log: str) -> None:
+    """Return once no delivery is pending."""
+    with trio.fail_after(30):
+        while True:
+            page = await service.http.get(log, params={"limit": "200"})
+            items = page.json()["items"]
+            if items and all(each["status"] == "delivered" for each in items):
+                return
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
