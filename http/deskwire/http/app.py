@@ -146,7 +146,7 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
             return _response(await _serve(services, route, path))
         except DomainError as refusal:
             if isinstance(refusal, Unauthenticated) and refusal.reason != _NONE_GIVEN:
-                services.quotas.note_failure(request.remote_addr)
+                services.quotas.note_failure(_client(services))
             return problem_of(refusal, _request_id())
 
     return view

@@ -39,7 +39,31 @@ HEADERS: Final = (
         "Retry-After",
         "After how many seconds to try again.",
         {"type": "integer", "minimum": 0},
-        lambda status: status in (429, 503),
+        lambda status: status in (409, 429, 503),
+    ),
+    AnswerHeader(
+        "RateLimit-Limit",
+        "How many calls the project can make at once; absent where calls are not counted.",
+        {"type": "integer", "minimum": 0},
+        lambda status: True,
+    ),
+    AnswerHeader(
+        "RateLimit-Remaining",
+        "How many of these are left.",
+        {"type": "integer", "minimum": 0},
+        lambda status: True,
+    ),
+    AnswerHeader(
+        "RateLimit-Reset",
+        "In how many seconds all are.",
+        {"type": "integer", "minimum": 0},
+        lambda status: True,
+    ),
+    AnswerHeader(
+        "Idempotent-Replayed",
+        "That this was answered before, under the same `Idempotency-Key`.",
+        {"type": "string", "const": "true"},
+        lambda status: status == 200,
     ),
     AnswerHeader(
         "ETag", "The entity tag of the whole.", {"type": "string"}, lambda status: status in (206, 304)

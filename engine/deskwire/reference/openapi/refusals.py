@@ -50,11 +50,20 @@ RULES: Final = (
     Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),
     Rule(("storage_failed",), lambda route: in_storage(route)),
     Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
+    Rule(("overloaded",), lambda route: not route.watching),
+    Rule(("rate_limited",), lambda route: route.access.kind not in ("none", "metrics")),
+    Rule(("too_many_failures",), lambda route: route.access.kind != "none" or route.method != "GET"),
     Rule(
-        ("conversation_busy", "overloaded"),
-        lambda route: "<conversation_id>" in route.path and route.method != "GET",
+        (
+            "bad_idempotency_key",
+            "idempotency_in_progress",
+            "idempotency_mismatch",
+            "idempotency_answer_erased",
+        ),
+        lambda route: route.idempotent,
     ),
-    Rule(("conversation_busy", "overloaded"), lambda route: route.name == "s2s.create_conversation"),
+    Rule(("conversation_busy",), lambda route: "<conversation_id>" in route.path and route.method != "GET"),
+    Rule(("conversation_busy",), lambda route: route.name == "s2s.create_conversation"),
 )
 """What applies to many routes; another one is another line. What is a route's own is in its `errors`."""
 
