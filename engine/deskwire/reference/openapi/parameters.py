@@ -145,6 +145,12 @@ HEADERS: Final = (
         lambda route: route.name == "users.get_permissions",
     ),
     HeaderParameter(
+        "Idempotency-Key",
+        "Chosen by the caller, 1 to 255 printable ASCII characters: sent again under it, the request is carried out once.",
+        "order-1001",
+        lambda route: route.idempotent,
+    ),
+    HeaderParameter(
         "Range",
         "A part of the file (RFC 9110).",
         "bytes=0-1023",
