@@ -14,12 +14,13 @@ from deskwire.reference.openapi.schemas import Schema, Schemas
 
 @dataclass(frozen=True, slots=True)
 class AnswerHeader:
-    """A header of answers, those with the statuses that `on` is true for."""
+    """A header of answers, those with the statuses that `on` is true for; of some of them if not `always`."""
 
     name: str
     description: str
     schema: Schema
     on: Callable[[int], bool]
+    always: bool = True
 
 
 HEADERS: Final = (
@@ -39,31 +40,35 @@ HEADERS: Final = (
         "Retry-After",
         "After how many seconds to try again.",
         {"type": "integer", "minimum": 0},
-        lambda status: status in (409, 429, 503),
+        lambda status: status in (429, 503),
     ),
     AnswerHeader(
         "RateLimit-Limit",
         "How many calls the project can make at once; absent where calls are not counted.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
+        always=False,
     ),
     AnswerHeader(
         "RateLimit-Remaining",
         "How many of these are left.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
+        always=False,
     ),
     AnswerHeader(
         "RateLimit-Reset",
         "In how many seconds all are.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
+        always=False,
     ),
     AnswerHeader(
         "Idempotent-Replayed",
         "That this was answered before, under the same `Idempotency-Key`.",
         {"type": "string", "const": "true"},
         lambda status: status == 200,
+        always=False,
     ),
     AnswerHeader(
         "ETag", "The entity tag of the whole.", {"type": "string"}, lambda status: status in (206, 304)
