@@ -35,7 +35,6 @@ NOT_IDEMPOTENT: Final = {
     "token, password": "give a new token each time",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
-    "start, reply": "a second one is refused",
 }
 """The last word of each POST that takes no key, and why it needs none."""
 
@@ -48,6 +47,12 @@ def test_every_post_takes_a_key_or_has_a_reason_not_to() -> None:
 
 
 FLOWS: Final = [{"id": "main", "actions": [{"id": 1, "type": "message", "text": "Hello"}]}]
+ASKING: Final = [
+    {
+        "id": "main",
+        "actions": [{"id": 1, "type": "buttons", "text": "Yes?", "options": [{"id": "yes", "label": "Yes"}]}],
+    }
+]
 
 Requests = dict[str, tuple[httpx.AsyncClient, str, dict[str, Any]]]
 
@@ -64,6 +69,9 @@ async def requests(service: Service) -> Requests:
     await service.http.patch(f"/s2s/webhooks/{endpoint}", json={"status": "enabled"})
     other = {**DEFINITION, "title": "Another"}
     backend, agent, contact = service.http, service.dashboard, conversation["contact"]["id"]
+    asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": ASKING}
+    begin = {"workflowId": (await agent.post("/workflows", json=asking)).json()["id"]}
+    second = await service.create("u1")
     return {
         "/s2s/conversations": (backend, "/s2s/conversations", {"contact": {"userId": "u2"}, "message": {"text": "Hi"}}),
         "/s2s/conversations/<conversation_id>/messages": (
@@ -78,6 +86,15 @@ async def requests(service: Service) -> Requests:
         "/tickets": (agent, "/tickets", {"title": "A", "conversationId": conversation["id"]}),
         "/teams": (agent, "/teams", {"name": "Night shift"}),
         "/workflows": (agent, "/workflows", {"name": "W", "trigger": {"type": "manual"}, "flows": FLOWS}),
+        "/s2s/conversations/<conversation_id>/workflow/start": (
+            backend, f"/s2s/conversations/{conversation['id']}/workflow/start", begin,
+        ),
+        "/s2s/conversations/<conversation_id>/workflow/reply": (
+            backend, f"/s2s/conversations/{conversation['id']}/workflow/reply", {"actionId": 1, "value": "yes"},
+        ),
+        "/conversations/<conversation_id>/workflow/start": (
+            agent, f"/conversations/{second['id']}/workflow/start", begin,
+        ),
         "/sessions/<session_id>/memory": (agent, f"/sessions/{contact}/memory", {"name": "n", "content": "c"}),
         "/engagement/surveys": (agent, "/engagement/surveys", {"name": "S", "definition": DEFINITION}),
         "/engagement/surveys/<survey_id>/versions": (

@@ -49,7 +49,12 @@ async def post(
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
     """As `ask`; answers the conversation as it then is."""
-    return (await ask(call, command)).conversation
+    return shown(await ask(call, command, lambda job: call.around(job, shown)))
+
+
+def shown(receipt: Receipt) -> Mapping[str, Any]:
+    """The conversation that a command has left."""
+    return receipt.conversation
 
 
 def conversation_id(call: Call[Any, Any]) -> str:

@@ -183,6 +183,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     body=StartWorkflowBody,
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+    idempotent=True,
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -23,7 +22,6 @@ from deskwire.engine.commands import (
 from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import new_id
-from deskwire.engine.turn import Receipt
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,
@@ -135,9 +133,9 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
             body.visible,
             None if body.message is None else _message(call, body.message, "/message"),
         ),
-        lambda job: call.around(job, _conversation),
+        lambda job: call.around(job, shared.shown),
     )
-    return _conversation(receipt)
+    return shared.shown(receipt)
 
 
 @routes.add("GET", _ONE, answer=shapes.Conversation)
@@ -233,7 +231,12 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/workflow/reply", body=ReplyBody, answer=shapes.Conversation, errors=("step_not_pending",)
+    "POST",
+    f"{_ONE}/workflow/reply",
+    body=ReplyBody,
+    answer=shapes.Conversation,
+    errors=("step_not_pending",),
+    idempotent=True,
 )
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     """Answer the pending step for the contact; one that is not pending any more is refused."""
@@ -246,14 +249,11 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     body=StartWorkflowBody,
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+    idempotent=True,
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
     return await shared.carry_out(call, shared.start_of(call))
-
-
-def _conversation(receipt: Receipt) -> Mapping[str, Any]:
-    return receipt.conversation
 
 
 def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
