@@ -9,7 +9,7 @@ DEV_STAMP := .venv/.dev-stamp
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench format docs site audit lock clean
+.PHONY: run demo test check bench binary format docs site audit lock clean
 
 run: $(DEV_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -28,6 +28,11 @@ check: $(DEV_STAMP)
 
 bench: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
+binary: $(DEV_STAMP)
+	PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=0 $(BIN)/pyinstaller --clean --noconfirm --log-level ERROR \
+	  --workpath build/binary --distpath dist binary/deskwire.spec
 
 format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only

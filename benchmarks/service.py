@@ -84,6 +84,7 @@ def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
 
 def start_deskwire(directory: Path, **settings: str) -> subprocess.Popen[str]:
     """Start the process, without waiting until it is ready."""
+    settings = {"rate_limit_per_minute": "0", **settings}
     variables = {f"DESKWIRE_{name.upper()}": value for name, value in settings.items()}
     arguments = ("serve", "--data", str(directory), "--port", "0")
     return processes.start("deskwire", *arguments, core=processes.SERVER, settings=variables)

@@ -181,6 +181,7 @@ class Front:
     stream: RealtimeStream
     stop: trio.Event = field(default_factory=trio.Event)
     stopped: trio.Event = field(default_factory=trio.Event)
+    tls: ssl.SSLContext | None = None
     clients: list[Client] = field(default_factory=list)
     streams: list[trio.SocketStream] = field(default_factory=list)
 
@@ -282,21 +283,23 @@ async def real_front(
 ) -> AsyncIterator[Front]:
     """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    served: list[trio.abc.Listener[Any]] = [*listeners]
-    if tls is not None:
-        served = [trio.SSLListener(listener, tls, https_compatible=True) for listener in listeners]
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY, **settings)
-    front = Front(listeners[0].socket.getsockname()[1], stream)
+    front = Front(listeners[0].socket.getsockname()[1], stream, tls=tls)
+
+    def context() -> ssl.SSLContext:
+        assert front.tls is not None, "asked for only with one"
+        return front.tls
 
     async def run(task_status: trio.TaskStatus[None]) -> None:
         await serve_front(
-            served,
+            listeners,
             app,
             stream_handler=stream.handle,
             close_streams=stream.close_all,
             stop=front.stop,
             config=Config(),
             limits=limits or FrontLimits(requests_s=1, shutdown_s=3),
+            tls=None if tls is None else context,
             task_status=task_status,
         )
         front.stopped.set()

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.config import CLIENT_VARIABLES, SETTINGS, VARIABLES, Config, ConfigError
+from deskwire.config import SETTINGS, VARIABLES, Config, ConfigError
 from deskwire.setting import as_text
+from deskwire.variables import CLIENT_VARIABLES
 
 SECRET = "correct horse battery staple, and more"
 ENDINGS = ("_s", "_bytes", "_kib")
@@ -57,7 +58,7 @@ def test_variables_of_other_programs_are_left_alone() -> None:
 
 
 def test_the_variables_of_the_other_commands_do_not_upset_the_server_but_are_known_to_it() -> None:
-    environ = {"DESKWIRE_URL": "nonsense", "DESKWIRE_KEY": "sk_1"}
+    environ = {"DESKWIRE_URL": "nonsense", "DESKWIRE_KEY": "sk_1", "DESKWIRE_CACERT": "x"}
     assert CLIENT_VARIABLES.keys() == environ.keys()
     assert Config.load(environ, {}) == Config()
     (problem,) = refusal({"DESKWIRE_KEYS": "sk_1"}).problems

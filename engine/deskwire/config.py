@@ -4,8 +4,7 @@ An option beats the environment, which beats the default. A variable that is emp
 else in the program reads the environment.
 """
 
-import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -16,10 +15,9 @@ import click
 from deskwire.contradictions import RETRIES, contradictions
 from deskwire.engine.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.setting import (
-    PREFIX,
     Network,
+    Origin,
     Setting,
-    as_text,
     choice,
     described,
     flag,
@@ -37,10 +35,11 @@ from deskwire.setting import (
     secret_text,
     setting,
     several,
+    source_of,
     words,
 )
+from deskwire.variables import unknown
 
-Origin: TypeAlias = Literal["default", "environment", "option"]
 UserClaim: TypeAlias = Literal["sub", "email"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -91,6 +90,20 @@ class Config:
         optional(http_url),
         "Base URL by which clients reach this server; unset means the address it listens on.",
         option="--public-url",
+    )
+    tls_cert: Path | None = setting(  # ADR 25
+        None,
+        optional(path),
+        "File with the server's certificate and what leads to its authority (PEM), for https; unset: plain http.",
+        option="--tls-cert",
+    )
+    tls_key: Path | None = setting(
+        None, optional(path), "File with that certificate's private key (PEM).", option="--tls-key"
+    )
+    trusted_proxies: tuple[Network, ...] = setting(  # ADR 25
+        (),
+        networks,
+        "CIDR blocks, with commas between them, of proxies whose `X-Forwarded-For` is believed.",
     )
     demo: bool = setting(  # decisions 2
         True,
@@ -169,6 +182,30 @@ class Config:
     body_timeout_s: float = setting(
         30.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request body."
     )
+    head_timeout_s: float = setting(
+        10.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request's head."
+    )
+    request_bodies_bytes: int = setting(
+        256 * MIB, integer(MIB, 64 * GIB), "Bytes of request bodies that may be in memory at the same time."
+    )
+    requests_under_way: int = setting(
+        1_000, integer(1, 1_000_000), "Requests that may be worked on at once; further ones get 503."
+    )
+    feed_waits: int = setting(
+        1_000, integer(1, 1_000_000), "Calls of the feed that may wait for events at the same time."
+    )
+    rate_limit_per_minute: int = setting(  # decisions 8
+        6_000, integer(0, 60_000_000), "Calls of one project in a minute, on average; 0 means no limit."
+    )
+    rate_limit_burst: int = setting(  # decisions 8
+        1_000, integer(1, 1_000_000), "Calls that a project may make at once before that limit holds."
+    )
+    auth_failures_per_minute: int = setting(
+        120, integer(0, 1_000_000), "Wrong credentials that one address may show in a minute; 0: no limit."
+    )
+    idempotency_s: float = setting(  # decisions 1
+        DAY_S, number(1, YEAR_S), "Seconds that the answer to a request with an Idempotency-Key is kept."
+    )
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
     )
@@ -220,6 +257,11 @@ class Config:
 
     # Storage
     writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
+    writer_queue: int = setting(
+        10_000,
+        integer(2, 10_000_000),
+        "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
+    )
     read_connections: int = setting(
         4, integer(1, 256), "Database connections for reading, each with a thread."
     )
@@ -365,7 +407,7 @@ class Config:
         origin: dict[str, Origin] = {}
         bad: dict[str, str] = {}
         for each in SETTINGS.values():
-            source, label, text = _source(each, environ, options)
+            source, label, text = source_of(each, environ, options)
             origin[each.name] = source
             try:
                 if text is not None:
@@ -374,7 +416,7 @@ class Config:
                 bad[each.name] = f"{label} {error}"
         config = cls(**values, origin=MappingProxyType(origin))
         clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
-        if problems := (*_unknown(environ), *bad.values(), *clashes):
+        if problems := (*unknown(environ, VARIABLES), *bad.values(), *clashes):
             raise ConfigError(problems)
         return config
 
@@ -383,31 +425,3 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {each.name: described(each) for each in fields(Config) if each.name != "origin"}
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())
-
-CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
-        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
-    }
-)
-"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
-
-
-def _source(
-    each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
-) -> tuple[Origin, str, str | None]:
-    """Say where the setting comes from, what to call it in an error, and its text if it has one."""
-    if (given := options.get(each.name)) is not None:
-        return "option", each.option or each.name, as_text(given)
-    if text := environ.get(each.variable):
-        return "environment", each.variable, text
-    return "default", each.variable, None
-
-
-def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
-    known = VARIABLES | CLIENT_VARIABLES.keys()
-    for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in known:
-            close = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
-            yield f"{variable} is not a setting{hint}"

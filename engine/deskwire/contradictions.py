@@ -23,6 +23,9 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
     if config.allow_private_webhooks and config.webhook_allow:
         no_effect = "{} has no effect while {} lets everything through"
         yield about(no_effect, "webhook_allow", "allow_private_webhooks")
+    for name in ("body_limit_bytes", "network_logs_limit_bytes"):
+        if config.request_bodies_bytes < getattr(config, name):
+            yield about("{} must not be less than {}", "request_bodies_bytes", name)
     sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
     given = [name for name in sources if getattr(config, name) is not None]
     if len(given) > 1:
@@ -41,6 +44,10 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         yield about("{} and {} belong together: set both or neither", "model_url", "model_name")
     if config.model_key is not None and config.model_url is None:
         yield about("{} has no effect without {}", "model_key", "model_url")
+    if (config.tls_cert is None) != (config.tls_key is None):
+        yield about("{} and {} belong together: set both or neither", "tls_cert", "tls_key")
+    elif config.tls_cert is not None and (config.public_url or "").startswith("http:"):
+        yield about("{} must begin with https:// while {} is set", "public_url", "tls_cert")
     if config.stream_resume_window_s > config.event_window_s:
         yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
 

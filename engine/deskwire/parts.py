@@ -19,12 +19,16 @@ from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
+from deskwire.engine.rate import Buckets
 from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
+from deskwire.http.certificate import Certificate
+from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
+from deskwire.http.quotas import Quotas, rate_of
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
 from deskwire.storage.copies import run_copies
@@ -110,6 +114,24 @@ def limits(config: Config) -> Limits:
     )
 
 
+def quotas(config: Config) -> Quotas:
+    """How often callers may call."""
+    calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
+    failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
+    return Quotas(Buckets(calls), Buckets(failures))
+
+
+def load(config: Config, store: SqliteStore) -> Load:
+    """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
+    return Load(
+        requests_max=config.requests_under_way,
+        waits_max=config.feed_waits,
+        bodies_bytes_max=config.request_bodies_bytes,
+        writes_max=config.writer_queue // 2,
+        writes=lambda: store.waiting,
+    )
+
+
 def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> RealtimeStream:
     """The websocket side of the stream."""
     return RealtimeStream(
@@ -124,7 +146,9 @@ def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtime
     )
 
 
-def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> Measured:
+def measured(
+    store: SqliteStore, couriers: Couriers, stream: RealtimeStream, certificate: Certificate | None
+) -> Measured:
     """Where the metrics are read."""
     return Measured(
         commits=store.commits,
@@ -134,6 +158,7 @@ def measured(store: SqliteStore, couriers: Couriers, stream: RealtimeStream) -> 
         couriers=couriers,
         connections=lambda: stream.connections,
         traffic=stream.traffic,
+        certificate_ends=lambda: None if certificate is None else certificate.ends,
     )
 
 
@@ -146,6 +171,13 @@ def hypercorn(config: Config) -> HypercornConfig:
     return hypercorn
 
 
+def certificate(config: Config) -> Certificate | None:
+    """The server's certificate, if it has one. Raises BadCertificate."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return Certificate(config.tls_cert, config.tls_key, wall_clock)
+
+
 def retention(config: Config, store: SqliteStore, directory: Directory, pruned: Pruned) -> Retention:
     """What lets go of everything that has left its window."""
     keep = Keep(
@@ -153,6 +185,7 @@ def retention(config: Config, store: SqliteStore, directory: Directory, pruned: 
         day=config.retention_day_s,
         events=config.event_window_s,
         delivery_log=config.delivery_log_s,
+        answers=config.idempotency_s,
     )
     return Retention(store, directory, wall_clock, keep, pruned)
 

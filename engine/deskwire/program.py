@@ -28,6 +28,7 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.log import EventLog
 from deskwire.engine.sealing import Sealing, derived_key
 from deskwire.engine.stream.hub import Hub
@@ -38,6 +39,7 @@ from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
 from deskwire.http.app import make_app
+from deskwire.http.certificate import BadCertificate, Certificate
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
@@ -72,11 +74,13 @@ class Serving:
     Args:
         url: what clients reach it by.
         demo: the demo's credentials if this start has made it.
+        certificate: None for plain HTTP.
         stop: begins an orderly stop; `serve` returns when that is done.
     """
 
     url: str
     demo: Demo | None
+    certificate: Certificate | None
     _stop: trio.Event
 
     def stop(self) -> None:
@@ -92,19 +96,26 @@ async def run(config: Config) -> int:
     """Serve until SIGTERM or SIGINT; the exit status, 0 after an orderly stop."""
     status = 0
     try:
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with trio.open_signal_receiver(*_signals(config)) as signals:
             async with trio.open_nursery() as nursery:
                 serving: Serving = await nursery.start(serve, config)
                 calm_collector()
                 print(_greeting(serving, config), flush=True)
-                await anext(signals)
+                while await anext(signals) == signal.SIGHUP:
+                    assert serving.certificate is not None, "only with one is the signal taken"
+                    serving.certificate.renew()
                 log.info("program.stopping")
                 serving.stop()
-    except* (DataDirectoryError, SecretError, SigningError, StartError) as group:
+    except* (BadCertificate, DataDirectoryError, SecretError, SigningError, StartError) as group:
         for reason in _leaves(group):
             print(f"Deskwire can't start: {reason}", file=sys.stderr)
         status = 1
     return status
+
+
+def _signals(config: Config) -> tuple[int, ...]:
+    """What is listened for. SIGHUP is for the certificate; without one it ends a process, as a terminal's end does."""
+    return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if config.tls_cert is not None else ()))
 
 
 def calm_collector() -> None:
@@ -120,9 +131,10 @@ def calm_collector() -> None:
 async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED) -> None:
     """Build the program and serve until `Serving.stop` is called; started when it is ready.
 
-    Raises DataDirectoryError, SecretError, SigningError or StartError if it can't start.
+    Raises BadCertificate, DataDirectoryError, SecretError, SigningError or StartError if it can't start.
     """
     tell = _Readers()
+    certificate = parts.certificate(config)
     async with _opened(config, tell) as store:
         secret = installation_secret(config.data_dir, config.secret)
         sealing, signers = Sealing(secret), signing(config, secret)
@@ -132,10 +144,10 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         upkeep = Upkeep(store, wall_clock)
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         listeners = await _listen(config)
-        url = config.public_url or _url(config.host, listeners[0])
+        url = config.public_url or _url(config.host, listeners[0], certificate)
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
         stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
-        measured = parts.measured(store, couriers, stream)
+        measured = parts.measured(store, couriers, stream, certificate)
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
@@ -144,6 +156,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
             outgoing.start_soon(signers.run)
             outgoing.start_soon(shelf.run, config.retention_interval_s)
             outgoing.start_soon(parts.keep_copies, config)
+            if certificate is not None:
+                outgoing.start_soon(certificate.run)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
                 tell.waits = waits = Waits(store, wall_clock, directory)
@@ -163,11 +177,15 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     ),
                     shelf=shelf,
                     voice=voice(config, store, shelf),
+                    answers=Answers(secret, wall_clock, config.idempotency_s),
+                    quotas=parts.quotas(config),
+                    load=parts.load(config, store),
                     stream_key=derived_key(secret, "stream"),
                     limits=parts.limits(config),
                     version=version("deskwire"),
                     measured=measured,
-                    scraping=Scraping(config.metrics_token, config.public_url),
+                    scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
+                    trusted_proxies=config.trusted_proxies,
                     sign_in=config.own_tokens,
                 )
                 retention = parts.retention(config, store, directory, measured.pruned)
@@ -177,7 +195,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                 actors.start_soon(services.surveys.removals.clear)
                 actors.start_soon(waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
-                await _front(config, services, stream, listeners, url, task_status)
+                await _front(config, services, stream, listeners, url, certificate, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
@@ -186,6 +204,7 @@ def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[Sqlit
     return open_store(
         config.data_dir,
         batch=config.writer_batch,
+        queue=config.writer_queue,
         readers=config.read_connections,
         on_commit=tell,
         upgrade_copies=config.upgrade_copies,
@@ -231,6 +250,7 @@ async def _front(
     stream: RealtimeStream,
     listeners: list[trio.SocketListener],
     url: str,
+    certificate: Certificate | None,
     task_status: trio.TaskStatus[Serving],
 ) -> None:
     """Serve until the stop."""
@@ -249,17 +269,19 @@ async def _front(
                 stop=stop,
                 config=parts.hypercorn(config),
                 limits=FrontLimits(
+                    head_s=config.head_timeout_s,
                     write_timeout_s=config.stream_write_timeout_s,
                     requests_s=config.shutdown_s * _STREAM_SHARE,
                     shutdown_s=config.shutdown_s,
                 ),
+                tls=None if certificate is None else certificate.context,
             )
         )
         services.readiness.up = True
         log.info("program.ready", url=url, data=str(config.data_dir))
         if config.allow_private_webhooks:
             log.warning("webhooks.private_addresses_allowed", advice="for development only")
-        task_status.started(Serving(url, demo, stop))
+        task_status.started(Serving(url, demo, certificate, stop))
         await stop.wait()
         services.readiness.up = False
 
@@ -281,11 +303,15 @@ def _desk(config: Config, services: Services) -> Desk:
     return Desk(services.store, services.clock, services.passwords, lambda: tokens)
 
 
-def _url(host: str, listener: trio.SocketListener) -> str:
+def _url(host: str, listener: trio.SocketListener, certificate: Certificate | None) -> str:
     """The address to try: that of the loopback interface if it listens on all."""
     port = listener.socket.getsockname()[1]
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"
+    if certificate is None:
+        return f"http://{shown}:{port}"
+    if not certificate.covers(shown.strip("[]")):
+        log.warning("tls.address_not_in_certificate", address=shown, advice="set DESKWIRE_PUBLIC_URL")
+    return f"https://{shown}:{port}"
 
 
 def _greeting(serving: Serving, config: Config) -> str:

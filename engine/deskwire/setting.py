@@ -6,15 +6,16 @@ sentence "<variable> ...". Parsers of settings that may hold a credential do not
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=str)
+Origin: TypeAlias = Literal["default", "environment", "option"]
 Parser: TypeAlias = Callable[[str], T]
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -271,3 +272,14 @@ def networks(text: str) -> tuple[Network, ...]:
         raise ValueError(
             f"must be CIDR blocks such as 10.0.0.0/8, with commas between them: {error}"
         ) from None
+
+
+def source_of(
+    each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
+) -> tuple[Origin, str, str | None]:
+    """Say where the setting comes from, what to call it in an error, and its text if it has one."""
+    if (given := options.get(each.name)) is not None:
+        return "option", each.option or each.name, as_text(given)
+    if text := environ.get(each.variable):
+        return "environment", each.variable, text
+    return "default", each.variable, None

@@ -11,11 +11,12 @@ import click
 import pytest
 
 from deskwire.cli import cli
-from deskwire.config import CLIENT_VARIABLES, SETTINGS, VARIABLES
+from deskwire.config import SETTINGS, VARIABLES
 from deskwire.engine.events import CATALOG
 from deskwire.http.app import ROUTES
 from deskwire.reference.errors import CODES
 from deskwire.reference.events import example_envelopes
+from deskwire.variables import CLIENT_VARIABLES
 
 from .pages import ROOT, blocks, documents, guides, name, prose
 
@@ -25,7 +26,7 @@ PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
 EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
 VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
 ADR = re.compile(r"(\d{4})-[a-z0-9-]+\.md")
-FOREIGN = re.compile(r"\b(?:pip|npm) install\b")
+FOREIGN = re.compile(r"\b(?:pip install|npm install|useradd|systemctl|docker (?:build|run))\b")
 LINES_MAX = 190
 """A guide that is longer is two guides."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +65,14 @@ def test_a_public_url_says_that_there_is_a_proxy(public_url: str | None, local: 
     else:
         with pytest.raises(Forbidden):
             scraping.check_local("127.0.0.1", headers)
+
+
+@pytest.mark.parametrize("network", ["127.0.0.0/8", "127.0.0.1/32", "0.0.0.0/0"])
+def test_a_peer_that_is_trusted_as_a_proxy_is_not_local_even_if_it_says_nothing(network: str) -> None:
+    scraping, headers = Scraping(trusted_proxies=(ip_network(network),)), Headers({"Host": "127.0.0.1"})
+    with pytest.raises(Forbidden):
+        scraping.check_local("127.0.0.1", headers)
+    scraping.check_local("::1", headers)
 
 
 @given(st.text())

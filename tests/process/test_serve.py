@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.certificates import Files
+
 START_S = 20.0
 ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
 
@@ -109,6 +111,39 @@ def test_a_client_that_never_reads_does_not_hold_the_stop(tmp_path: Path, server
         began = time.monotonic()
         assert server.end()[0] == 0
         assert time.monotonic() - began < 8  # its bound is 2 s; this is no timing but the end of waiting
+
+
+def presented(server: Server, files: Files) -> bytes:
+    """The certificate that the next connection gets."""
+    host, _, port = server.demo["baseUrl"].removeprefix("https://").rpartition(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=START_S) as raw,
+        files.trust.wrap_socket(raw, server_hostname=host) as secured,
+    ):
+        return secured.getpeercert(binary_form=True) or b""
+
+
+def test_sighup_renews_the_certificate_and_a_bad_one_changes_nothing(
+    tmp_path: Path, servers: list[Server]
+) -> None:
+    files = Files(tmp_path)
+    options = ("--port", "0", "--tls-cert", str(files.chain), "--tls-key", str(files.key))
+    servers.append(server := Server(tmp_path / "data", *options))
+    server.wait_ready()
+    log = server.process.stderr
+    assert log is not None
+    first = presented(server, files)
+    files.write()
+    server.process.send_signal(signal.SIGHUP)
+    while "tls.certificate" not in log.readline() or presented(server, files) == first:
+        pass  # the line of the start comes before that of the renewal
+    second = presented(server, files)
+    files.key.write_text("nonsense")
+    server.process.send_signal(signal.SIGHUP)
+    while "tls.certificate_not_renewed" not in log.readline():
+        pass
+    assert presented(server, files) == second
+    assert server.end()[0] == 0
 
 
 def test_a_second_process_on_the_directory_is_refused(tmp_path: Path, servers: list[Server]) -> None:

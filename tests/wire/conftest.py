@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -106,17 +107,20 @@ async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]
 
 
 @asynccontextmanager
-async def running(directory: Path, **settings: Any) -> AsyncIterator[Service]:
-    """A service on `directory`; stopped in order when the context ends."""
+async def running(
+    directory: Path, trust: ssl.SSLContext | None = None, /, **settings: Any
+) -> AsyncIterator[Service]:
+    """A service on `directory`; stopped in order when the context ends. Clients verify it with `trust`."""
     async with trio.open_nursery() as nursery:
         config = Config(data_dir=directory, **{**SMALL, **settings})
         serving = await nursery.start(program.serve, config)
         demo = json.loads((directory / "demo.json").read_text())
         key = {"Authorization": f"Bearer {demo['serverKey']}"}
         user = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
+        shared: dict[str, Any] = {"base_url": f"{serving.url}/v3", "timeout": 20, "verify": trust or True}
         async with (
-            httpx.AsyncClient(base_url=f"{serving.url}/v3", headers=key, timeout=20) as http,
-            httpx.AsyncClient(base_url=f"{serving.url}/v3", headers=user, timeout=20) as dashboard,
+            httpx.AsyncClient(headers=key, **shared) as http,
+            httpx.AsyncClient(headers=user, **shared) as dashboard,
         ):
             yield Service(serving.url, demo, http, dashboard, directory)
         serving.stop()

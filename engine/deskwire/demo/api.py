@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import ssl
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import orjson
 import trio
 
 from deskwire.demo.history import Outcome
-from deskwire.remote.service import Content, problem_in_words
+from deskwire.remote.service import Content, problem_in_words, reason_in_words
 
 TRIES_MAX: Final = 12
 """Requests for one call that the service has put off; with its pauses of a second, well over ten seconds."""
@@ -51,10 +52,14 @@ class Api:
     Args:
         base_url: scheme, host and port, without `/v3`.
         connections: open at once; more calls wait.
+        trust: what the service's certificate is verified with; None for the public authorities.
     """
 
-    def __init__(self, base_url: str, key: str, connections: int) -> None:
+    def __init__(
+        self, base_url: str, key: str, connections: int, trust: ssl.SSLContext | None = None
+    ) -> None:
         self.base_url: Final = base_url
+        self.trust: Final = trust or httpx.create_ssl_context()  # heeds SSL_CERT_FILE
         self.put_off = 0
         """Requests that were answered with 429 or 503 and sent again."""
         self._client = httpx.AsyncClient(
@@ -62,6 +67,7 @@ class Api:
             headers={"Authorization": f"Bearer {key}"},
             timeout=_TIMEOUT,
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            verify=self.trust,
             trust_env=False,  # a proxy would only stand between the demo and what it measures
         )
 
@@ -95,7 +101,7 @@ class Api:
                 again = repeatable or isinstance(error, _NOT_SENT)
                 if not again or sent_at >= give_up:
                     outcome: Outcome = "refused" if isinstance(error, _NOT_SENT) else "unacknowledged"
-                    return Reply(outcome, sent_at, detail=f"{type(error).__name__}: {error}".rstrip(": "))
+                    return Reply(outcome, sent_at, detail=reason_in_words(error))
                 await trio.sleep(_KNOCK_S)
                 continue
             tries += 1

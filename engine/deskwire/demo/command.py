@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 import trio
 
-from deskwire.remote.access import base_url
+from deskwire.remote.access import base_url, cacert_option, trust
 
 
 @click.command("demo")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--url", help="Base URL of a running service; without it the demo starts one of its own.")
 @click.option("--key", help="Server key for --url, of a project that nobody else uses.")
+@cacert_option
 @click.option(
     "--concurrency", type=click.IntRange(1, 1_000), default=16, show_default=True, help="Chats at once."
 )
@@ -39,6 +40,7 @@ def demo(
     file: Path | None,
     url: str | None,
     key: str | None,
+    cacert: Path | None,
     concurrency: int,
     limit: int | None,
     repeat: int,
@@ -67,6 +69,7 @@ def demo(
         concurrency=concurrency,
         url=None if url is None else base_url(url),
         key=key,
+        trust=trust(cacert),
         webhook=not no_webhook,
         patience_s=patience,
         keep=keep,

@@ -69,7 +69,7 @@ class Consumer:
         while True:
             before, reason = self.connections, ""
             try:
-                async with websocket(self._url) as socket:
+                async with websocket(self._url, self._api.trust) as socket:
                     await self._consume(socket, task_status)
             except* (ConnectionClosed, HandshakeError, OSError, trio.TooSlowError) as group:
                 reason = "; ".join(repr(each) for each in group.exceptions)

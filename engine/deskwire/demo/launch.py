@@ -17,7 +17,6 @@ import httpx
 import orjson
 import trio
 
-from deskwire.config import VARIABLES
 from deskwire.demo.errors import DemoError
 
 READY_S: Final = 30.0
@@ -28,8 +27,7 @@ _LOG_TAIL: Final = 2_000  # characters
 _OPTIONS: Final = ("--port", "0", "--allow-private-webhooks", "--log-level", "warning")
 _VARIABLES: Final = {
     # The demo sends as fast as it is answered; what a project may ask for is not what it tries out.
-    "DESKWIRE_RATE_LIMIT_PER_MINUTE": "100000000",
-    "DESKWIRE_RATE_LIMIT_BURST": "100000000",
+    "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
 }
 
 
@@ -83,7 +81,7 @@ def _program() -> list[str]:
 def _environment() -> dict[str, str]:
     """Ours without its settings, which are meant for another service."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
-    return inherited | {name: value for name, value in _VARIABLES.items() if name in VARIABLES}
+    return inherited | _VARIABLES
 
 
 async def _ready(process: trio.Process, directory: Path) -> OwnService:

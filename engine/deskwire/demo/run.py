@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Plan:
 
     Args:
         url: the service's base URL without `/v3`, and `key` its server key; None for a service of one's own.
+        trust: what the service's certificate is verified with; None for the public authorities.
         patience_s: how long to wait for events without any arriving.
         keep: leave the data directory of one's own service.
     """
@@ -43,6 +45,7 @@ class Plan:
     concurrency: int = 16
     url: str | None = None
     key: str | None = None
+    trust: ssl.SSLContext | None = None
     webhook: bool = True
     patience_s: float = 30.0
     keep: bool = False
@@ -89,7 +92,7 @@ async def _with_service(
     plan: Plan, own: OwnService | None, say: Callable[[str], None], advance: Callable[[], None]
 ) -> tuple[History, Run]:
     url, key = (own.base_url, own.key) if own is not None else (plan.url or "", plan.key or "")
-    api = Api(url, key, plan.concurrency + _BESIDES)
+    api = Api(url, key, plan.concurrency + _BESIDES, plan.trust)
     try:
         target = await _target(api, own)
         say(f"Replaying {len(plan.chats)} chats at {url}, {plan.concurrency} at once")

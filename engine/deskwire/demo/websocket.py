@@ -6,6 +6,7 @@ opens the connection closes it.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -22,8 +23,8 @@ _QUEUE: Final = 64  # messages read ahead of the caller
 
 
 @asynccontextmanager
-async def websocket(url: str) -> AsyncIterator[WebSocketConnection]:
-    """Connect to a `ws` or `wss` URL, for the block.
+async def websocket(url: str, trust: ssl.SSLContext) -> AsyncIterator[WebSocketConnection]:
+    """Connect to a `ws` or `wss` URL, for the block; `trust` verifies the latter's certificate.
 
     Raises, possibly in a group:
         OSError, trio.TooSlowError: there is no connection to be had.
@@ -32,7 +33,7 @@ async def websocket(url: str) -> AsyncIterator[WebSocketConnection]:
     parts = urlsplit(url)
     resource = f"{parts.path}?{parts.query}"
     with trio.fail_after(CONNECT_S):
-        stream = await _dial(parts)
+        stream = await _dial(parts, trust)
     async with stream, trio.open_nursery() as nursery:
         with trio.fail_after(CONNECT_S):
             socket = await wrap_client_stream(
@@ -52,8 +53,12 @@ async def websocket(url: str) -> AsyncIterator[WebSocketConnection]:
             nursery.cancel_scope.cancel()
 
 
-async def _dial(parts: SplitResult) -> trio.SocketStream | trio.SSLStream[trio.SocketStream]:
+async def _dial(
+    parts: SplitResult, trust: ssl.SSLContext
+) -> trio.SocketStream | trio.SSLStream[trio.SocketStream]:
     host, secure = parts.hostname or "", parts.scheme == "wss"
     if not secure:
         return await trio.open_tcp_stream(host, parts.port or 80)
-    return await trio.open_ssl_over_tcp_stream(host, parts.port or 443, https_compatible=True)
+    return await trio.open_ssl_over_tcp_stream(
+        host, parts.port or 443, https_compatible=True, ssl_context=trust
+    )

@@ -38,15 +38,20 @@ Asked = Command | WorkflowCommand | SetTyping
 """What may be asked of an actor."""
 
 
+Around = Callable[[Callable[[Transaction], Receipt]], Callable[[Transaction], Receipt]]
+"""Puts a shell around the commit of a command, so that more is done in it."""
+
+
 class ActorFailed(Exception):
     """A bug ended the actor; the log line says which. Callers see no detail."""
 
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """A command with a slot for its answer; every ask is answered exactly once."""
+    """A command with a slot for its answer; every ask is answered exactly once. Typing has no commit."""
 
     command: Asked
+    around: Around | None = None
     _done: trio.Event = field(default_factory=trio.Event)
     _answer: Receipt | Exception | None = None
 
@@ -212,7 +217,8 @@ class Actor:
             await self._load()
         at = self._clock()
         facts = conduct(self._state, command, at, self._workflow(command), _message_ids(at))
-        receipt = await self._store.write(_job(self.project, command, self._state, facts, at, self._links))
+        job = _job(self.project, command, self._state, facts, at, self._links)
+        receipt = await self._store.write(job if ask.around is None else ask.around(job))
         self._state = receipt.state
         self._gone = receipt.state is None
         self._indicator.note(facts)

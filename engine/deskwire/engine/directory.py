@@ -14,7 +14,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.actor import Actor, Ask, Asked, no_such_conversation, shutting_down
+from deskwire.engine.actor import Actor, Around, Ask, Asked, no_such_conversation, shutting_down
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Create
 from deskwire.engine.errors import Unavailable
@@ -84,17 +84,22 @@ class Directory:
         """How many actors are alive."""
         return len(self._actors)
 
-    async def ask(self, project: Project, conversation_id: str, command: Asked) -> Receipt:
+    async def ask(
+        self, project: Project, conversation_id: str, command: Asked, around: Around | None = None
+    ) -> Receipt:
         """Have the conversation carry out `command`; the receipt once that is durable.
+
+        Args:
+            around: what else is done in the commit.
 
         Raises:
             NotFound: the project has no such conversation.
-            Conflict, Invalid: the command may not happen.
+            Conflict, Invalid: the command may not happen, or `around` has refused it.
             Unavailable: the mailbox is full, too many actors are alive, or the disk refused.
 
         Cancellation: the command may still be carried out.
         """
-        ask = Ask(command)
+        ask = Ask(command, around)
         actor = self._actor(project, conversation_id)
         try:
             actor.send_nowait(ask)
@@ -103,9 +108,9 @@ class Directory:
             raise
         return await ask.wait()
 
-    async def create(self, project: Project, command: Create) -> Receipt:
+    async def create(self, project: Project, command: Create, around: Around | None = None) -> Receipt:
         """As `ask`, for a conversation that does not exist yet."""
-        return await self.ask(project, command.conversation_id, command)
+        return await self.ask(project, command.conversation_id, command, around)
 
     def _actor(self, project: Project, conversation_id: str) -> Actor:
         key = (project.rowid, conversation_id)

@@ -103,6 +103,31 @@ class Invalid(DomainError):
         self.problems = problems
 
 
+class AlreadyAnswered(Conflict):
+    """The request was carried out before; `body` is what it was answered with, and is answered with again."""
+
+    code = "already_answered"
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__("This request was carried out before.")
+        self.body = body
+
+
+class AnswerErased(Gone):
+    """The request was carried out before; what it was answered with has been erased since."""
+
+    code = "idempotency_answer_erased"
+
+
+class IdempotencyMismatch(Invalid):
+    """The same `Idempotency-Key` came with another body before."""
+
+    code = "idempotency_mismatch"
+
+    def __init__(self) -> None:
+        super().__init__(detail="This Idempotency-Key was used before, with another body.")
+
+
 class TooManyRequests(DomainError):
     """More than is allowed in a time; the same request may be made again later."""
 

@@ -18,6 +18,7 @@ from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.expiry import ExpiryReader
+from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.lane import Lane
 from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
@@ -92,6 +93,7 @@ class StreamConsumer:
 
 
 class Reader(
+    AnswerReader,
     TeamReader,
     TicketReader,
     SurveyReader,
@@ -220,6 +222,7 @@ class Reader(
 
 class Transaction(
     Reader,
+    AnswerTransaction,
     TeamTransaction,
     TicketTransaction,
     SurveyTransaction,

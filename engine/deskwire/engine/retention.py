@@ -1,4 +1,4 @@
-"""Lets go of what has left its window: conversations, stored events, finished deliveries, replaced secrets.
+"""Lets go of what has left its window: conversations, events, finished deliveries, kept answers, replaced secrets.
 
 In small batches with room between them, so that no commit waits long behind one (decisions 4 and 8). Uploads are
 let go of by their shelf.
@@ -24,7 +24,7 @@ log: Final = structlog.get_logger(__name__)
 BATCH: Final = 500
 """Rows removed in one commit; about a millisecond of the writer's time."""
 
-_KINDS: Final = ("bot_only_conversations", "archived_conversations", "events", "deliveries")
+_KINDS: Final = ("bot_only_conversations", "archived_conversations", "events", "deliveries", "answers")
 
 
 @dataclass(slots=True)
@@ -47,6 +47,7 @@ class Keep:
     day: float
     events: float
     delivery_log: float
+    answers: float
 
 
 class Retention:
@@ -96,6 +97,8 @@ class Retention:
         now = self._clock()
         older_than = int(now - self._keep.delivery_log * 1000)
         await self._prune("deliveries", lambda tx: tx.prune_deliveries(older_than, BATCH))
+        answered = int(now - self._keep.answers * 1000)
+        await self._prune("answers", lambda tx: tx.prune_answers(answered, BATCH))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[Transaction], int]) -> None:

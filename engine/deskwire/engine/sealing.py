@@ -36,10 +36,11 @@ class Sealing:
 
     Args:
         secret: the installation's secret; what one secret sealed no other opens.
+        label: names the purpose; by default that of webhooks' secrets.
     """
 
-    def __init__(self, secret: str) -> None:
-        self._fernet = Fernet(base64.urlsafe_b64encode(derived_key(secret, _SEALING_LABEL)))
+    def __init__(self, secret: str, label: str = _SEALING_LABEL) -> None:
+        self._fernet = Fernet(base64.urlsafe_b64encode(derived_key(secret, label)))
 
     def seal(self, text: str) -> bytes:
         """`text` in a form that may be stored; sealing it twice gives two different results."""

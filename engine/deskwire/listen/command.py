@@ -57,6 +57,7 @@ def listen(
     forward: str,
     url: str | None,
     key: str | None,
+    cacert: Path | None,
     data: Path,
     events: str | None,
     start: str | None,
@@ -73,7 +74,7 @@ def listen(
     from deskwire.listen.run import Plan, run_listen
 
     plan = Plan(
-        access=find_access(url, key, data),
+        access=find_access(url, key, data, cacert),
         forward=_receiver(forward),
         secret=_secret(secret),
         start=_start(start),

@@ -66,6 +66,7 @@ def list_command(
     limit: int,
     url: str | None,
     key: str | None,
+    cacert: Path | None,
     data: Path,
     as_json: bool,
 ) -> None:
@@ -81,7 +82,7 @@ def list_command(
     }
     filters = {name: value for name, value in given.items() if value is not None}
     known = None if endpoint is None else _id("ENDPOINT", endpoint, "whk")
-    access = find_access(url, key, data)
+    access = find_access(url, key, data, cacert)
     found = _run(access, lambda service: list_deliveries(service, known, filters, limit))
     if as_json:
         for each in found:
@@ -96,13 +97,15 @@ def list_command(
 @click.argument("delivery", metavar="dlv_...")
 @access_options
 @click.option("--json", "as_json", is_flag=True, help=_JSON_HELP)
-def show_command(delivery: str, url: str | None, key: str | None, data: Path, as_json: bool) -> None:
+def show_command(
+    delivery: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
+) -> None:
     """Show one delivery with all attempts and what the receiver answered."""
     from deskwire.operate.log import get_delivery
     from deskwire.operate.show import lines
 
     known = _id("DELIVERY", delivery, "dlv")
-    found = _run(find_access(url, key, data), lambda service: get_delivery(service, known))
+    found = _run(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
@@ -123,6 +126,7 @@ def redeliver_command(
     dry_run: bool,
     url: str | None,
     key: str | None,
+    cacert: Path | None,
     data: Path,
     as_json: bool,
 ) -> None:
@@ -132,10 +136,10 @@ def redeliver_command(
     if delivery is not None and dry_run:
         raise click.UsageError("--dry-run goes with --endpoint.")
     if delivery is not None:
-        _send_again(_id("DELIVERY", delivery, "dlv"), find_access(url, key, data), as_json)
+        _send_again(_id("DELIVERY", delivery, "dlv"), find_access(url, key, data, cacert), as_json)
     elif endpoint is not None and since is not None:
         known = _id("--endpoint", endpoint, "whk")
-        _send_all_again(known, _since(since), dry_run, find_access(url, key, data), as_json)
+        _send_all_again(known, _since(since), dry_run, find_access(url, key, data, cacert), as_json)
 
 
 def _send_again(delivery: str, access: Access, as_json: bool) -> None:

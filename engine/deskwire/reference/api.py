@@ -36,6 +36,8 @@ CREDENTIALS: Final = {
     "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; unset, only this machine itself may call",
 }
 
+_KEYED: Final = " Takes an `Idempotency-Key`."
+
 _EITHER: Final = (
     "The body is a JSON object or a form with the fields below; what it lacks is taken from the query string."
 )
@@ -62,7 +64,7 @@ def _section(route: Route) -> str:
     parts = [
         f"### `{route.method} {route.public_path}`\n",
         f"{plain(route.handler.__doc__)}\n",
-        f"Credential: {_credential(route)}.\n",
+        f"Credential: {_credential(route)}.{_KEYED if route.idempotent else ''}\n",
         *_table("Query parameter", route.query),
     ]
     if not route.json_only:

@@ -21,6 +21,7 @@ class Code:
 
 
 CODES: Final = (
+    Code(400, "bad_idempotency_key", "An `Idempotency-Key` has 1 to 255 printable ASCII characters."),
     Code(400, "bad_query", "Query parameters are unknown, bad, or given twice; `errors` names each."),
     Code(400, "bad_request", "The request can't be read."),
     Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
@@ -34,6 +35,7 @@ CODES: Final = (
         400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
     ),
     Code(400, "missing_project", "A dashboard call lacks the header `project`."),
+    Code(400, "tls_required", "The request came as plain HTTP to a port that speaks TLS: use `https://`."),
     Code(401, "bad_credential", "The header `Authorization` does not read `Bearer …`."),
     Code(401, "invalid_login", "E-mail address or password are wrong; it is not said which."),
     Code(401, "invalid_metrics_token", "This is not the token of `DESKWIRE_METRICS_TOKEN`."),
@@ -104,6 +106,7 @@ CODES: Final = (
     Code(409, "survey_closed", "The survey is closed and takes no responses."),
     Code(409, "survey_version_limit_reached", "The survey has its 100 versions."),
     Code(409, "email_in_use", "The address has an account that the operator alone can add."),
+    Code(409, "idempotency_in_progress", "The first request with this `Idempotency-Key` is still under way."),
     Code(409, "key_limit_reached", "The project has its 100 server keys; revoke one first."),
     Code(409, "last_owner", "The organisation would be left without an owner."),
     Code(409, "password_changed", "Another call has just changed the password."),
@@ -118,6 +121,11 @@ CODES: Final = (
     Code(409, "workflow_not_manual", "The workflow starts by itself in new conversations."),
     Code(409, "workflow_running", "A workflow runs in the conversation already."),
     Code(410, "event_not_stored", "The event has left its window, so it can't be sent again."),
+    Code(
+        410,
+        "idempotency_answer_erased",
+        "The request with this `Idempotency-Key` was carried out, and what it made has been removed since.",
+    ),
     Code(410, "window_passed", "The events asked for are no longer stored; fetch the conversations anew."),
     Code(413, "body_too_large", "The body is larger than this call takes."),
     Code(
@@ -126,8 +134,11 @@ CODES: Final = (
         "The body must be `application/json`, that of an upload `multipart/form-data`.",
     ),
     Code(416, "range_not_satisfiable", "The header `Range` asks for no part of the file."),
+    Code(422, "idempotency_mismatch", "This `Idempotency-Key` was used with another body."),
     Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
+    Code(429, "rate_limited", "The project calls too often; wait as `Retry-After` says."),
+    Code(429, "too_many_failures", "Too many calls from this address came without a valid credential; wait."),
     Code(429, "too_many_sign_ins", "Too many attempts to sign in have failed; wait as `Retry-After` says."),
     Code(431, "header_too_large", "The request's line and headers have more than 16 KiB."),
     Code(500, "internal_error", "A bug. The log has the details under the `requestId`."),
@@ -152,7 +163,11 @@ CODES: Final = (
         503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
     ),
     Code(503, "not_ready", "The service is starting or stopping."),
-    Code(503, "overloaded", "Too many conversations are active at once."),
+    Code(
+        503,
+        "overloaded",
+        "Too much is under way at once: requests, large bodies, waiting calls of the feed, changes, or conversations.",
+    ),
     Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
     Code(503, "sign_in_busy", "Too many are signing in at once."),
@@ -164,6 +179,7 @@ CODES: Final = (
 """Every code that an HTTP answer may have, by status."""
 
 INTERNAL: Final[Mapping[str, str]] = {
+    "already_answered": "not a refusal: the answer that was given before is given again",
     "conflict": "class default: every conflict has a code of its own",
     "ambiguous": "on the command line only",
     "refused": "base class, never raised",
@@ -250,7 +266,7 @@ A refusal is a problem document (RFC 9457), `application/problem+json`:
 ```
 
 `code` is stable: act on it. `detail` and `message` are for people and may change. `errors` is there for 400 and 422
-only, and names every problem found; `pointer` is a JSON pointer into the body, or `?name` for a query parameter. 401
+only, and names every problem found; `pointer` is a JSON pointer into the body, `?name` for a query parameter, or `header:Name`. 401
 comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
 
 ## Codes

@@ -6,9 +6,10 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from deskwire.config import CLIENT_VARIABLES, SETTINGS, Config
+from deskwire.config import SETTINGS, Config
 from deskwire.reference.tables import markdown_table
 from deskwire.setting import Setting
+from deskwire.variables import CLIENT_VARIABLES
 
 INTRODUCTION: Final = """\
 # Settings

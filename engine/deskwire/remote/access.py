@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -25,17 +26,28 @@ class Access:
     Args:
         url: scheme, host and perhaps a path, without `/v3`.
         key: a server key; it is never shown.
+        trust: what the service's certificate is verified with; None for the public authorities.
     """
 
     url: str
     key: str = field(repr=False)
+    trust: ssl.SSLContext | None = field(default=None, repr=False)
+
+
+cacert_option = click.option(
+    "--cacert",
+    envvar="DESKWIRE_CACERT",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Authorities (PEM) that the service's certificate is verified with (DESKWIRE_CACERT).",
+)
 
 
 def access_options(command: CommandT) -> CommandT:
-    """Give a command `--url`, `--key` and `--data`; it receives them for `find_access`."""
+    """Give a command `--url`, `--key`, `--cacert` and `--data`; it receives them for `find_access`."""
     options = (
         click.option("--url", envvar="DESKWIRE_URL", help="Base URL of the service (DESKWIRE_URL)."),
         click.option("--key", envvar="DESKWIRE_KEY", help="Server key of the project (DESKWIRE_KEY)."),
+        cacert_option,
         click.option(
             "--data",
             envvar="DESKWIRE_DATA",
@@ -50,13 +62,27 @@ def access_options(command: CommandT) -> CommandT:
     return command
 
 
-def find_access(url: str | None, key: str | None, data: Path) -> Access:
+def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:
     """What was given, else what `demo.json` in `data` says.
 
     The file's key goes to the file's own address only.
 
     Raises click.UsageError that says what to do if something is missing or can't be used.
     """
+    return replace(_found(url, key, data), trust=trust(cacert))
+
+
+def trust(cacert: Path | None) -> ssl.SSLContext | None:
+    """What verifies certificates with these authorities, None without any. Raises click.UsageError."""
+    try:
+        return None if cacert is None else ssl.create_default_context(cafile=cacert)
+    except OSError as error:  # ssl.SSLError is one
+        raise click.UsageError(
+            f"--cacert (DESKWIRE_CACERT): {cacert} has no certificates in PEM form."
+        ) from error
+
+
+def _found(url: str | None, key: str | None, data: Path) -> Access:
     given = None if url is None else base_url(url)
     if given is not None and key is not None:
         return Access(given, _usable(key))

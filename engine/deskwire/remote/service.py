@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from types import TracebackType
@@ -78,7 +79,8 @@ class Service:
             headers={"Authorization": f"Bearer {access.key}"},
             timeout=_TIMEOUT,
             trust_env=False,  # no proxy stands between a command and a service, often on this machine
-            verify=httpx.create_ssl_context(),  # heeds SSL_CERT_FILE, for an authority of one's own
+            verify=access.trust
+            or httpx.create_ssl_context(),  # heeds SSL_CERT_FILE, for an authority of one's own
         )
 
     async def __aenter__(self) -> Self:
@@ -120,7 +122,7 @@ class Service:
         try:
             answer = await self._client.send(request)
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise Away(f"{self.url} can't be reached: {_words(error)}") from error
+            raise Away(f"{self.url} can't be reached: {reason_in_words(error)}") from error
         if answer.status_code == HTTPStatus.OK:
             return answer.content
         raise _failure(answer)
@@ -158,7 +160,12 @@ def _seconds(headers: httpx.Headers) -> float | None:
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
-def _words(error: Exception) -> str:
+def reason_in_words(error: BaseException) -> str:
+    """Why a request had no answer, for people: the innermost reason where the outer ones say nothing."""
+    while not str(error) and (within := error.__cause__ or error.__context__) is not None:
+        error = within
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{error.verify_message}; --cacert names the authority if it is one of your own"
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 

@@ -27,7 +27,7 @@ _TOUCH_MS: Final = 60_000
 async def admit(
     services: Services, access: Access, headers: Headers, peer: str | None, path: Mapping[str, str]
 ) -> Caller:
-    """The caller, if the route is open to it.
+    """The caller, if the credential is good for the route; what it may do is `require_permission`'s to say.
 
     Args:
         peer: address of the connection's other end.
@@ -36,7 +36,7 @@ async def admit(
         Unauthenticated: no valid credential of the right kind.
         BadRequest: no `project` header where one is needed (`missing_project`).
         NotFound: a project or organisation that does not exist, or that the user is no member of.
-        Forbidden: the user's role lacks the permission, or a scraper is not local.
+        Forbidden: a scraper is not local.
         Unavailable: the token can't be verified at the moment.
     """
     if access.kind == "none":
@@ -48,32 +48,39 @@ async def admit(
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = services.store.peek(lambda reader: authenticate_key(reader, credential))
         await _note_use(services, key)
-        return Caller(project=key.project)
+        return Caller(project=key.project, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)
     user = services.store.peek(lambda reader: user_of(reader, identity))
     named = headers.get("project")
     if access.kind in ("dashboard", "either") and not named:
         raise BadRequest("This call needs the header `project`.", code="missing_project")
-    caller = services.store.peek(lambda reader: _caller(reader, access, user, named, path))
-    if access.permission is not None and access.permission not in PERMISSIONS[caller.role or "viewer"]:
+    return services.store.peek(lambda reader: _caller(reader, access, user, named, path))
+
+
+def require_permission(access: Access, caller: Caller) -> None:
+    """Raise Forbidden if the user's role lacks the route's permission; a server key needs none."""
+    if caller.user is None or access.permission is None:
+        return
+    if access.permission not in PERMISSIONS[caller.role or "viewer"]:
         raise Forbidden(f"This needs the permission {access.permission}.")
-    return caller
 
 
 def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
     """The user with what the route is about."""
+    known_by = f"user {user.rowid}"
     match access.kind:
         case "organisation":
             organisation, role = membership_of(reader, user, path["organisation_id"])
-            return Caller(None, user, organisation, role)
+            return Caller(None, user, organisation, role, credential=known_by)
         case "project":
             project, role = project_of(reader, user, path["project_id"])
-            return Caller(project, user, reader.organisation_of(project.organisation), role)
+            owner = reader.organisation_of(project.organisation)
+            return Caller(project, user, owner, role, credential=known_by)
         case "dashboard" | "either":
             project, role = project_of(reader, user, named or "")
-            return Caller(project, user, role=role)
+            return Caller(project, user, role=role, credential=f"{known_by} in {project.rowid}")
         case _:
-            return Caller(user=user, named_project=named)
+            return Caller(user=user, named_project=named, credential=known_by)
 
 
 def _admit_scraper(scraping: Scraping, headers: Headers, peer: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -14,7 +15,7 @@ from quart import Request, Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
-from deskwire.engine.errors import BadRequest, DomainError, TooLarge, UnsupportedMediaType
+from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
 from deskwire.engine.ids import new_id
 from deskwire.http import (
     contact_export,
@@ -44,12 +45,27 @@ from deskwire.http import (
     webhooks,
     workflows,
 )
-from deskwire.http.access import admit
+from deskwire.http.access import admit, require_permission
 from deskwire.http.cors import Cors
 from deskwire.http.headers import complete
+from deskwire.http.idempotency import REPLAYED, answered, key_of
+from deskwire.http.load import Body
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import problem, problem_of
-from deskwire.http.routing import NO_CONTENT, Answer, Call, Incoming, Page, RawJson, Route, Streamed
+from deskwire.http.proxies import client_address
+from deskwire.http.quotas import header_fields, refusal_of
+from deskwire.http.routing import (
+    NO_CONTENT,
+    Answer,
+    Call,
+    Caller,
+    Incoming,
+    Page,
+    RawJson,
+    Replayed,
+    Route,
+    Streamed,
+)
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
 from deskwire.http.validation import Empty, parse_body, parse_query
@@ -86,6 +102,7 @@ _MODULES: Final = (
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _JSON: Final = "application/json"
+_NONE_GIVEN: Final = "missing_credential"
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
 
@@ -124,25 +141,52 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
         try:
             return _response(await _serve(services, route, path))
         except DomainError as refusal:
+            if isinstance(refusal, Unauthenticated) and refusal.reason != _NONE_GIVEN:
+                services.quotas.note_failure(request.remote_addr)
             return problem_of(refusal, _request_id())
 
     return view
 
 
 async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answer:
-    caller = await admit(services, route.access, request.headers, request.remote_addr, path)
+    load, limits = services.load, services.limits
+    if not route.watching:
+        load.check(changes=route.method != "GET")
+    caller = await _admitted(services, route, path)
     query = parse_query(route.query, dict(request.args.lists()))
-    raw = b""
-    if not route.streamed and (route.body is not None or not route.json_only):
-        raw = await _read(request, getattr(services.limits, route.limit), services.limits.body_timeout_s)
-    if raw and route.json_only and request.mimetype != _JSON:
-        raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
-    body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
-    incoming = Incoming(request.method, request.headers, request.body)
-    return await route.handler(Call(services, caller, path, query, body, raw, incoming, request.remote_addr))
+    key = key_of(route, request.headers)
+    with load.body() as room:
+        raw = b""
+        if not route.streamed and (route.body is not None or not route.json_only):
+            raw = await _read(request, getattr(limits, route.limit), limits.body_timeout_s, room)
+        if raw and route.json_only and request.mimetype != _JSON:
+            raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
+        body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
+        incoming = Incoming(request.method, request.headers, request.body)
+        call = Call(services, caller, path, query, body, raw, incoming, _client(services))
+        with nullcontext() if route.watching else load.working():
+            return await answered(route, call, key)
 
 
-async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:
+def _client(services: Services) -> str | None:
+    forwarded_for = request.headers.getlist("X-Forwarded-For")
+    return client_address(request.remote_addr, forwarded_for, services.trusted_proxies)
+
+
+async def _admitted(services: Services, route: Route, path: dict[str, str]) -> Caller:
+    """The caller, who may call this, and has not called too often."""
+    quotas, address = services.quotas, _client(services)
+    if route.access.kind != "none" or route.method != "GET":
+        quotas.check_address(address)
+    caller = await admit(services, route.access, request.headers, address, path)
+    g.quota = quotas.take(caller.project, caller.user)
+    if g.quota is not None and g.quota.retry_after_s:
+        raise refusal_of(g.quota)
+    require_permission(route.access, caller)
+    return caller
+
+
+async def _read(incoming: Request, limit: int, timeout_s: float, room: Body) -> bytes:
     """The body, bounded while it arrives."""
     too_large = TooLarge(f"The body may have at most {limit:,} bytes.")
     if incoming.content_length is not None and incoming.content_length > limit:
@@ -150,6 +194,7 @@ async def _read(incoming: Request, limit: int, timeout_s: float) -> bytes:
     body = bytearray()
     with trio.move_on_after(timeout_s) as slow:
         async for chunk in incoming.body:
+            room.grow(len(chunk))
             body += chunk
             if len(body) > limit:
                 raise too_large
@@ -163,6 +208,8 @@ def _response(answer: Answer) -> Response:
         return Response(b"", HTTPStatus.NO_CONTENT)
     if isinstance(answer, Page):
         return Response(answer.body, HTTPStatus.OK, content_type=answer.content_type)
+    if isinstance(answer, Replayed):
+        return Response(answer.body, HTTPStatus.OK, headers={REPLAYED: "true"}, content_type=_JSON)
     if isinstance(answer, Streamed):
         response = Response(
             answer.pieces, answer.status, headers=dict(answer.headers), content_type=answer.content_type
@@ -180,6 +227,7 @@ def _request_id() -> str:
 async def _begin(services: Services) -> None:
     g.request_id = new_id("req", services.clock())
     g.started = trio.current_time()
+    g.quota = None
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
 
@@ -193,6 +241,8 @@ async def _end(services: Services, cors: Cors, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
     cors.open_up(request, response.headers)
     complete(response.headers, secure=request.scheme == "https")
+    if g.quota is not None:
+        response.headers.update(header_fields(g.quota))
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
     method, status, seconds = request.method, response.status_code, trio.current_time() - g.started

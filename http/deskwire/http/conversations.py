@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from deskwire.engine.actor import Asked, no_such_conversation
+from deskwire.engine.actor import Around, Asked, no_such_conversation
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
-from deskwire.engine.commands import Assign, Command, Patch, StartWorkflow
+from deskwire.engine.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message
 from deskwire.engine.errors import Conflict, Gone, Invalid, NotFound, Problem
@@ -29,9 +29,22 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-async def ask(call: Call[Any, Any], command: Asked) -> Receipt:
-    """Have the conversation in the path carry out a command."""
-    return await call.services.directory.ask(call.project, conversation_id(call), command)
+async def ask(call: Call[Any, Any], command: Asked, around: Around | None = None) -> Receipt:
+    """Have the conversation in the path carry out a command; `around` says what else its commit does."""
+    return await call.services.directory.ask(call.project, conversation_id(call), command, around)
+
+
+async def post(
+    call: Call[Any, Any], command: PostMessage, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Answer:
+    """Add a message to the conversation in the path; answers what `shown` makes of the message object."""
+
+    def answer(receipt: Receipt) -> Mapping[str, Any]:
+        assert receipt.message is not None
+        return shown(receipt.message)
+
+    subject = conversation_id(call)
+    return answer(await ask(call, command, lambda job: call.around(job, answer, subject)))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:

@@ -85,7 +85,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     return await shared.list_messages(call, internal=True)
 
 
-@routes.add("POST", f"{_ONE}/messages", _REPLY, body=AgentMessageBody)
+@routes.add("POST", f"{_ONE}/messages", _REPLY, body=AgentMessageBody, idempotent=True)
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     """Write to the customer, or with `internal` a note to other agents."""
     body = call.body
@@ -95,9 +95,7 @@ async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
     command = PostMessage(message_id, author, body.text, body.internal, attachments)
-    receipt = await shared.ask(call, command)
-    assert receipt.message is not None
-    return {**receipt.message, "internal": body.internal}
+    return await shared.post(call, command, lambda message: {**message, "internal": body.internal})
 
 
 @routes.add("POST", f"{_ONE}/typing", _REPLY, body=TypingBody)

@@ -86,7 +86,7 @@ async def get_delivery(call: Call[Body, Query]) -> Answer:
     return delivery_view(await call.services.store.read(_record_of(call)))
 
 
-@routes.add("POST", _DELIVERY + "/redeliver")
+@routes.add("POST", _DELIVERY + "/redeliver", idempotent=True)
 async def redeliver(call: Call[Body, Query]) -> Answer:
     """Send an event again that was delivered, dropped or skipped. Answers the new delivery.
 
@@ -94,7 +94,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
     """
     find, now = _record_of(call), call.services.clock()
 
-    def again(tx: Transaction) -> Delivery:
+    def again(tx: Transaction) -> tuple[Delivery, DeliveryRecord]:
         record = find(tx)
         if record.status == "pending":
             raise Conflict("The delivery is still being tried.", code="delivery_pending")
@@ -102,11 +102,13 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
         made = tx.redeliver(record.position, now)
         if made is None:
             raise Gone("The event is no longer stored.", code="event_not_stored")
-        return made
+        return made, _record(tx, call.project.rowid, made)
 
-    made = await call.services.store.write(again)
+    made, record = await call.services.store.write(
+        call.around(again, lambda result: delivery_view(result[1]))
+    )
     call.services.webhooks.probe(made.endpoint)
-    return delivery_view(await _read(call, made))
+    return delivery_view(record)
 
 
 @routes.add("POST", f"{ONE}/recover", body=RecoverBody)
@@ -147,7 +149,7 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
     made = await services.store.write(send)
     services.webhooks.probe(made.endpoint)
     await services.webhooks.first_result(made)
-    return delivery_view(await _read(call, made))
+    return delivery_view(await services.store.read(lambda reader: _record(reader, call.project.rowid, made)))
 
 
 async def _recover_all(call: Call[B, Q], endpoint: int, after: str, upto: int) -> int:
@@ -190,9 +192,8 @@ def _record_of(call: Call[B, Q]) -> Callable[[Reader], DeliveryRecord]:
     return find
 
 
-async def _read(call: Call[B, Q], made: Delivery) -> DeliveryRecord:
-    project = call.project.rowid
-    record = await call.services.store.read(lambda reader: reader.delivery_record(project, made.id))
+def _record(reader: Reader, project: int, made: Delivery) -> DeliveryRecord:
+    record = reader.delivery_record(project, made.id)
     if record is None:
         raise NotFound(
             "The delivery is gone; its endpoint or conversation was removed.", code="delivery_not_found"

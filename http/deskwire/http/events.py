@@ -48,9 +48,12 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
 async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Chunk:
     log, project, limit = call.services.log, call.project.rowid, call.query.limit + 1
     chunk = await log.read(project, after, limit, types)
+    if chunk.events or not call.query.wait:
+        return chunk
     with trio.move_on_after(call.query.wait):
         while not chunk.events:
-            await log.wait(project, chunk.upto)
+            with call.services.load.waiting():
+                await log.wait(project, chunk.upto)
             chunk = await log.read(project, chunk.upto, limit, types)
     return chunk
 

@@ -6,6 +6,7 @@ Labels have few values, which are known beforehand. No id of a project, conversa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Final
 
 from deskwire.engine.tally import Histogram
@@ -72,6 +73,12 @@ def _retained_at(scrape: Scrape) -> Rows:
         yield (), done_at / 1000
 
 
+def _certificate_ends(scrape: Scrape) -> Rows:
+    ends = scrape.services.measured.certificate_ends()
+    if ends is not None:
+        yield (), ends / 1000
+
+
 def _collections(scrape: Scrape) -> Rows:
     for generation, seconds in enumerate(scrape.services.measured.stalls.collections):
         yield (str(generation),), seconds
@@ -105,6 +112,38 @@ METRICS: Final = (
         "Time from a request's head to its answer's. The feed's long polls are in it.",
         _request_seconds,
         ("method", "route"),
+    ),
+    Metric(
+        "http_requests_under_way",
+        "gauge",
+        "Requests that are worked on; those whose body is arriving, or that wait in the feed, are not in it.",
+        _one(lambda s: s.load.requests),
+    ),
+    Metric("feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.load.waits)),
+    Metric(
+        "http_request_bodies_bytes", "gauge", "Request bodies in memory.", _one(lambda s: s.load.bodies_bytes)
+    ),
+    Metric(
+        "http_overloaded_total",
+        "counter",
+        "Requests answered with 503 as there was too much of: `requests` under way, `bodies` in memory, `waits` in "
+        "the feed, `writes` waiting for the writer.",
+        _named(lambda s: s.load.refused),
+        ("reason",),
+    ),
+    Metric(
+        "http_rate_limited_total",
+        "counter",
+        "Calls answered with 429: of a `project` that calls too often, of an `address` that failed to authenticate.",
+        _named(lambda s: {"project": s.quotas.calls.refused, "address": s.quotas.failures.refused}),
+        ("reason",),
+    ),
+    Metric(
+        "idempotency_total",
+        "counter",
+        "Requests with an `Idempotency-Key`: carried out, replayed, or refused for what `outcome` says.",
+        _named(lambda s: asdict(s.answers.repeats)),
+        ("outcome",),
     ),
     # Commands and commits
     Metric("actors", "gauge", "Conversations in memory.", _one(lambda s: len(s.directory))),
@@ -286,6 +325,12 @@ METRICS: Final = (
         "gauge",
         "When retention was last done, in Unix time.",
         _retained_at,
+    ),
+    Metric(
+        "tls_certificate_end_timestamp_seconds",
+        "gauge",
+        "When the server's certificate ends to be valid, in Unix time; not there without one.",
+        _certificate_ends,
     ),
     Metric(
         "loop_delay_seconds",

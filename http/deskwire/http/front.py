@@ -1,15 +1,18 @@
 """One port for everything: the stream's websockets by our own task, all the rest by Hypercorn (ADR 7).
 
-A connection is routed by its first bytes, which are then given to whoever serves it. Stopping goes: accept
-no more, let requests under way finish for a bounded time, then close the streams, then cut what is left.
+A connection is routed by its first bytes (inside TLS, if there is a certificate), which are then given to whoever
+serves it. Stopping goes: accept no more, let requests under way finish for a bounded time, then close the
+streams, then cut what is left.
 """
 
 from __future__ import annotations
 
 import errno
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, Final, cast
 
 import structlog
@@ -28,8 +31,9 @@ from hypercorn.typing import (
     Scope,
 )
 
+from deskwire.http.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.strict import StrictServer
-from deskwire.http.transport import FrontStream, TlsFrontStream, wrap
+from deskwire.http.transport import FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
 
@@ -43,6 +47,8 @@ _LAST_S: Final = 5.0
 process may stand still (a slow disk, a stopped machine), as that counts, too."""
 
 StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
+Tls = Callable[[], ssl.SSLContext]
+"""Gives what the next connection is to be secured with; another one when the certificate was renewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,9 @@ class FrontLimits:
     Args:
         connections: open at once; beyond it accepting pauses.
         peek_s: how long a client may take over its first bytes, TLS included.
+        head_s: how long the head of a request may take from its first byte (HTTP/1.1).
+        handshake_s: how long a TLS handshake may take once it is begun.
+        handshakes: under way at once; further clients wait for theirs. One takes some 40 KB, a waiting client 6.
         write_timeout_s: how long one write may take.
         requests_s: how long requests under way may go on after the stop.
         shutdown_s: when everything is gone after the stop, whatever the clients do.
@@ -59,6 +68,9 @@ class FrontLimits:
 
     connections: int = 10_000
     peek_s: float = 10.0
+    head_s: float = 10.0
+    handshake_s: float = 5.0
+    handshakes: int = 500
     write_timeout_s: float = 20.0
     requests_s: float = 10.0
     shutdown_s: float = 20.0
@@ -69,7 +81,7 @@ class FrontLimits:
 
 
 async def serve_front(
-    listeners: Sequence[trio.abc.Listener[Any]],
+    listeners: Sequence[trio.SocketListener],
     app: ASGIFramework,
     *,
     stream_handler: StreamHandler,
@@ -77,16 +89,18 @@ async def serve_front(
     stop: trio.Event,
     config: Config,
     limits: FrontLimits,
+    tls: Tls | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `listeners` until `stop` is set, then stop in order; started once the app's lifespan is up.
 
     Args:
-        listeners: of TCP connections, or of TLS ones on top of them; closed on return.
+        listeners: closed on return.
         app: the ASGI application, given everything but `GET /app/...`.
         stream_handler: serves one connection that begins with `GET /app/`, and closes it.
         close_streams: tells all connections of `stream_handler` to end.
         config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
+        tls: for HTTPS; None for plain HTTP.
 
     Raises what the app's lifespan startup raises.
 
@@ -98,7 +112,8 @@ async def serve_front(
         async with trio.open_nursery() as outside:
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
-            front = _Front(partial(_serve_http, app, config, state), stream_handler, limits)
+            handler = partial(_serve_http, app, config, state, limits.head_s)
+            front = _Front(handler, stream_handler, limits, tls)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
@@ -107,7 +122,7 @@ async def serve_front(
             await trio.aclose_forcefully(listener)
 
 
-def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
+def _finishing(app: ASGIFramework, stream: FrontStream, connection: trio.CancelScope) -> ASGIFramework:
     """`app` with its last message of a response kept from being cancelled.
 
     Hypercorn closes a connection whose request body was left unread within that very call, after telling the
@@ -126,7 +141,12 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
             else:
                 await send(message)
 
-        await app(scope, receive, send_whole)
+        if scope["type"] != "lifespan" and scope["http_version"].startswith("2"):
+            stream.bound_heads(
+                inf, connection
+            )  # frames come at any time; Hypercorn's idle timeout bounds them
+        with stream.serving():
+            await app(scope, receive, send_whole)
 
     return finishing
 
@@ -135,12 +155,20 @@ HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]
 
 
 async def _serve_http(
-    app: ASGIFramework, config: Config, state: LifespanState, context: WorkerContext, stream: FrontStream
+    app: ASGIFramework,
+    config: Config,
+    state: LifespanState,
+    head_s: float,
+    context: WorkerContext,
+    stream: FrontStream,
 ) -> None:
     """One connection in Hypercorn's own handler."""
-    wrapped = ASGIWrapper(_finishing(app, stream))
+    connection = trio.CancelScope()
+    stream.bound_heads(head_s, connection)
+    wrapped = ASGIWrapper(_finishing(app, stream, connection))
     try:
-        await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+        with connection:
+            await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     except Exception:  # the task's top: one connection's bug ends that connection and nothing else
         log.exception("front.connection_failed")
 
@@ -148,18 +176,22 @@ async def _serve_http(
 class _Front:
     """The nursery tree of the connections: streams outside, requests within, accepting inside."""
 
-    def __init__(self, http: HttpHandler, stream: StreamHandler, limits: FrontLimits) -> None:
+    def __init__(
+        self, http: HttpHandler, stream: StreamHandler, limits: FrontLimits, tls: Tls | None
+    ) -> None:
         self._http = http
         self._stream = stream
         self._limits = limits
+        self._tls = tls
         self._context = WorkerContext(None)
         self._slots = trio.Semaphore(limits.connections)
+        self._handshakes = trio.Semaphore(limits.handshakes)
         self._requests: set[FrontStream] = set()
         self._streams: set[FrontStream] = set()
 
     async def run(
         self,
-        listeners: Sequence[trio.abc.Listener[Any]],
+        listeners: Sequence[trio.SocketListener],
         close_streams: Callable[[], None],
         stop: trio.Event,
         task_status: trio.TaskStatus[None],
@@ -188,7 +220,7 @@ class _Front:
 
     async def _accept(
         self,
-        listener: trio.abc.Listener[Any],
+        listener: trio.SocketListener,
         accepting: trio.Nursery,
         requests: trio.Nursery,
         streams: trio.Nursery,
@@ -207,27 +239,43 @@ class _Front:
                 if raw is None:
                     self._slots.release()
             if raw is not None:
-                stream = wrap(raw, write_timeout_s=self._limits.write_timeout_s)
-                accepting.start_soon(self._route, stream, requests, streams)
+                accepting.start_soon(self._route, self._wrapped(raw), requests, streams)
+
+    def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
+        timeout_s = self._limits.write_timeout_s
+        if self._tls is None:
+            return FrontStream(raw, write_timeout_s=timeout_s)
+        return TlsFrontStream(raw, self._tls(), write_timeout_s=timeout_s)
 
     async def _route(self, stream: FrontStream, requests: trio.Nursery, streams: trio.Nursery) -> None:
         """Look at the first bytes, and hand the connection on."""
         first = None
         try:
             with trio.move_on_after(self._limits.peek_s):
-                first = await _peek(stream)
+                if not isinstance(stream, TlsFrontStream) or await self._shaken_hands(stream):
+                    first = await _peek(stream)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # gone already, or no TLS
         finally:
             if not first:
                 self._slots.release()
                 await trio.aclose_forcefully(stream)
-        if first is _HTTP_2 or (first and not first.startswith(_STREAM)):
-            self._requests.add(stream)  # here, not in its task: a stop in between must find it
-            requests.start_soon(self._keep, stream, self._requests, partial(self._http, self._context))
-        elif first:
-            self._streams.add(stream)
+        if first and first.startswith(_STREAM):
+            self._streams.add(stream)  # here, not in its task: a stop in between must find it
             streams.start_soon(self._keep, stream, self._streams, self._stream)
+        elif first:
+            self._requests.add(stream)
+            requests.start_soon(self._keep, stream, self._requests, partial(self._http, self._context))
+
+    async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
+        """Whether TLS is spoken on the connection from here on."""
+        if speaks_http(await stream.first_byte()):
+            await told_to_use_tls(stream)
+            return False
+        async with self._handshakes:
+            with trio.move_on_after(self._limits.handshake_s) as slow:
+                await stream.do_handshake()
+        return not slow.cancelled_caught
 
     async def _keep(
         self, stream: FrontStream, among: set[FrontStream], serve: Callable[[FrontStream], Awaitable[None]]
@@ -240,15 +288,8 @@ class _Front:
             await trio.aclose_forcefully(stream)
 
 
-_HTTP_2: Final = b"h2"
-
-
 async def _peek(stream: FrontStream) -> bytes:
     """Enough of the first bytes to route by, pushed back again; empty if the client sends none."""
-    if isinstance(stream, TlsFrontStream):
-        await stream.do_handshake()
-        if stream.selected_alpn_protocol() == "h2":
-            return _HTTP_2
     first = b""
     while len(first) < len(_STREAM) and _STREAM.startswith(first):
         data = await stream.receive_some(_PEEK)

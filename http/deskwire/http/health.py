@@ -6,7 +6,7 @@ from deskwire.engine.errors import Unavailable
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.validation import Body, Query
 
-routes = Routes(OPEN, prefix="")
+routes = Routes(OPEN, prefix="", watching=True)
 
 
 @routes.add("GET", "/healthz")

@@ -99,6 +99,7 @@ class Measured:
         room: what the database takes; raises OSError.
         threads: of what a scrape does outside of Trio.
         connections: how many stream connections are open.
+        certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
     """
 
     commits: Commits
@@ -108,6 +109,7 @@ class Measured:
     couriers: Couriers
     connections: Callable[[], int]
     traffic: Traffic
+    certificate_ends: Callable[[], int | None] = lambda: None
     pruned: Pruned = field(default_factory=Pruned)
     stalls: Stalls = field(default_factory=Stalls)
     requests: Requests = field(default_factory=Requests)

@@ -51,7 +51,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     return member_view(call.services.store.peek(find))
 
 
-@routes.add("POST", _ALL, body=MemberBody)
+@routes.add("POST", _ALL, body=MemberBody, idempotent=True)
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
     """Make an account for an e-mail address, and a member of it. The answer shows its one-time password, this once."""
     services, body, now = call.services, call.body, call.services.clock()
@@ -59,10 +59,11 @@ async def add_member(call: Call[MemberBody, Query]) -> Answer:
     password_hash = None if password is None else await hash_password(services, password)
     newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
     organisation, actor = call.organisation.rowid, _actor(call)
-    member = await services.store.write(
-        lambda tx: members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now)
+    return await call.commit(
+        lambda tx: members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now),
+        lambda member: {**member_view(member), "password": password},
+        newcomer.id,
     )
-    return {**member_view(member), "password": password}
 
 
 @routes.add("PATCH", _ONE, body=RoleBody)

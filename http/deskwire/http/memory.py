@@ -65,7 +65,7 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     return {"ok": True, "items": [memory_view(entry) for entry in page], "nextCursor": cursor}
 
 
-@routes.add("POST", _ALL, _MANAGE, body=MemoryBody)
+@routes.add("POST", _ALL, _MANAGE, body=MemoryBody, idempotent=True)
 async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     """Remember something of a contact; what has the same name is replaced."""
     body, now, find = call.body, call.services.clock(), _session(call)
@@ -84,7 +84,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
 
     if not _enabled(call):
         return _DISABLED
-    return {"ok": True, **memory_view(await call.services.store.write(put))}
+    return await call.commit(put, lambda entry: {"ok": True, **memory_view(entry)})
 
 
 @routes.add("DELETE", _ALL, _MANAGE)

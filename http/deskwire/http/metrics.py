@@ -17,7 +17,7 @@ from deskwire.http.metric import PREFIX, Metric, Rows, Scrape
 from deskwire.http.routing import SCRAPER, Answer, Call, Page, Routes
 from deskwire.http.validation import Body, Query
 
-routes = Routes(SCRAPER, prefix="")
+routes = Routes(SCRAPER, prefix="", watching=True)
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 """Memory, CPU time and file descriptors, where the system tells them by `/proc`."""
 

@@ -22,10 +22,12 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Gone: 410,
+    errors.AnswerErased: 410,
     errors.TooLarge: 413,
     errors.UnsupportedMediaType: 415,
     errors.RangeNotSatisfiable: 416,
     errors.Invalid: 422,
+    errors.IdempotencyMismatch: 422,
     errors.TooManyRequests: 429,
     errors.BadGateway: 502,
     errors.Unavailable: 503,
@@ -55,19 +57,15 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as a response."""
-    document = _document(status, code, detail, request_id)
-    if problems:
-        document["errors"] = [
-            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
-        ]
-    return Response(orjson.dumps(document), status, headers=dict(headers or {}), content_type=_TYPE)
+    body = document(status, code, detail, request_id, problems)
+    return Response(body, status, headers=dict(headers or {}), content_type=_TYPE)
 
 
 def raw_problem(
     status: int, code: str, detail: str, request_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """The headers and the body of a problem document, for what is answered without Quart."""
-    body = orjson.dumps(_document(status, code, detail, request_id))
+    body = document(status, code, detail, request_id)
     headers = [
         (b"content-type", _TYPE.encode()),
         (b"content-length", b"%d" % len(body)),
@@ -76,8 +74,9 @@ def raw_problem(
     return [*headers, *missing(headers)], body
 
 
-def _document(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
-    return {
+def document(status: int, code: str, detail: str, request_id: str, problems: Sequence[Problem] = ()) -> bytes:
+    """A problem document by itself."""
+    said: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -85,3 +84,8 @@ def _document(status: int, code: str, detail: str, request_id: str) -> dict[str,
         "code": code,
         "requestId": request_id,
     }
+    if problems:
+        said["errors"] = [
+            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
+        ]
+    return orjson.dumps(said)

@@ -69,13 +69,17 @@ async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
     return await _list(call, call.organisation.rowid, None)
 
 
-@routes.add("POST", f"{ORGANISATION}/projects", in_organisation("projects.manage"), body=ProjectBody)
+@routes.add(
+    "POST", f"{ORGANISATION}/projects", in_organisation("projects.manage"), body=ProjectBody, idempotent=True
+)
 async def create_project(call: Call[ProjectBody, Query]) -> Answer:
     """Make a project."""
     organisation, now = call.organisation, call.services.clock()
     project = new_project(call.body, organisation, now)
-    made = await call.services.store.write(lambda tx: projects.make_project(tx, organisation.rowid, project))
-    return project_view(made, organisation)
+    return await call.commit(
+        lambda tx: projects.make_project(tx, organisation.rowid, project),
+        lambda made: project_view(made, organisation),
+    )
 
 
 @routes.add("GET", _ONE, in_project())
@@ -112,17 +116,17 @@ async def list_keys(call: Call[Body, Paged]) -> Answer:
     }
 
 
-@routes.add("POST", _KEYS, body=KeyBody)
+@routes.add("POST", _KEYS, body=KeyBody, idempotent=True)
 async def create_key(call: Call[KeyBody, Query]) -> Answer:
     """Make a server key. The answer shows it, this once."""
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
     secret, key_id = new_server_key(), new_id("key", now)
-    key = await call.services.store.write(
+    return await call.commit(
         lambda tx: projects.make_key(
             tx, found(tx, identifier), key_id, hash_server_key(secret), secret[-4:], label, now
-        )
+        ),
+        lambda key: key_view(key, secret),
     )
-    return key_view(key, secret)
 
 
 @routes.add("POST", f"{_KEYS}/<key_id>/revoke")

@@ -14,10 +14,13 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from pydantic.alias_generators import to_camel
 from werkzeug.datastructures import Headers
 
+from deskwire.engine.idempotency.once import Once
 from deskwire.engine.people import Organisation, Project, Role, User
+from deskwire.engine.ports import Transaction
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
 
+T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
@@ -80,7 +83,10 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[B, Q]):
-    """One checked request; `address` is the peer's, which may be a proxy."""
+    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
+
+    With `once` it has an `Idempotency-Key`, and what it does must be done by `commit`, or within `around`.
+    """
 
     services: Services
     access: Caller
@@ -90,6 +96,25 @@ class Call(Generic[B, Q]):
     raw: bytes
     incoming: Incoming
     address: str | None = None
+    once: Once | None = None
+
+    async def commit(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Mapping[str, Any]:
+        """Write, and answer with what `shown` makes of the result; see `around`."""
+        return shown(await self.services.store.write(self.around(job, shown, subject)))
+
+    def around(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Callable[[Transaction], T]:
+        """The job, which under an `Idempotency-Key` is carried out once; see `Once.around`."""
+        return job if self.once is None else self.once.around(job, shown, subject)
 
     @property
     def project(self) -> Project:
@@ -118,13 +143,19 @@ class Call(Generic[B, Q]):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, as far as the route's access tells; `named_project` is the header `project` as it came."""
+    """Who calls, as far as the route's access tells.
+
+    Args:
+        named_project: the header `project` as it came.
+        credential: what the caller is known by, a server key or a user with a project; the same for each call.
+    """
 
     project: Project | None = None
     user: User | None = None
     organisation: Organisation | None = None
     role: Role | None = None
     named_project: str | None = None
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +186,25 @@ class Streamed:
 NO_CONTENT: Final = RawJson(b"")
 """An answer of 204 without a body."""
 
-Answer = Mapping[str, Any] | RawJson | Page | Streamed
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """An answer that was given before, as it was."""
+
+    body: bytes
+
+
+Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One endpoint. `summary` is the first line of its handler's docstring."""
+    """One endpoint. `summary` is the first line of its handler's docstring.
+
+    Of an `idempotent` one the effect is one commit, so that it takes an `Idempotency-Key`. One that is for
+    `watching` the service is answered however busy that is.
+    """
 
     method: Method
     path: str
@@ -172,6 +215,8 @@ class Route:
     json_only: bool
     limit: str
     streamed: bool
+    idempotent: bool
+    watching: bool
 
     @property
     def summary(self) -> str:
@@ -201,6 +246,7 @@ class Routes:
 
     access: Access | None = None
     prefix: str = BASE
+    watching: bool = False
     table: list[Route] = field(default_factory=list)
 
     def add(
@@ -214,6 +260,7 @@ class Routes:
         json_only: bool = True,
         limit: str = "body_limit_bytes",
         streamed: bool = False,
+        idempotent: bool = False,
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -223,6 +270,7 @@ class Routes:
             json_only: refuse other content types than JSON.
             limit: name of the setting that bounds the body, in bytes.
             streamed: leave the body, and its bound, to the handler.
+            idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -231,7 +279,17 @@ class Routes:
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
             route = Route(
-                method, self.prefix + path, chosen, handler, body, query, json_only, limit, streamed
+                method,
+                self.prefix + path,
+                chosen,
+                handler,
+                body,
+                query,
+                json_only,
+                limit,
+                streamed,
+                idempotent,
+                self.watching,
             )
             self.table.append(route)
             return handler

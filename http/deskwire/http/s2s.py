@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -22,6 +23,7 @@ from deskwire.engine.commands import (
 from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import new_id
+from deskwire.engine.turn import Receipt
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,
@@ -112,7 +114,7 @@ class ReplyBody(Body):
     value: Any
 
 
-@routes.add("POST", "/s2s/conversations", body=CreateBody)
+@routes.add("POST", "/s2s/conversations", body=CreateBody, idempotent=True)
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     """Start a conversation for a contact, who is made or brought up to date."""
     body, now = call.body, call.services.clock()
@@ -129,8 +131,9 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
             body.visible,
             None if body.message is None else _message(call, body.message, "/message"),
         ),
+        lambda job: call.around(job, _conversation),
     )
-    return receipt.conversation
+    return _conversation(receipt)
 
 
 @routes.add("GET", _ONE)
@@ -157,12 +160,10 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     return await shared.list_messages(call, internal=False)
 
 
-@routes.add("POST", f"{_ONE}/messages", body=MessageBody)
+@routes.add("POST", f"{_ONE}/messages", body=MessageBody, idempotent=True)
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
     """Add a message; one of the contact reopens a closed conversation."""
-    receipt = await shared.ask(call, _message(call, call.body, ""))
-    assert receipt.message is not None
-    return receipt.message
+    return await shared.post(call, _message(call, call.body, ""), lambda message: message)
 
 
 @routes.add("POST", f"{_ONE}/close", body=CloseBody)
@@ -227,6 +228,10 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
     return await shared.carry_out(call, shared.start_of(call))
+
+
+def _conversation(receipt: Receipt) -> Mapping[str, Any]:
+    return receipt.conversation
 
 
 def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:

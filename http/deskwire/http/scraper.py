@@ -1,12 +1,13 @@
 """Who may read the metrics: who has the token, or without one this machine itself (ADR 13).
 
 A proxy on this machine makes every client look local. So a request counts as local only if nothing about it
-speaks of a proxy, and no public URL says that there is one.
+speaks of a proxy, its peer is not trusted as one, and no public URL says that there is one.
 """
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from typing import Final
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 from werkzeug.datastructures import Headers
 
 from deskwire.engine.errors import Forbidden, Unauthenticated
+from deskwire.http.proxies import Network, is_trusted
 
 _FORWARDED: Final = (
     "Forwarded",
@@ -33,10 +35,12 @@ class Scraping:
     Args:
         token: what a scraper must show; None lets this machine read without one.
         public_url: by which clients reach the service, None if it was not said.
+        trusted_proxies: networks of proxies; whoever is in one may be a proxy that says nothing.
     """
 
     token: str | None = field(default=None, repr=False)
     public_url: str | None = None
+    trusted_proxies: Sequence[Network] = ()
 
     def check_token(self, credential: str) -> None:
         """Raises Unauthenticated if this is not the token. Takes the same time wherever they differ."""
@@ -47,7 +51,7 @@ class Scraping:
     def check_local(self, peer: str | None, headers: Headers) -> None:
         """Raises Forbidden unless a request from `peer`, an address, is one of this machine itself."""
         public = self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname)
-        proxied = any(name in headers for name in _FORWARDED)
+        proxied = is_trusted(peer, self.trusted_proxies) or any(name in headers for name in _FORWARDED)
         if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("Host", ""))):
             raise Forbidden(
                 "Without DESKWIRE_METRICS_TOKEN only this machine itself may read the metrics.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import trio
@@ -14,6 +14,7 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Problem
+from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.identity.throttle import Throttle
 from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
@@ -23,7 +24,10 @@ from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
+from deskwire.http.load import Load
 from deskwire.http.measured import Measured
+from deskwire.http.proxies import Network
+from deskwire.http.quotas import Quotas
 from deskwire.http.scraper import Scraping
 
 
@@ -83,8 +87,11 @@ class Services:
     Args:
         shelf: the uploads.
         voice: makes voice replies.
+        answers: those kept for requests that are sent again.
+        quotas, load: how often callers may call, and how much may be under way at once.
         stream_key: what stream tokens are signed with.
         sign_in: whether users sign in here with a password.
+        trusted_proxies: networks of proxies that say whose request they pass on.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
 
@@ -101,6 +108,9 @@ class Services:
     surveys: Surveys
     shelf: Shelf
     voice: Voice
+    answers: Answers
+    quotas: Quotas
+    load: Load
     stream_key: bytes
     limits: Limits
     version: str
@@ -108,6 +118,7 @@ class Services:
     scraping: Scraping
     readiness: Readiness = field(default_factory=Readiness)
     sign_in: bool = True
+    trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=Throttle)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)

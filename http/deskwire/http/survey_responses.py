@@ -55,7 +55,7 @@ class ResponseList(ResponseExport, Paged):
     """Which responses to list. `contact` is a con_ id or the backend's user id."""
 
 
-@routes.add("POST", "/s2s/surveys/<survey_id>/responses", S2S, body=ResponseBody)
+@routes.add("POST", "/s2s/surveys/<survey_id>/responses", S2S, body=ResponseBody, idempotent=True)
 async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version that they answer.
 
@@ -75,7 +75,7 @@ async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     if problems:
         raise Invalid(*problems)
     response = Response(0, new_id("rsp", now), version.number, None, None, language, body.answers, now)
-    return await call.services.store.write(lambda tx: _store(tx, call, response))
+    return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
 
 
 @routes.add("GET", _LIST, READ, query=ResponseList)

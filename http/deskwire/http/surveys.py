@@ -68,15 +68,16 @@ class SurveyList(Paged):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-@routes.add("POST", "/engagement/surveys", MANAGE, body=SurveyBody)
+@routes.add("POST", "/engagement/surveys", MANAGE, body=SurveyBody, idempotent=True)
 async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
     """Make a survey; its definition is published as version 1."""
     await _check(call.body.definition)
     now = call.services.clock()
     survey = Survey(0, new_id("srv", now), call.project.rowid, call.body.name, "OPEN", 1, 0, 0, now, now)
-    definition = call.body.definition
-    survey = await call.services.store.write(lambda tx: tx.insert_survey(survey, definition))
-    return full_view(survey, SurveyVersion(1, definition, now))
+    first = SurveyVersion(1, call.body.definition, now)
+    return await call.commit(
+        lambda tx: tx.insert_survey(survey, first.definition), lambda made: full_view(made, first)
+    )
 
 
 @routes.add("GET", "/engagement/surveys", READ, query=SurveyList)
@@ -141,7 +142,7 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     return {"ok": not errors, "errors": listed}
 
 
-@routes.add("POST", _VERSIONS, MANAGE, body=DefinitionBody)
+@routes.add("POST", _VERSIONS, MANAGE, body=DefinitionBody, idempotent=True)
 async def publish_version(call: Call[DefinitionBody, Query]) -> Answer:
     """Publish another definition as the next version; the published one again makes none.
 
@@ -164,7 +165,7 @@ async def publish_version(call: Call[DefinitionBody, Query]) -> Answer:
         tx.publish_version(survey.rowid, version)
         return replace(survey, version=version.number), version
 
-    return version_view(*await call.services.store.write(publish))
+    return await call.commit(publish, lambda made: version_view(*made), call.path["survey_id"])
 
 
 @routes.add("GET", _VERSIONS, READ, query=Paged)

@@ -51,7 +51,7 @@ class TeamPatch(Body):
     members: UserIds | None = None
 
 
-@routes.add("POST", "/teams", _MANAGE, body=TeamBody)
+@routes.add("POST", "/teams", _MANAGE, body=TeamBody, idempotent=True)
 async def create_team(call: Call[TeamBody, Query]) -> Answer:
     """Make a team."""
     body, now, project = call.body, call.services.clock(), call.project
@@ -62,7 +62,7 @@ async def create_team(call: Call[TeamBody, Query]) -> Answer:
         _check_name(tx, team)
         return tx.insert_team(team)
 
-    return team_view(await call.services.store.write(create))
+    return await call.commit(create, team_view)
 
 
 @routes.add("GET", "/teams", _READ, query=Paged)

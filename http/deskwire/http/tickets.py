@@ -37,11 +37,15 @@ _SORTS: Final = tuple(
 """Their places are the first part of a cursor, so that it fits no other sort; only ever added to."""
 
 
-@routes.add("POST", "/tickets", _MANAGE, body=TicketBody)
+@routes.add("POST", "/tickets", _MANAGE, body=TicketBody, idempotent=True)
 async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     """Make a ticket. Given a conversation, that one gets its id in the same commit."""
     now = call.services.clock()
-    return ticket_view(await _desk(call).create(new_id("tkt", now), new_values(call.body, now), now))
+    return ticket_view(
+        await _desk(call).create(
+            new_id("tkt", now), new_values(call.body, now), now, lambda job: call.around(job, ticket_view)
+        )
+    )
 
 
 @routes.add("GET", "/tickets", _READ, query=TicketList)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
+import structlog
 import trio
 from pydantic import Field
 
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import TOKEN_S
-from deskwire.engine.errors import Conflict, Forbidden
+from deskwire.engine.errors import Conflict, Forbidden, TooManyRequests, Unauthenticated
 from deskwire.engine.organisations.members import with_password
 from deskwire.engine.people import User
 from deskwire.engine.ports import Transaction
@@ -17,6 +18,8 @@ from deskwire.http.people import GivenPassword, NewPassword, hash_password, room
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Query
+
+log: Final = structlog.get_logger(__name__)
 
 routes = Routes(OPEN)
 
@@ -54,10 +57,16 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
     """
     services = call.services
     room_for_password(services)
-    services.throttle.begin(email, call.address, trio.current_time())
-    checked = await trio.to_thread.run_sync(
-        services.passwords.check, user, password, limiter=services.password_threads
-    )
+    try:
+        services.throttle.begin(email, call.address, trio.current_time())
+        checked = await trio.to_thread.run_sync(
+            services.passwords.check, user, password, limiter=services.password_threads
+        )
+    except (TooManyRequests, Unauthenticated) as refusal:
+        log.warning(
+            "sign_in.failed", address=call.address, reason=refusal.reason
+        )  # for whoever bans addresses
+        raise
     services.throttle.succeeded(email, call.address)
     return checked
 

@@ -7,7 +7,11 @@ would hold a shutdown for as long as it likes. Here every write has one, and `cu
 from __future__ import annotations
 
 import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
+from socket import MSG_PEEK
 from typing import Final
 
 import trio
@@ -36,6 +40,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._write_timeout_s = write_timeout_s
         self._latest = inf
         self._writing: trio.CancelScope | None = None
+        self._connection = trio.CancelScope()
+        self._head_s = inf
+        self._serving = 0
+        self._ended = False
 
     def push_back(self, data: bytes) -> None:
         """Let the next read begin with `data`."""
@@ -47,6 +55,32 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
+    def bound_heads(self, seconds: float, connection: trio.CancelScope) -> None:
+        """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
+
+        So, too, if the peer has closed and no request is answered: Hypercorn would keep what is left until it
+        is idle for too long.
+        """
+        self._head_s, self._connection = seconds, connection
+        connection.deadline = inf
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """While a request is answered no head is expected."""
+        self._serving += 1
+        self._connection.deadline = inf
+        try:
+            yield
+        finally:
+            self._serving -= 1
+            if self._ended:
+                self._expect()
+
+    def _expect(self) -> None:
+        """The rest of a head, or the end, has to come from now on in its time."""
+        if not self._serving and self._connection.deadline == inf:
+            self._connection.deadline = trio.current_time() + self._head_s
+
     async def until_readable(self) -> None:
         """Return once a read may not have to wait; at once where that can't be told.
 
@@ -57,6 +91,12 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """See `trio.abc.ReceiveStream`."""
+        data = await self._receive(max_bytes)
+        self._ended = self._ended or not data
+        self._expect()
+        return data
+
+    async def _receive(self, max_bytes: int | None) -> bytes:
         if not self._pushed:
             return bytes(await self._raw.receive_some(max_bytes))
         await trio.lowlevel.checkpoint()
@@ -119,12 +159,19 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
 
 class TlsFrontStream(FrontStream):
-    """As `FrontStream`, over TLS; it has what Hypercorn looks for to tell the two apart."""
+    """As `FrontStream`, over TLS; it has what Hypercorn looks for to tell the two apart.
 
-    def __init__(self, stream: trio.SSLStream[trio.SocketStream], *, write_timeout_s: float) -> None:
-        super().__init__(stream.transport_stream, write_timeout_s=write_timeout_s)
-        self.transport_stream = stream.transport_stream
-        self._raw = self._tls = stream
+    What TLS takes of memory is taken when the client has begun to speak, not before.
+
+    Args:
+        context: with the certificate.
+    """
+
+    def __init__(self, stream: trio.SocketStream, context: ssl.SSLContext, *, write_timeout_s: float) -> None:
+        super().__init__(stream, write_timeout_s=write_timeout_s)
+        self.transport_stream = stream
+        self._context = context
+        self._tls: trio.SSLStream[trio.SocketStream] | None = None
 
     async def until_readable(self) -> None:
         """As of `FrontStream`; what was received may hold more than what was read."""
@@ -133,19 +180,26 @@ class TlsFrontStream(FrontStream):
         """As of `FrontStream`: nothing goes without waiting."""
         return data
 
+    async def first_byte(self) -> bytes:
+        """The first byte that the client sends, left where it is; empty if it sends none.
+
+        Raises BrokenResourceError.
+        """
+        try:
+            return await self.socket.recv(1, MSG_PEEK)
+        except OSError as error:
+            raise trio.BrokenResourceError from error
+
     async def do_handshake(self) -> None:
         """See `trio.SSLStream`; does nothing the second time."""
+        if self._tls is None:
+            self._raw = self._tls = trio.SSLStream(
+                self.transport_stream, self._context, server_side=True, https_compatible=True
+            )
         await self._tls.do_handshake()
 
     def selected_alpn_protocol(self) -> str | None:
-        """What the handshake agreed on, `h2` or `http/1.1`."""
+        """What the handshake agreed on."""
+        assert self._tls is not None, "the handshake is over"
         agreed: str | None = self._tls.selected_alpn_protocol()
         return agreed
-
-
-def wrap(stream: trio.abc.Stream, *, write_timeout_s: float) -> FrontStream:
-    """The front's view of what a listener accepted: a TCP connection, or one with TLS on it."""
-    if isinstance(stream, trio.SSLStream):
-        return TlsFrontStream(stream, write_timeout_s=write_timeout_s)
-    assert isinstance(stream, trio.SocketStream)
-    return FrontStream(stream, write_timeout_s=write_timeout_s)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import trio
 
 from deskwire.engine.clock import iso
 from deskwire.engine.errors import BadRequest, NotFound
-from deskwire.engine.uploads.shelf import find_upload
+from deskwire.engine.uploads.shelf import Job, find_upload
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
 from deskwire.http.multipart import boundary_of, read_file
@@ -27,7 +29,7 @@ class LinkQuery(Query):
     signature: str | None = None
 
 
-@routes.add("POST", "/uploads", _SEND, streamed=True, limit="upload_body_bytes")
+@routes.add("POST", "/uploads", _SEND, streamed=True, limit="upload_body_bytes", idempotent=True)
 async def upload_file(call: Call[Body, Query]) -> Answer:
     """Send a file as `multipart/form-data`, in the field `file`.
 
@@ -39,7 +41,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
         async with services.shelf.receiving(call.project) as reception:
             body = _Steady(call.incoming.body, limits.body_timeout_s)
             filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
-            return _view(call, await reception.finish(filename))
+            return _view(call, await reception.finish(filename, partial(_kept, call)))
     raise _too_slow(limits.upload_timeout_s)
 
 
@@ -78,9 +80,18 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     return Streamed(Pieces(shelf, upload, start, shown), content_type(upload), told, 206 if part else 200)
 
 
+def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
+    """The upload's commit. What makes one the same is name and content: a form's delimiters are new each time."""
+    if call.once is None:
+        return job
+    fingerprint = call.services.answers.hashed(upload.name.encode(), upload.sha256.encode())
+    once = replace(call.once, fingerprint=fingerprint)
+    return once.around(job, lambda _: _view(call, upload))
+
+
 def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
-    """The upload object, its URL signed now."""
-    url, expires = call.services.shelf.links.url(upload.id, upload.name, call.services.clock())
+    """The upload object; its URL is valid from when the upload was made."""
+    url, expires = call.services.shelf.links.url(upload.id, upload.name, upload.created_at)
     return {
         "id": upload.id,
         "name": upload.name,

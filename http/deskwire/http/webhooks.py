@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar
 
+import trio
 from pydantic import Field
 
 from deskwire.engine.delivery.circuit import CLOSED
@@ -47,12 +49,13 @@ class EndpointPatch(Body):
     status: Literal["enabled", "disabled"] | None = None
 
 
-@routes.add("POST", "/s2s/webhooks", body=EndpointBody)
+@routes.add("POST", "/s2s/webhooks", body=EndpointBody, idempotent=True)
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Register an endpoint. The answer shows the signing secret, this once."""
     services, body, now = call.services, call.body, call.services.clock()
     await _check(call, body.url, body.events)
     secret = new_secret()
+    shown = partial(endpoint_view, now=now, secret=secret)
     endpoint = Endpoint(
         rowid=0,
         id=new_id("whk", now),
@@ -65,9 +68,12 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         updated_at=now,
         description=body.description,
     )
-    endpoint = await services.store.write(lambda tx: _insert(tx, endpoint))
-    services.webhooks.add(endpoint)
-    return endpoint_view(endpoint, now, secret)
+    with trio.CancelScope(
+        shield=True
+    ):  # a caller who leaves must not leave an endpoint without its deliveries
+        made = await services.store.write(call.around(lambda tx: _insert(tx, endpoint), shown))
+        services.webhooks.add(made)
+    return shown(made)
 
 
 @routes.add("GET", "/s2s/webhooks")
@@ -96,7 +102,7 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     return endpoint_view(endpoint, now)
 
 
-@routes.add("POST", f"{ONE}/rotate-secret")
+@routes.add("POST", f"{ONE}/rotate-secret", idempotent=True)
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
     """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
@@ -108,9 +114,11 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    endpoint = await services.store.write(rotate)
-    services.webhooks.change(endpoint)
-    return endpoint_view(endpoint, now, secret)
+    shown = partial(endpoint_view, now=now, secret=secret)
+    with trio.CancelScope(shield=True):  # as above
+        endpoint = await services.store.write(call.around(rotate, shown))
+        services.webhooks.change(endpoint)
+    return shown(endpoint)
 
 
 @routes.add("DELETE", ONE)

@@ -43,7 +43,7 @@ class WorkflowList(Paged):
     trigger: Trigger | None = None
 
 
-@routes.add("POST", "/workflows", _MANAGE, body=WorkflowBody)
+@routes.add("POST", "/workflows", _MANAGE, body=WorkflowBody, idempotent=True)
 async def create_workflow(call: Call[WorkflowBody, Query]) -> Answer:
     """Make a workflow."""
     given, now, project = _given(call), call.services.clock(), call.project
@@ -58,7 +58,7 @@ async def create_workflow(call: Call[WorkflowBody, Query]) -> Answer:
         workflow = Workflow(0, workflow_id, project.rowid, name, trigger, 1, now, now)
         return tx.insert_workflow(workflow, given["flows"])
 
-    return full_view(await call.services.store.write(create), given["flows"])
+    return await call.commit(create, lambda made: full_view(made, given["flows"]))
 
 
 @routes.add("GET", "/workflows", _READ, query=WorkflowList)

@@ -12,6 +12,8 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
+from deskwire.storage.schema import ELEVENTH, NINTH, TENTH
+
 migrations: Final = Migrations("deskwire")
 
 _FIRST: Final = """
@@ -331,50 +333,22 @@ def m0008_memory_and_translations(db: Database) -> None:
     _execute(db, _EIGHTH)
 
 
-_NINTH: Final = """
-CREATE TABLE workflows (
-    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects, name TEXT NOT NULL,
-    trigger TEXT NOT NULL, version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX workflows_by_project ON workflows (project);
-CREATE INDEX workflows_by_trigger ON workflows (project, trigger);
-
--- Outlive their workflow for as long as they run. AUTOINCREMENT: a key is never taken for that of another version.
-CREATE TABLE workflow_versions (
-    rowid INTEGER PRIMARY KEY AUTOINCREMENT, workflow_id TEXT NOT NULL, number INTEGER NOT NULL, flows TEXT NOT NULL,
-    retired_at INTEGER, UNIQUE (workflow_id, number)
-) STRICT;
-CREATE INDEX workflow_versions_retired ON workflow_versions (retired_at) WHERE retired_at IS NOT NULL;
-CREATE TABLE workflow_runs (
-    conversation INTEGER PRIMARY KEY REFERENCES conversations, version INTEGER NOT NULL REFERENCES workflow_versions,
-    state TEXT NOT NULL, due_at INTEGER
-) STRICT;
-CREATE INDEX workflow_runs_by_version ON workflow_runs (version);
-CREATE INDEX workflow_runs_due ON workflow_runs (due_at) WHERE due_at IS NOT NULL;
-"""
-
-
 @migrations()
 def m0009_workflows(db: Database) -> None:
     """Workflows with their versions, and where they run."""
-    _execute(db, _NINTH)
-
-
-_TENTH: Final = """
--- When it was archived. What was archived before this was noted counts from its last change, which was not earlier.
-ALTER TABLE conversations ADD COLUMN archived_at INTEGER;
-UPDATE conversations SET archived_at = updated_at WHERE archived = 1;
-CREATE INDEX conversations_archived ON conversations (project, archived_at) WHERE archived_at IS NOT NULL;
-CREATE INDEX conversations_bot_only ON conversations (created_at) WHERE human = 0;
--- A row that stays behind a deleted user, blank, so that its key is never given to another one.
-ALTER TABLE users ADD COLUMN deleted_at INTEGER;
-"""
+    _execute(db, NINTH)
 
 
 @migrations()
 def m0010_what_has_passed_its_retention(db: Database) -> None:
     """When conversations were archived, indexes that find what has to go, and users who were deleted."""
-    _execute(db, _TENTH)
+    _execute(db, TENTH)
+
+
+@migrations()
+def m0011_kept_answers(db: Database) -> None:
+    """Answers to requests with an `Idempotency-Key`."""
+    _execute(db, ELEVENTH)
 
 
 def known_migrations() -> set[str]:

@@ -25,7 +25,7 @@ from deskwire.storage.database import (
     require_whole,
 )
 from deskwire.storage.transaction import SqliteReader
-from deskwire.storage.writer import Commit, Writer
+from deskwire.storage.writer import WAITING_MAX, Commit, Writer
 
 T = TypeVar("T")
 
@@ -33,11 +33,13 @@ T = TypeVar("T")
 class SqliteStore:
     """`ports.Store` on one SQLite file. Made by `open_store`."""
 
-    def __init__(self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None]) -> None:
+    def __init__(
+        self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None], queue: int
+    ) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
-        self._writer = Writer(self._connection, self._file, batch, on_commit)
+        self._writer = Writer(self._connection, self._file, batch, on_commit, queue)
         self._limiter = trio.CapacityLimiter(readers)
         self._readers = [SqliteReader(connect_reader(path)) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
@@ -103,7 +105,13 @@ def _asked(reader: SqliteReader, query: Callable[[Reader], T]) -> T:
 
 @asynccontextmanager
 async def open_store(
-    directory: Path, *, batch: int, readers: int, on_commit: Callable[[Commit], None], upgrade_copies: int = 0
+    directory: Path,
+    *,
+    batch: int,
+    readers: int,
+    on_commit: Callable[[Commit], None],
+    queue: int = WAITING_MAX,
+    upgrade_copies: int = 0,
 ) -> AsyncIterator[SqliteStore]:
     """Lock, migrate and open a data directory; the writer runs while the context is open.
 
@@ -117,7 +125,7 @@ async def open_store(
         require_whole(directory)
         path = directory / FILE_NAME
         migrate(path, partial(copy_before_upgrade, path, upgrade_copies))
-        store = SqliteStore(path, batch, readers, on_commit)
+        store = SqliteStore(path, batch, readers, on_commit, queue)
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

@@ -7,6 +7,7 @@ import sqlite3
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.events import StoredEvent, contact_lane
+from deskwire.storage.answers import AnswerReads, AnswerWrites
 from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.contacts import ContactReads, ContactWrites
 from deskwire.storage.conversations import ConversationReads, ConversationWrites
@@ -46,6 +47,7 @@ class SqliteReader(
     TicketListReads,
     TicketReads,
     UploadReads,
+    AnswerReads,
     ExpiryReads,
     WorkflowReads,
 ):
@@ -72,6 +74,7 @@ class SqliteTransaction(
     TeamWrites,
     TicketWrites,
     UploadWrites,
+    AnswerWrites,
     WorkflowWrites,
 ):
     """`ports.Transaction` on the writer's connection.

@@ -31,6 +31,9 @@ from deskwire.storage.transaction import SqliteTransaction
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
+WAITING_MAX: Final = 10_000
+"""Jobs that may wait by default: some seconds of a slow disk's work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:
@@ -61,10 +64,16 @@ class Writer:
         file: a descriptor of the database file: see `Scrubber`.
         batch: how many jobs one transaction takes at most.
         on_commit: called on the Trio thread for each commit, before any of its jobs is answered.
+        waiting_max: how many jobs may wait.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, file: int, batch: int, on_commit: Callable[[Commit], None]
+        self,
+        connection: sqlite3.Connection,
+        file: int,
+        batch: int,
+        on_commit: Callable[[Commit], None],
+        waiting_max: int = WAITING_MAX,
     ) -> None:
         self.commits: Final = Commits()
         self.scrubbing = False
@@ -72,6 +81,7 @@ class Writer:
         self._file = file
         self._batch = batch
         self._on_commit = on_commit
+        self._waiting_max = waiting_max
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._erased = False
         self._stopped = False
@@ -106,6 +116,8 @@ class Writer:
         """See `ports.Store.write`."""
         if self._stopped:
             raise Unavailable("The service is shutting down.", code="shutting_down")
+        if self.waiting >= self._waiting_max:
+            raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         waiting = _Job(job)
         self._jobs.put(waiting)
         await waiting.done.wait()

@@ -50,13 +50,15 @@ class TicketDesk:
     project: Project
     by: By
 
-    async def create(self, ticket_id: str, values: Values, at: int) -> Ticket:
-        """A new ticket, linked if `values` name a conversation."""
-        conversation = values.get("conversation_id")
+    async def create(
+        self, ticket_id: str, values: Values, at: int, around: Callable[[Job], Job] = lambda job: job
+    ) -> Ticket:
+        """A new ticket, linked if `values` name a conversation; `around` says what else its commit does."""
+        conversation, job = values.get("conversation_id"), around(self._creation(ticket_id, values, at))
         if conversation is None:
-            return await self.store.write(self._creation(ticket_id, values, at))
+            return await self.store.write(job)
         self._check(None, values, ticket_id)
-        return await self._together(conversation, ticket_id, True, self._creation(ticket_id, values, at))
+        return await self._together(conversation, ticket_id, True, job)
 
     async def change(self, ticket_id: str, values: Values, at: int) -> Ticket:
         """The ticket with these values."""

@@ -29,6 +29,10 @@ from deskwire.engine.uploads.upload import Upload, clean_name
 log: Final = structlog.get_logger(__name__)
 T = TypeVar("T")
 
+Job = Callable[[Transaction], None]
+Around = Callable[[Job, Upload], Job]
+"""Puts a shell around the commit of an upload."""
+
 AT_ONCE: Final = 32
 """Uploads that may be under way together; each takes a thread now and then, and room on the disk."""
 
@@ -62,10 +66,13 @@ class Reception:
             self._head += data[: HEAD - len(self._head)]
         await in_thread(partial(self._draft.write, data))
 
-    async def finish(self, filename: str) -> Upload:
+    async def finish(self, filename: str, around: Around = lambda job, _: job) -> Upload:
         """Keep what was received under this name.
 
-        Raises Invalid if that is nothing, Conflict (`upload_quota_exceeded`) and Unavailable. Cancellation: from the
+        Args:
+            around: what else is done in the upload's commit; it is given the upload.
+
+        Raises what `around` does, Invalid if that is nothing, Conflict (`upload_quota_exceeded`) and Unavailable. Cancellation: from the
         moment at which the file is put in its place, it is carried out.
         """
         if not self._size:
@@ -75,7 +82,7 @@ class Reception:
         name, kind = clean_name(filename), sniff(self._head)
         upload = Upload(new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now)
         with trio.CancelScope(shield=True):
-            await self._shelf.put(upload, self._draft, self._project.settings.upload_quota_bytes)
+            await self._shelf.put(upload, self._draft, self._project.settings.upload_quota_bytes, around)
         return upload
 
 
@@ -130,14 +137,14 @@ class Shelf:
         finally:
             self._under_way -= 1
 
-    async def put(self, upload: Upload, draft: Draft, quota: int) -> None:
+    async def put(self, upload: Upload, draft: Draft, quota: int, around: Around) -> None:
         """Put a finished draft in its place and write its row; neither stays without the other."""
         content = Content(upload.project, upload.sha256)
         async with self._lock:
             await in_thread(partial(draft.keep, content))
             async with AsyncExitStack() as undo:
                 undo.push_async_callback(self._remove_if_unused, content)
-                await self._store.write(lambda tx: tx.insert_upload(upload, quota))
+                await self._store.write(around(lambda tx: tx.insert_upload(upload, quota), upload))
                 undo.pop_all()
 
     async def remove(self, project: Project, upload_id: str) -> Upload:

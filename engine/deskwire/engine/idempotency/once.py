@@ -1,0 +1,156 @@
+"""Carries a request out once: its answer is kept in the very commit that carries it out (ADR 24).
+
+A job is given a shell that first looks whether an answer is kept, and at last keeps its own. So whatever ends
+the process, or the request, there is either no effect and no answer, or both. That the same request is under way
+already is known in memory alone: it only decides how soon the second one is told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from deskwire.engine.clock import Clock
+from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
+from deskwire.engine.idempotency.ports import AnswerReader, KeptAnswer
+from deskwire.engine.ports import Transaction
+from deskwire.engine.sealing import Sealing, derived_key
+
+T = TypeVar("T")
+
+_LABEL: Final = "idempotency"
+
+
+@dataclass(slots=True)
+class Repeats:
+    """How requests with an `Idempotency-Key` have ended since the start.
+
+    Args:
+        carried_out: the first of their kind.
+        replayed: answered with a kept answer.
+        in_progress: refused, as the first was still under way.
+        mismatch: refused, as the body was another one.
+        erased: refused, as the kept answer showed what was erased since.
+    """
+
+    carried_out: int = 0
+    replayed: int = 0
+    in_progress: int = 0
+    mismatch: int = 0
+    erased: int = 0
+
+
+class Answers:
+    """The installation's kept answers, encrypted and named by keyed hashes.
+
+    Args:
+        secret: the installation's; under another one no answer is found.
+        window_s: seconds that an answer is kept.
+    """
+
+    def __init__(self, secret: str, clock: Clock, window_s: float) -> None:
+        self.repeats: Final = Repeats()
+        self._clock = clock
+        self._window_ms = int(window_s * 1000)
+        self._key = derived_key(secret, _LABEL)
+        self._sealing = Sealing(secret, _LABEL)
+        self._under_way: set[bytes] = set()
+
+    @contextmanager
+    def under_way(self, *asked: str) -> Iterator[Once]:
+        """The request with this name, while it is worked on.
+
+        Args:
+            asked: who asks for what under which key; together they are the name.
+
+        Raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
+        """
+        name = self.hashed(*(each.encode() for each in asked))
+        if name in self._under_way:
+            self.repeats.in_progress += 1
+            raise Conflict(
+                "The first request with this Idempotency-Key is still under way.",
+                code="idempotency_in_progress",
+                retry_after_s=1,
+            )
+        self._under_way.add(name)
+        try:
+            yield Once(self, name, self._clock())
+        finally:
+            self._under_way.discard(name)
+
+    def hashed(self, *parts: bytes) -> bytes:
+        """A keyed hash of the parts, each by itself: `a`, `bc` is not `ab`, `c`."""
+        digest = hmac.new(self._key, digestmod=hashlib.sha256)
+        for part in parts:
+            digest.update(len(part).to_bytes(8))
+            digest.update(part)
+        return digest.digest()
+
+    def check(self, reader: AnswerReader, name: bytes, fingerprint: bytes, at: int) -> None:
+        """Raise what the request is answered with if it was carried out before `at` (ms), within the window.
+
+        Raises AlreadyAnswered with the kept answer, IdempotencyMismatch, or AnswerErased.
+        """
+        kept = reader.kept_answer(name)
+        if kept is None or kept.at <= at - self._window_ms:
+            return
+        if not hmac.compare_digest(kept.fingerprint, fingerprint):
+            raise IdempotencyMismatch
+        if kept.sealed is None:
+            raise AnswerErased("The request was carried out before; what it made has been removed since.")
+        raise AlreadyAnswered(self._sealing.open(kept.sealed).encode())
+
+    def seal(self, answer: bytes) -> bytes:
+        """The answer as it is stored: it may hold secrets that are shown once."""
+        return self._sealing.seal(answer.decode())
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """One request with an `Idempotency-Key`; made by `Answers.under_way`.
+
+    Args:
+        name: its keyed hash.
+        at: when it came, in milliseconds.
+        fingerprint: keyed hash of its body, once that is known.
+    """
+
+    answers: Answers
+    name: bytes
+    at: int
+    fingerprint: bytes = b""
+
+    def check(self, reader: AnswerReader) -> None:
+        """See `Answers.check`."""
+        self.answers.check(reader, self.name, self.fingerprint, self.at)
+
+    def around(
+        self,
+        job: Callable[[Transaction], T],
+        shown: Callable[[T], Mapping[str, Any]],
+        subject: str | None = None,
+    ) -> Callable[[Transaction], T]:
+        """The job, carried out unless an answer is kept, and its own answer kept.
+
+        Args:
+            shown: the answer, made of the job's result alone.
+            subject: id of what the answer shows; by default it is the answer's own.
+        """
+
+        def carried_out(tx: Transaction) -> T:
+            self.check(tx)
+            result = job(tx)
+            answer = shown(result)
+            sealed = self.answers.seal(orjson.dumps(answer))
+            about = answer["id"] if subject is None else subject
+            tx.keep_answer(KeptAnswer(self.name, self.fingerprint, about, sealed, self.at))
+            return result
+
+        return carried_out

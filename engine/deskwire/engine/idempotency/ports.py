@@ -1,0 +1,42 @@
+"""What idempotency needs of a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """What a request was answered with that came with an `Idempotency-Key`.
+
+    Args:
+        name: keyed hash of who asked for what under which key.
+        fingerprint: keyed hash of the body.
+        subject: id of what the answer shows, with which it is erased.
+        sealed: the answer, encrypted; None once its subject was erased.
+        at: when it was asked for, in milliseconds.
+    """
+
+    name: bytes
+    fingerprint: bytes
+    subject: str | None
+    sealed: bytes | None
+    at: int
+
+
+class AnswerReader(Protocol):
+    """Queries on kept answers."""
+
+    def kept_answer(self, name: bytes) -> KeptAnswer | None:
+        """The answer of that name, however old."""
+
+
+class AnswerTransaction(AnswerReader, Protocol):
+    """Changes of kept answers. One is emptied when what it shows is removed."""
+
+    def keep_answer(self, answer: KeptAnswer) -> None:
+        """Store an answer, in place of one of the same name."""
+
+    def prune_answers(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` answers asked for before `older_than` (ms); how many."""

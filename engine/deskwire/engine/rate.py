@@ -1,0 +1,107 @@
+"""How often somebody may do something: a bucket that refills at a steady pace (GCRA, ITU-T I.371).
+
+A bucket is one number, the time at which it would be full again, so that taking is a comparison. Times are
+whole nanoseconds: nothing is lost to rounding, however long a service runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+_SECOND_NS: Final = 1_000_000_000
+_MINUTE_NS: Final = 60 * _SECOND_NS
+
+BUCKETS_MAX: Final = 20_000
+"""Buckets kept, some 4 MB; the one that was used longest ago makes room. A full one is as good as none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What is allowed: `burst` at once, and on average `per_minute`, at least one."""
+
+    per_minute: int
+    burst: int
+
+    @property
+    def step_ns(self) -> int:
+        """Nanoseconds in which one is refilled."""
+        return -(-_MINUTE_NS // self.per_minute)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one look at a bucket has found.
+
+    Args:
+        limit: what a full bucket holds.
+        remaining: what it holds now.
+        reset_s: seconds until it is full again.
+        retry_after_s: seconds until there is one, if there was none; else 0.
+    """
+
+    limit: int
+    remaining: int
+    reset_s: int
+    retry_after_s: int
+
+
+def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
+    """What a bucket holds that is full at `full_at_ns`."""
+    missing_ns = max(0, full_at_ns - now_ns)
+    missing = -(-missing_ns // rate.step_ns)
+    remaining = max(0, rate.burst - missing)
+    wait_ns = 0 if remaining else missing_ns - (rate.burst - 1) * rate.step_ns
+    return Quota(rate.burst, remaining, _seconds(missing_ns), _seconds(wait_ns))
+
+
+def take(rate: Rate, full_at_ns: int, now_ns: int) -> int | None:
+    """When the bucket is full again after one was taken; None if there was none."""
+    after = max(full_at_ns, now_ns) + rate.step_ns
+    return after if after - now_ns <= rate.burst * rate.step_ns else None
+
+
+def _seconds(ns: int) -> int:
+    return math.ceil(ns / _SECOND_NS)
+
+
+class Buckets:
+    """A bucket for each of those who share a rate, bounded in number.
+
+    Args:
+        rate: None for no limit.
+    """
+
+    def __init__(self, rate: Rate | None) -> None:
+        self.refused = 0
+        self._rate = rate
+        self._full_at: OrderedDict[Hashable, int] = OrderedDict()
+
+    def take(self, who: Hashable, now_s: float) -> Quota | None:
+        """Take one for `who`; what is left. With a `retry_after_s` there was none. None if there is no limit."""
+        if self._rate is None:
+            return None
+        now, before = int(now_s * _SECOND_NS), self._full_at.get(who, 0)
+        after = take(self._rate, before, now)
+        if after is None:
+            self.refused += 1
+            return quota(self._rate, before, now)
+        self._full_at[who] = after
+        self._full_at.move_to_end(who)
+        if len(self._full_at) > BUCKETS_MAX:
+            self._full_at.popitem(last=False)
+        left = quota(self._rate, after, now)
+        return Quota(left.limit, left.remaining, left.reset_s, 0)
+
+    def look(self, who: Hashable, now_s: float) -> Quota | None:
+        """What `who` has left, taking nothing; None if there is no limit."""
+        if self._rate is None:
+            return None
+        return quota(self._rate, self._full_at.get(who, 0), int(now_s * _SECOND_NS))
+
+    def __len__(self) -> int:
+        """How many buckets are kept."""
+        return len(self._full_at)

@@ -1,0 +1,97 @@
+"""How often projects may call, and how often an address may fail to say who it is (decisions 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+import trio
+
+from deskwire.engine.errors import TooManyRequests
+from deskwire.engine.people import Project, User
+from deskwire.engine.rate import Buckets, Quota, Rate
+
+_PREFIX_BITS: Final = 64
+"""Of an IPv6 address: what one customer is given at least, so what one attacker has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The limits on calls.
+
+    Args:
+        calls: of projects; of a user, for what is about no project.
+        failures: of addresses to authenticate.
+        clock: Trio's.
+    """
+
+    calls: Buckets
+    failures: Buckets
+    clock: Callable[[], float] = trio.current_time
+
+    def take(self, project: Project | None, user: User | None) -> Quota | None:
+        """Count a call; what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
+        if project is not None:
+            return self.calls.take(("project", project.rowid), self.clock())
+        if user is not None:
+            return self.calls.take(("user", user.rowid), self.clock())
+        return None
+
+    def check_address(self, address: str | None) -> None:
+        """Raise TooManyRequests (`too_many_failures`) if this address has failed too often."""
+        place = network_of(address)
+        left = None if place is None else self.failures.look(place, self.clock())
+        if left is not None and left.retry_after_s:
+            self.failures.refused += 1
+            raise TooManyRequests(
+                "Too many calls from this address came without a valid credential.",
+                code="too_many_failures",
+                retry_after_s=left.retry_after_s,
+            )
+
+    def note_failure(self, address: str | None) -> None:
+        """Count a call that was answered with 401."""
+        place = network_of(address)
+        if place is not None:
+            self.failures.take(place, self.clock())
+
+
+def network_of(address: str | None) -> str | None:
+    """What failures are counted by: the address, of IPv6 its /64; None for one that is this machine's own.
+
+    A loopback address is a proxy's or a local script's: everybody's calls may come from it.
+    """
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return None
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is None:
+            return (
+                None if parsed.is_loopback else str(IPv6Address(int(parsed) >> _PREFIX_BITS << _PREFIX_BITS))
+            )
+        parsed = parsed.ipv4_mapped
+    return None if parsed.is_loopback else str(parsed)
+
+
+def refusal_of(left: Quota) -> TooManyRequests:
+    """The refusal of a call for which nothing was left."""
+    return TooManyRequests(
+        "This project calls too often.", code="rate_limited", retry_after_s=left.retry_after_s
+    )
+
+
+def header_fields(left: Quota) -> dict[str, str]:
+    """What every answer of a counted call says."""
+    return {
+        "RateLimit-Limit": str(left.limit),
+        "RateLimit-Remaining": str(left.remaining),
+        "RateLimit-Reset": str(left.reset_s),
+    }
+
+
+def rate_of(per_minute: int, burst: int) -> Rate | None:
+    """The rate of the settings; 0 per minute is no limit."""
+    return Rate(per_minute, burst) if per_minute else None

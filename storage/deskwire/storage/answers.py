@@ -1,0 +1,37 @@
+"""Answers to requests that came with an `Idempotency-Key`; erased by triggers with what they show."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from deskwire.engine.idempotency.ports import KeptAnswer
+
+
+class AnswerReads:
+    """Queries on kept answers; the methods are those of `idempotency.ports.AnswerReader`."""
+
+    conn: sqlite3.Connection
+
+    def kept_answer(self, name: bytes) -> KeptAnswer | None:
+        row = self.conn.execute(
+            "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE name = ?", (name,)
+        ).fetchone()
+        return None if row is None else KeptAnswer(*row)
+
+
+class AnswerWrites(AnswerReads):
+    """Changes of kept answers; the methods are those of `idempotency.ports.AnswerTransaction`."""
+
+    def keep_answer(self, answer: KeptAnswer) -> None:
+        self.conn.execute(
+            "INSERT OR REPLACE INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)",
+            (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at),
+        )
+
+    def prune_answers(self, older_than: int, limit: int) -> int:
+        """See the port. They are stored about in the order in which they were asked for, so none is searched for."""
+        return self.conn.execute(
+            "DELETE FROM kept_answers WHERE at < ? AND rowid IN "
+            "(SELECT rowid FROM kept_answers ORDER BY rowid LIMIT ?)",
+            (older_than, limit),
+        ).rowcount

@@ -1,0 +1,70 @@
+"""The statements of the later migrations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NINTH: Final = """
+CREATE TABLE workflows (
+    rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects, name TEXT NOT NULL,
+    trigger TEXT NOT NULL, version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX workflows_by_project ON workflows (project);
+CREATE INDEX workflows_by_trigger ON workflows (project, trigger);
+
+-- Outlive their workflow for as long as they run. AUTOINCREMENT: a key is never taken for that of another version.
+CREATE TABLE workflow_versions (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT, workflow_id TEXT NOT NULL, number INTEGER NOT NULL, flows TEXT NOT NULL,
+    retired_at INTEGER, UNIQUE (workflow_id, number)
+) STRICT;
+CREATE INDEX workflow_versions_retired ON workflow_versions (retired_at) WHERE retired_at IS NOT NULL;
+CREATE TABLE workflow_runs (
+    conversation INTEGER PRIMARY KEY REFERENCES conversations, version INTEGER NOT NULL REFERENCES workflow_versions,
+    state TEXT NOT NULL, due_at INTEGER
+) STRICT;
+CREATE INDEX workflow_runs_by_version ON workflow_runs (version);
+CREATE INDEX workflow_runs_due ON workflow_runs (due_at) WHERE due_at IS NOT NULL;
+"""
+
+
+TENTH: Final = """
+-- When it was archived. What was archived before this was noted counts from its last change, which was not earlier.
+ALTER TABLE conversations ADD COLUMN archived_at INTEGER;
+UPDATE conversations SET archived_at = updated_at WHERE archived = 1;
+CREATE INDEX conversations_archived ON conversations (project, archived_at) WHERE archived_at IS NOT NULL;
+CREATE INDEX conversations_bot_only ON conversations (created_at) WHERE human = 0;
+-- A row that stays behind a deleted user, blank, so that its key is never given to another one.
+ALTER TABLE users ADD COLUMN deleted_at INTEGER;
+"""
+
+
+_SHOWN_BY: Final = {
+    "conversations": ("DELETE ON conversations", "old.id"),
+    "contacts": ("DELETE ON contacts", "old.id"),
+    "memory": ("DELETE ON memory", "old.id"),
+    "tickets": ("DELETE ON tickets", "old.id"),
+    "uploads": ("DELETE ON uploads", "old.id"),
+    "workflows": ("DELETE ON workflows", "old.id"),
+    "responses": ("DELETE ON survey_responses", "old.id"),
+    "users": ("UPDATE OF deleted_at ON users WHEN new.deleted_at IS NOT NULL", "old.id"),
+    "members": ("DELETE ON memberships", "(SELECT id FROM users WHERE rowid = old.user)"),
+    "surveys": ("UPDATE OF removed ON surveys WHEN new.removed = 1", "old.id"),
+    "teams": ("UPDATE OF deleted_at ON teams WHEN new.deleted_at IS NOT NULL", "old.id"),
+    "projects": ("UPDATE OF removed_at ON projects WHEN new.removed_at IS NOT NULL", "old.id"),
+    "keys": ("UPDATE OF revoked_at ON server_keys WHEN new.revoked_at IS NOT NULL", "old.id"),
+    "endpoints": ("UPDATE OF status ON endpoints WHEN new.status = 'removed'", "old.id"),
+}
+"""What takes the kept answers with it that show it, and its id: triggers, so that no way of removing it forgets them."""
+
+
+ELEVENTH: Final = """
+CREATE TABLE kept_answers (
+    rowid INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, fingerprint BLOB NOT NULL, subject TEXT, sealed BLOB,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX kept_answers_by_subject ON kept_answers (subject) WHERE subject IS NOT NULL;
+""" + "".join(
+    f"CREATE TRIGGER kept_answers_of_{name} AFTER {event} BEGIN\n"
+    f"    UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = {subject}; END;\n"
+    for name, (event, subject) in _SHOWN_BY.items()
+)

@@ -1,0 +1,170 @@
+"""The files to deploy with: what they claim of the program holds, and their own programs accept them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+
+from deskwire.cli import cli
+from deskwire.config import SETTINGS, VARIABLES, Config
+from deskwire.http.app import ROUTES
+from tests.certificates import Files
+
+from .pages import ROOT, blocks
+
+DEPLOY: Final = ROOT / "docs/deploy"
+GUIDE: Final = ROOT / "docs/guide/deploy.md"
+VARIABLE: Final = re.compile(r"DESKWIRE_[A-Z0-9_]+")
+INSTRUCTION: Final = re.compile(r"^([A-Z]+) (.*)$")
+
+
+class Unit(dict[str, list[str]]):
+    """The values of a unit file by name; sections don't matter here."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        for line in (DEPLOY / name).read_text().splitlines():
+            key, equals, value = line.partition("=")
+            if equals and not line.startswith("#"):
+                self.setdefault(key, []).append(value)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return dict(each.split("=", 1) for each in self.get("Environment", []))
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile's, with continued lines joined."""
+    text = re.sub(r"\\\n\s*", " ", (DEPLOY / "Dockerfile").read_text())
+    return [(found[1], found[2]) for line in text.splitlines() if (found := INSTRUCTION.match(line))]
+
+
+def arguments(name: str) -> list[str]:
+    return [rest for each, rest in instructions() if each == name]
+
+
+def settings_of(path: Path) -> dict[str, str]:
+    """What an environment file sets, and what it offers in comments."""
+    return dict(re.findall(r"^#?(DESKWIRE_[A-Z_]+)=(.*)$", path.read_text(), re.MULTILINE))
+
+
+def accepted(command: list[str]) -> None:
+    """The options of a command line are ones of the program."""
+    done = CliRunner().invoke(cli, [*command, "--help"])
+    assert done.exit_code == 0, done.output
+    assert all(f" {each} " in done.output for each in command if each.startswith("--"))
+
+
+def test_every_setting_in_the_files_is_one() -> None:
+    for path in DEPLOY.iterdir():
+        assert set(VARIABLE.findall(path.read_text())) <= VARIABLES, path.name
+
+
+def test_every_file_is_named_in_the_guide() -> None:
+    linked = set(re.findall(r"\]\(\.\./deploy/([\w.]+)\)", GUIDE.read_text()))
+    assert linked == {path.name for path in DEPLOY.iterdir()}
+
+
+@pytest.mark.parametrize("files", [("deskwire.service",), ("deskwire.service", "tls.conf")])
+def test_the_unit_starts_the_program_with_settings_that_go_together(files: tuple[str, ...]) -> None:
+    environ = settings_of(DEPLOY / "deskwire.env")
+    environ = {name: value for name, value in environ.items() if value}
+    for name in files:
+        environ |= Unit(name).environment
+    config = Config.load(environ, {})
+    unit = Unit("deskwire.service")
+    assert config.data_dir == Path("/var/lib", *unit["StateDirectory"])
+    assert float(unit["TimeoutStopSec"][0]) > config.shutdown_s
+    (program, *command) = shlex.split(unit["ExecStart"][0])
+    assert Path(program).name == "deskwire"
+    accepted(command)
+
+
+def test_the_limit_of_open_files_has_room_for_all_connections() -> None:
+    from deskwire.http.front import FrontLimits
+
+    assert int(Unit("deskwire.service")["LimitNOFILE"][0]) > FrontLimits().connections
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze to ask")
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    """With a program and a user that are on this machine, or it complains about those."""
+    text = (DEPLOY / "deskwire.service").read_text().replace("/usr/local/bin/deskwire", "/bin/true")
+    unit = tmp_path / "deskwire.service"
+    unit.write_text(text)
+    (tmp_path / "deskwire.service.d").mkdir()
+    shutil.copy(DEPLOY / "tls.conf", tmp_path / "deskwire.service.d/tls.conf")
+    command = ["systemd-analyze", "verify", "--man=no", "--generators=no", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    ours = [line for line in done.stderr.splitlines() if "deskwire" in line or "tls.conf" in line]
+    assert (done.returncode, ours) == (0, [])
+
+
+def test_the_image_runs_the_program_as_nobody_in_particular_and_its_health_is_asked_of_a_route() -> None:
+    (user,) = arguments("USER")
+    assert all(int(number) > 0 for number in user.split(":"))
+    environ = dict(pair.split("=", 1) for pair in shlex.split(" ".join(arguments("ENV"))))
+    config = Config.load(environ, {})
+    assert arguments("VOLUME") == [str(config.data_dir)]
+    assert arguments("EXPOSE") == [str(config.port)]
+    assert arguments("ENTRYPOINT") == ['["deskwire"]']
+    accepted(re.findall(r'"([^"]+)"', arguments("CMD")[-1]))
+    (path,) = re.findall(rf"http://127\.0\.0\.1:{config.port}(/\w+)", arguments("HEALTHCHECK")[0])
+    assert ("GET", path) in {(route.method, route.path) for route in ROUTES}
+
+
+def test_the_image_is_built_from_files_that_exist_with_locked_libraries() -> None:
+    for rest in arguments("COPY"):
+        if not rest.startswith("--from="):
+            *sources, _ = shlex.split(rest)
+            assert all((ROOT / source).exists() for source in sources), rest
+    for image in arguments("FROM"):
+        assert re.match(r"python:3\.\d+-slim-\w+( AS \w+)?$", image), image
+    installs = [part for rest in arguments("RUN") for part in rest.split("&&") if "pip install" in part]
+    assert installs
+    assert all("--require-hashes" in part or "--no-deps" in part for part in installs)
+    assert not arguments("ADD")
+
+
+def test_the_image_has_what_the_wheel_is_built_from() -> None:
+    copied = {source for rest in arguments("COPY") for source in shlex.split(rest)[:-1]}
+    project: Any = re.search(r"only-include = \[(.*)\]", (ROOT / "pyproject.toml").read_text())
+    layers = {each.split("/")[0] for each in re.findall(r'"([^"]+)"', project[1])}
+    assert layers | {"pyproject.toml", "README.md", "LICENSE"} <= copied
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx to ask")
+def test_nginx_accepts_its_file(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    text = (DEPLOY / "nginx.conf").read_text()
+    text = re.sub(r"ssl_certificate /\S+;", f"ssl_certificate {files.chain};", text)
+    text = re.sub(r"ssl_certificate_key /\S+;", f"ssl_certificate_key {files.key};", text)
+    (tmp_path / "nginx.conf").write_text(f"events {{}}\npid {tmp_path}/pid;\nhttp {{\n{text}\n}}\n")
+    command = ["nginx", "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_proxies_let_through_what_the_service_takes() -> None:
+    bodies = {name: (DEPLOY / name).read_text() for name in ("nginx.conf", "Caddyfile")}
+    upload = SETTINGS["upload_limit_bytes"].default
+    assert isinstance(upload, int)
+    for text in bodies.values():
+        (allowed,) = re.findall(r"\b(\d+)(?:m|MiB)\b", text)
+        assert int(allowed) * 1024 * 1024 > upload
+    assert all("/app/" in text for text in bodies.values())
+    assert "X-Forwarded-For $proxy_add_x_forwarded_for" in bodies["nginx.conf"]
+
+
+def test_the_guides_shell_commands_name_files_that_exist() -> None:
+    shown = "\n".join(block.text for block in blocks(GUIDE) if block.words == ("sh",))
+    named = set(re.findall(r"(?<![\w/])(docs/deploy/\w+(?:\.\w+)?|requirements/\w+\.txt)", shown))
+    assert named
+    assert all((ROOT / each).is_file() for each in named)

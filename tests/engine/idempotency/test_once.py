@@ -1,0 +1,191 @@
+"""A request is carried out once: the shell around its job against a model, and its names (ADR 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, DomainError, IdempotencyMismatch
+from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.ports import Transaction
+from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.transaction import SqliteTransaction
+from tests.builders import NOON, found_projects
+
+WINDOW_S = 100
+SECRET = "the installation's secret"
+
+
+class Clock:
+    """A clock that is set."""
+
+    now = NOON
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Sent:
+    """What the model knows of a request that was carried out."""
+
+    body: bytes
+    at: int
+    ticket: str
+    erased: bool = False
+
+
+class World:
+    """The real thing and a model of it, side by side."""
+
+    def __init__(self, tx: SqliteTransaction) -> None:
+        self.tx = tx
+        self.clock = Clock()
+        self.model: dict[str, Sent] = {}
+        self.made = 0
+        self.restart()
+
+    def restart(self) -> None:
+        self.answers = Answers(SECRET, self.clock, WINDOW_S)
+
+    def job(self, _: Transaction) -> dict[str, Any]:
+        ticket = f"tkt_{self.made:026}"
+        self.tx.conn.execute(
+            "INSERT INTO tickets (id, project, title, status, priority, tags, created_at, updated_at, activity) "
+            "VALUES (?, 1, 'T', 'OPEN', 1, '[]', 0, 0, 0)",
+            (ticket,),
+        )
+        self.made += 1
+        return {"id": ticket, "secret": "whsec_plain"}
+
+    def send(self, key: str, body: bytes) -> str:
+        """What the service does with it: the id of the ticket, or the code of the refusal."""
+        with self.answers.under_way("key 1", "POST", key) as once:
+            once = replace(once, fingerprint=self.answers.hashed(body))
+            try:
+                return str(once.around(self.job, dict)(self.tx)["id"])
+            except AlreadyAnswered as found:
+                return str(orjson.loads(found.body)["id"])
+            except DomainError as refusal:
+                return refusal.reason
+
+    def expected(self, key: str, body: bytes) -> str:
+        """What it should do."""
+        sent = self.model.get(key)
+        if sent is None or sent.at <= self.clock.now - WINDOW_S * 1000:
+            self.model[key] = Sent(body, self.clock.now, f"tkt_{self.made:026}")
+            return self.model[key].ticket
+        if sent.body != body:
+            return "idempotency_mismatch"
+        return "idempotency_answer_erased" if sent.erased else sent.ticket
+
+    def erase(self, key: str) -> None:
+        """Remove the ticket that a request has made."""
+        sent = self.model.get(key)
+        if sent is not None:
+            self.tx.conn.execute("DELETE FROM tickets WHERE id = ?", (sent.ticket,))
+            sent.erased = True
+
+
+@pytest.fixture(scope="module")
+def transaction(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteTransaction]:
+    """A writer's transaction on a database with the test's projects."""
+    path: Path = tmp_path_factory.mktemp("once") / FILE_NAME
+    migrate(path)
+    with closing(connect_writer(path)) as connection:
+        tx = SqliteTransaction(connection)
+        found_projects(tx)
+        yield tx
+
+
+keys = st.sampled_from(["a", "b", "c"])
+steps = st.one_of(
+    st.tuples(st.just("send"), keys, st.sampled_from([b"1", b"2"])),
+    st.tuples(st.just("send"), keys, st.just(b"1")),
+    st.tuples(st.just("erase"), keys),
+    st.tuples(st.just("wait"), st.integers(0, WINDOW_S * 1500)),
+    st.tuples(st.just("restart")),
+    st.tuples(st.just("prune")),
+)
+
+
+@given(st.lists(steps, max_size=25))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_every_request_does_what_the_model_says(
+    transaction: SqliteTransaction, steps: list[tuple[Any, ...]]
+) -> None:
+    transaction.conn.execute("BEGIN")
+    try:
+        world = World(transaction)
+        for step in steps:
+            match step:
+                case "send", key, body:
+                    expected = world.expected(key, body)
+                    assert world.send(key, body) == expected
+                case "erase", key:
+                    world.erase(key)
+                case "wait", milliseconds:
+                    world.clock.now += milliseconds
+                case "restart":
+                    world.restart()
+                case _:
+                    transaction.prune_answers(world.clock.now - WINDOW_S * 1000 + 1, 1_000)
+    finally:
+        transaction.conn.execute("ROLLBACK")
+
+
+def test_a_job_that_is_refused_leaves_its_key_free(transaction: SqliteTransaction) -> None:
+    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+
+    def refused(_: Transaction) -> dict[str, Any]:
+        raise Conflict("No.", code="taken")
+
+    with answers.under_way("key 1", "k") as once:
+        with pytest.raises(Conflict):
+            once.around(refused, dict)(transaction)
+        once.check(transaction)
+
+
+def test_the_same_request_is_refused_while_it_is_under_way_and_another_is_not() -> None:
+    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    with answers.under_way("key 1", "POST", "k"):
+        with answers.under_way("key 2", "POST", "k"):
+            pass
+        with pytest.raises(Conflict) as refusal, answers.under_way("key 1", "POST", "k"):
+            pass
+        assert (refusal.value.reason, refusal.value.retry_after_s) == ("idempotency_in_progress", 1)
+    with answers.under_way("key 1", "POST", "k"):
+        pass
+
+
+@given(st.lists(st.binary(max_size=4), max_size=4), st.lists(st.binary(max_size=4), max_size=4))
+def test_only_the_same_parts_have_the_same_hash(some: list[bytes], others: list[bytes]) -> None:
+    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    assert (answers.hashed(*some) == answers.hashed(*others)) == (some == others)
+
+
+def test_names_tell_nothing_without_the_installations_secret() -> None:
+    ours, theirs = Answers(SECRET, lambda: NOON, 1), Answers("another", lambda: NOON, 1)
+    assert ours.hashed(b"u1") != theirs.hashed(b"u1")
+
+
+def test_what_is_stored_shows_neither_the_key_nor_the_answer(transaction: SqliteTransaction) -> None:
+    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    with answers.under_way("key 1", "my-secret-order") as once:
+        once.around(lambda _: {"id": "x", "secret": "whsec_plain"}, dict)(transaction)
+    stored = str(transaction.kept_answer(once.name)).encode()
+    for plain in (b"my-secret-order", b"whsec_plain"):
+        assert plain not in stored
+    with pytest.raises(IdempotencyMismatch):
+        replace(once, fingerprint=b"other").check(transaction)
+    transaction.conn.execute("UPDATE kept_answers SET sealed = NULL WHERE subject = 'x'")
+    with pytest.raises(AnswerErased):
+        once.check(transaction)

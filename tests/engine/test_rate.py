@@ -1,0 +1,98 @@
+"""Buckets that refill at a steady pace (decisions 8)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine import rate as buckets
+from deskwire.engine.rate import Buckets, Rate, quota, take
+
+MINUTE_NS = 60_000_000_000
+
+rates = st.builds(Rate, per_minute=st.integers(1, 10_000), burst=st.integers(1, 50))
+pauses = st.lists(st.integers(0, MINUTE_NS), max_size=60)
+
+
+def moments(start: int, gaps: list[int]) -> list[int]:
+    """Times with these pauses between them."""
+    found = [start]
+    for gap in gaps:
+        found.append(found[-1] + gap)
+    return found
+
+
+@given(rates, st.integers(0, 10**18), pauses)
+def test_no_stretch_of_time_allows_more_than_the_burst_and_what_was_refilled(
+    rate: Rate, start: int, gaps: list[int]
+) -> None:
+    full_at, taken = 0, []
+    for now in moments(start, gaps):
+        after = take(rate, full_at, now)
+        if after is not None:
+            full_at = after
+            taken.append(now)
+    for first in range(len(taken)):
+        for last in range(first, len(taken)):
+            refilled = (taken[last] - taken[first]) // rate.step_ns
+            assert last - first + 1 <= rate.burst + refilled
+
+
+@given(rates, st.integers(0, 10**18))
+def test_an_unused_bucket_gives_its_burst_at_once_and_then_nothing(rate: Rate, now: int) -> None:
+    full_at = 0
+    for taken in range(rate.burst):
+        assert quota(rate, full_at, now).remaining == rate.burst - taken
+        after = take(rate, full_at, now)
+        assert after is not None
+        full_at = after
+    assert take(rate, full_at, now) is None
+    assert quota(rate, full_at, now).remaining == 0
+
+
+@given(rates, st.integers(0, 10**18), pauses)
+def test_who_waits_as_told_is_served_and_a_second_less_than_a_refill_before_is_not(
+    rate: Rate, start: int, gaps: list[int]
+) -> None:
+    full_at = 0
+    for now in moments(start, gaps):
+        left = quota(rate, full_at, now)
+        after = take(rate, full_at, now)
+        assert (after is None) == (left.remaining == 0) == (left.retry_after_s > 0)
+        if after is None:
+            assert take(rate, full_at, now + left.retry_after_s * 1_000_000_000) is not None
+            assert take(rate, full_at, now + (left.retry_after_s - 1) * 1_000_000_000) is None
+        else:
+            full_at = after
+
+
+@given(rates, st.integers(0, 10**18), st.integers(1, 50))
+def test_a_bucket_is_full_again_when_it_says(rate: Rate, now: int, taken: int) -> None:
+    full_at = 0
+    for _ in range(taken):
+        full_at = take(rate, full_at, now) or full_at
+    reset_s = quota(rate, full_at, now).reset_s
+    assert quota(rate, full_at, now + reset_s * 1_000_000_000).remaining == rate.burst
+
+
+def test_a_rate_of_nothing_is_no_limit_and_says_nothing() -> None:
+    free = Buckets(None)
+    assert [free.take("a", 0.0), free.look("a", 0.0), len(free)] == [None, None, 0]
+
+
+def test_one_who_has_used_up_a_bucket_takes_nothing_from_another() -> None:
+    shared = Buckets(Rate(60, 1))
+    for who in ("a", "b"):
+        first = shared.take(who, 1.0)
+        assert first is not None
+        assert (first.remaining, first.retry_after_s, first.reset_s) == (0, 0, 1)
+    second = shared.take("a", 1.0)
+    assert second is not None
+    assert (second.retry_after_s, shared.refused) == (1, 1)
+
+
+def test_a_flood_of_strangers_takes_no_more_memory_than_there_are_buckets() -> None:
+    shared = Buckets(Rate(60, 1))
+    for number in range(buckets.BUCKETS_MAX + 100):
+        shared.take(number, 1.0)
+    assert len(shared) == buckets.BUCKETS_MAX
