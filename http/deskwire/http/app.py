@@ -239,10 +239,10 @@ async def _asked_beforehand(app: QuartTrio, cors: Cors) -> Response | None:
 
 async def _end(services: Services, cors: Cors, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
-    cors.open_up(request, response.headers)
-    complete(response.headers, secure=request.scheme == "https")
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
+    cors.open_up(request, response.headers)
+    complete(response.headers, secure=request.scheme == "https")
     # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
     route = request.url_rule.rule if request.url_rule else None
     method, status, seconds = request.method, response.status_code, trio.current_time() - g.started

@@ -57,15 +57,19 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as a response."""
-    body = document(status, code, detail, request_id, problems)
-    return Response(body, status, headers=dict(headers or {}), content_type=_TYPE)
+    document = _document(status, code, detail, request_id)
+    if problems:
+        document["errors"] = [
+            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
+        ]
+    return Response(orjson.dumps(document), status, headers=dict(headers or {}), content_type=_TYPE)
 
 
 def raw_problem(
     status: int, code: str, detail: str, request_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """The headers and the body of a problem document, for what is answered without Quart."""
-    body = document(status, code, detail, request_id)
+    body = orjson.dumps(_document(status, code, detail, request_id))
     headers = [
         (b"content-type", _TYPE.encode()),
         (b"content-length", b"%d" % len(body)),
@@ -74,9 +78,8 @@ def raw_problem(
     return [*headers, *missing(headers)], body
 
 
-def document(status: int, code: str, detail: str, request_id: str, problems: Sequence[Problem] = ()) -> bytes:
-    """A problem document by itself."""
-    said: dict[str, Any] = {
+def _document(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
+    return {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -84,8 +87,3 @@ def document(status: int, code: str, detail: str, request_id: str, problems: Seq
         "code": code,
         "requestId": request_id,
     }
-    if problems:
-        said["errors"] = [
-            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
-        ]
-    return orjson.dumps(said)
