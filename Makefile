@@ -9,7 +9,7 @@ DEV_STAMP := .venv/.dev-stamp
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench binary format docs site audit lock clean
+.PHONY: run demo test check bench binary format docs site explorer audit lock clean
 
 run: $(DEV_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -52,6 +52,17 @@ audit:
 	$(PYTHON) -m venv --clear .venv-audit
 	.venv-audit/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/audit.txt
 	for each in run dev site audit; do .venv-audit/bin/pip-audit --require-hashes --disable-pip -r requirements/$$each.txt || exit 1; done
+
+# The explorer's two files and their licences, from their npm package; nothing that it depends on is installed or run.
+SWAGGER_UI := swagger-ui-dist@5.35.0
+ASSETS := http/deskwire/http/assets
+
+explorer:
+	cd $(ASSETS) && npm pack --silent --ignore-scripts $(SWAGGER_UI) && tar -xzf swagger-ui-dist-*.tgz
+	for file in swagger-ui-bundle.js swagger-ui.css; do gzip -9nc $(ASSETS)/package/$$file > $(ASSETS)/$$file.gz || exit 1; done
+	for file in LICENSE NOTICE; do cp $(ASSETS)/package/$$file $(ASSETS)/$$file.swagger-ui || exit 1; done
+	cp $(ASSETS)/package/swagger-ui-bundle.js.LICENSE.txt $(ASSETS)/
+	rm -r $(ASSETS)/package $(ASSETS)/swagger-ui-dist-*.tgz
 
 # The newest versions that pyproject.toml allows; run.txt takes its versions from dev.txt, so the two agree.
 lock: $(DEV_STAMP)

@@ -36,7 +36,8 @@ class Crowd:
 
     Args:
         path: of the upgrade.
-        channels: one for each consumer; of a server without channels, only their number counts.
+        channels: to be held; of a server without channels, only their number counts.
+        each: how many of them a consumer holds.
         project, stream_key, token_key: to subscribe with; no token key is for a server without channels.
         resume: where the consumers begin.
     """
@@ -48,6 +49,7 @@ class Crowd:
     stream_key: str = ""
     token_key: str = ""
     resume: str = "live"
+    each: int = 1
 
     def encode(self) -> str:
         """The job as one line."""
@@ -128,26 +130,33 @@ class Consumer:
 def _gather(crowd: Crowd) -> list[Consumer]:
     """All consumers, subscribed; some at a time, so that they share commits."""
     consumers: list[Consumer] = []
-    for start in range(0, len(crowd.channels), _AT_ONCE):
-        channels = crowd.channels[start : start + _AT_ONCE]
-        joining = [Consumer(crowd.port) for _ in channels]
+    held = [crowd.channels[start : start + crowd.each] for start in range(0, len(crowd.channels), crowd.each)]
+    for start in range(0, len(held), _AT_ONCE):
+        shares = held[start : start + _AT_ONCE]
+        joining = [Consumer(crowd.port) for _ in shares]
         for consumer in joining:
             consumer.upgrade(crowd.path)
         for consumer in joining:
             consumer.upgraded()
         if crowd.token_key:
-            for consumer, channel in zip(joining, channels, strict=True):
-                consumer.send(_subscription(crowd, channel, consumer.message()))
-            for consumer in joining:
-                confirmed = consumer.message()
-                if b"subscription_succeeded" not in confirmed:
-                    raise RuntimeError(f"a subscription was refused: {confirmed!r}")
+            _subscribe(crowd, joining, shares)
         consumers += joining
     return consumers
 
 
-def _subscription(crowd: Crowd, channel: str, established: bytes) -> bytes:
-    socket_id = json.loads(json.loads(established)["data"])["socket_id"]
+def _subscribe(crowd: Crowd, consumers: list[Consumer], shares: list[list[str]]) -> None:
+    for consumer, channels in zip(consumers, shares, strict=True):
+        socket_id = json.loads(json.loads(consumer.message())["data"])["socket_id"]
+        for channel in channels:
+            consumer.send(_subscription(crowd, channel, socket_id))
+    for consumer, channels in zip(consumers, shares, strict=True):
+        for _ in channels:
+            confirmed = consumer.message()
+            if b"subscription_succeeded" not in confirmed:
+                raise RuntimeError(f"a subscription was refused: {confirmed!r}")
+
+
+def _subscription(crowd: Crowd, channel: str, socket_id: str) -> bytes:
     grant = Grant(crowd.project, socket_id, channel, "benchmark", False, crowd.resume)
     token = issue(bytes.fromhex(crowd.token_key), grant, now_ms=wall_clock(), token_s=_TOKEN_S)
     data = {"channel": channel, "auth": f"{crowd.stream_key}:{token}"}

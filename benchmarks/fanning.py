@@ -1,5 +1,5 @@
 """Servers whose only work is to send frames, a process each: Deskwire's stream over its log, without HTTP and commits,
-and trio-websocket sending the same bytes. A line on stdin says how many frames each consumer gets and how many at once.
+and trio-websocket sending the same bytes. A line on stdin says how many frames each channel gets and how many at once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+import orjson
 import trio
 from hypercorn.config import Config
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
@@ -19,6 +20,7 @@ from benchmarks.reference import empty
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.events import Draft, StoredEvent, encode_envelope
 from deskwire.engine.ids import new_id
+from deskwire.engine.lane import lanes_of
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
@@ -60,15 +62,15 @@ def envelope(project_id: str, conversation: str) -> bytes:
 
 
 async def _orders() -> AsyncIterator[tuple[int, int]]:
-    """What stdin asks for: frames for each consumer, and how many of them at once."""
+    """What stdin asks for: frames for each channel, and how many of them at once."""
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         each, burst = map(int, line.split())
         yield each, burst
 
 
-def _turns(consumers: int, each: int, burst: int) -> Sequence[int]:
-    """Whose turn it is, event after event: each consumer gets `burst` in a row."""
-    return [number for _ in range(each // burst) for number in range(consumers) for _ in range(burst)]
+def _turns(channels: int, each: int, burst: int) -> Sequence[int]:
+    """Whose turn it is, event after event: each channel gets `burst` in a row."""
+    return [number for _ in range(each // burst) for number in range(channels) for _ in range(burst)]
 
 
 @asynccontextmanager
@@ -102,6 +104,7 @@ async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog
                 task_status=task_status,
             )
 
+        nursery.start_soon(stream.run)
         await nursery.start(serve)
         yield listeners[0].socket.getsockname()[1], project, log
         nursery.cancel_scope.cancel()
@@ -111,6 +114,9 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
     """Publish to the log as fast as the loop goes round, a group commit each time."""
     async with _stream(directory) as (port, project, log):
         bodies = [envelope(project.id, conversation) for conversation in conversations]
+        lanes = [
+            lanes_of(project.rowid, orjson.loads(body)["data"]) for body in bodies
+        ]  # as a commit has them
         print(json.dumps([port, project.id]), flush=True)
         async for each, burst in _orders():
             turns = _turns(len(bodies), each, burst)
@@ -125,6 +131,7 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
                             number,
                             1,
                             bodies[number],
+                            lanes[number],
                         )
                         for offset, number in enumerate(turns[start : start + _COMMIT], 1)
                     ]
@@ -133,7 +140,7 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
 
 
 async def reference(conversations: list[str]) -> None:
-    """Send each consumer the same messages, one after the other."""
+    """Send the same messages, one after the other, to the consumer that would hold the channel."""
     consumers: list[WebSocketConnection] = []
 
     async def accept(request: WebSocketRequest) -> None:
@@ -150,8 +157,9 @@ async def reference(conversations: list[str]) -> None:
         server = await nursery.start(serve_websocket, accept, "127.0.0.1", 0, None)
         print(json.dumps([server.port, ""]), flush=True)
         async for each, burst in _orders():
-            for number in _turns(len(consumers), each, burst):
-                await consumers[number].send_message(text)
+            share = len(conversations) // len(consumers)
+            for number in _turns(len(conversations), each, burst):
+                await consumers[number // share].send_message(text)
         nursery.cancel_scope.cancel()
 
 

@@ -16,6 +16,17 @@ from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
 
 _BURSTS = (1, 16)
+_HELD = (1, 100)
+"""Channels that a connection holds: a backend has many on few connections."""
+_COLUMNS = (
+    "server",
+    "events in a row",
+    "frames/s",
+    "of trio-websocket",
+    "server's µs a frame",
+    "load's core",
+)
+_NOTE = "Frames of about 1 KB that were counted by the consumers; events come from the log, without HTTP and commits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +40,17 @@ class _Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A server with consumers in place. `copies` is how many of them each event reaches."""
+    """A server with consumers in place, that hold so many channels."""
 
     label: str
     server: subprocess.Popen[str]
     crowd: subprocess.Popen[str]
-    consumers: int
-    copies: int = 1
+    channels: int
 
     def rate(self, each: int, burst: int) -> _Figures:
         """Send, and say what came of it."""
         before = processes.cpu_s(self.server)
-        frames = each * self.consumers * self.copies
+        frames = each * self.channels
         processes.tell(self.crowd, str(frames))
         processes.tell(self.server, f"{each} {burst}")
         elapsed, busy = json.loads(processes.line(self.crowd))
@@ -52,36 +62,23 @@ class _Target:
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """All servers in turn, round by round."""
     many, each = scale.fan_consumers, scale.fan_frames
+    sections: list[Section] = []
+    for held in _HELD:
+        with ExitStack() as stack:
+            targets = [
+                stack.enter_context(_target("trio-websocket", directory, many, held)),
+                stack.enter_context(_target("Deskwire", directory / f"fan-{held}", many, held)),
+            ]
+            rows = [row for burst in _BURSTS for row in _compare(scale, targets, each, burst)]
+        title = f"Frames of {many:,} channels, {held} on a connection"
+        sections.append(Section(f"fan-out-{held}", title, _COLUMNS, rows, _NOTE))
     with ExitStack() as stack:
-        reference = stack.enter_context(_target("trio-websocket", directory, many))
-        targets = [
-            reference,
-            stack.enter_context(_target("Deskwire, a channel each", directory / "fan", many)),
-            stack.enter_context(
-                _target("Deskwire, and one for the project", directory / "both", many, project=True)
-            ),
-        ]
-        rows: list[tuple[Cell, ...]] = []
-        for burst in _BURSTS:
-            rows += _compare(scale, targets, each, burst)
         one = [
-            stack.enter_context(_target("trio-websocket", directory, 1)),
-            stack.enter_context(_target("Deskwire", directory / "one", 1)),
+            stack.enter_context(_target("trio-websocket", directory, 1, 1)),
+            stack.enter_context(_target("Deskwire", directory / "one", 1, 1)),
         ]
         single = _compare(scale, one, each * many, 1)
-    columns = (
-        "server",
-        "events in a row",
-        "frames/s",
-        "of trio-websocket",
-        "server's µs a frame",
-        "load's core",
-    )
-    note = "Frames of about 1 KB that were counted by the consumers; events come from the log, without HTTP and commits."
-    return [
-        Section("fan-out", f"Frames to {many:,} consumers", columns, rows, note),
-        Section("consumer", "Frames to one consumer", columns, single, note),
-    ]
+    return [*sections, Section("consumer", "Frames to one consumer", _COLUMNS, single, _NOTE)]
 
 
 def _compare(scale: Scale, targets: list[_Target], each: int, burst: int) -> list[tuple[Cell, ...]]:
@@ -109,7 +106,7 @@ def _median_or_none(values: list[float | None]) -> float | None:
 
 
 @contextmanager
-def _target(label: str, directory: Path, many: int, *, project: bool = False) -> Iterator[_Target]:
+def _target(label: str, directory: Path, many: int, held: int) -> Iterator[_Target]:
     ours = label.startswith("Deskwire")
     kind = "deskwire" if ours else "trio-websocket"
     if ours:
@@ -119,14 +116,13 @@ def _target(label: str, directory: Path, many: int, *, project: bool = False) ->
     try:
         port, project_id = json.loads(processes.line(server))
         channels = [f"private-conversation-{conversation_id(number)}" for number in range(many)]
-        if project:
-            channels.append(f"private-project-{project_id}")
-        job = Crowd(port, "/", channels)
+        job = Crowd(port, "/", channels, each=held)
         if ours:
-            job = Crowd(port, f"/app/{STREAM_KEY}", channels, project_id, STREAM_KEY, TOKEN_KEY.hex())
+            key = TOKEN_KEY.hex()
+            job = Crowd(port, f"/app/{STREAM_KEY}", channels, project_id, STREAM_KEY, key, each=held)
         if processes.ask(crowd, job.encode()) != "in place":
             raise RuntimeError("the consumers are not in place")
-        yield _Target(label, server, crowd, many, 2 if project else 1)
+        yield _Target(label, server, crowd, many)
     finally:
         processes.stop(crowd)
         processes.stop(server)

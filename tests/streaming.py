@@ -23,7 +23,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.socket import RealtimeStream
@@ -305,6 +305,7 @@ async def real_front(
         front.stopped.set()
 
     async with trio.open_nursery() as serving:
+        serving.start_soon(stream.run)
         await serving.start(run)
         async with trio.open_nursery() as clients:
             _nursery.set(clients)
@@ -312,6 +313,8 @@ async def real_front(
             await front.close_clients()
             clients.cancel_scope.cancel()
         front.stop.set()
+        await front.stopped.wait()
+        serving.cancel_scope.cancel()
 
 
 Send = Callable[[Any], Awaitable[None]]
@@ -331,3 +334,19 @@ async def small_app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Sen
         for _ in range(64):
             await send({"type": "http.response.body", "body": bytes(2**20), "more_body": True})
     await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+
+async def next_batch(held: Subscription) -> Batch:
+    """What a subscription has next, once there is something or its position has moved."""
+    bell = trio.Event()
+    if held.listen(bell.set):
+        await bell.wait()
+    return held.recent() or await held.stored()
+
+
+async def serve_one(stream: RealtimeStream, transport: trio.abc.Stream) -> None:
+    """Serve one connection, and write to it, until it is over."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stream.run)
+        await stream.handle(transport)
+        nursery.cancel_scope.cancel()

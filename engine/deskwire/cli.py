@@ -20,7 +20,7 @@ from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
 from deskwire.listen.command import listen
 from deskwire.operate.command import deliveries, redeliver_command
-from deskwire.reference.command import reference_command
+from deskwire.reference.command import openapi_command, reference_command
 from deskwire.setting import Setting
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -94,6 +94,7 @@ cli.add_command(deliveries)
 cli.add_command(redeliver_command)
 cli.add_command(key)
 cli.add_command(org)
+cli.add_command(openapi_command)
 cli.add_command(project)
 cli.add_command(reference_command)
 cli.add_command(restore)

@@ -54,6 +54,7 @@ from deskwire.provision import (
     provision_demo,
     refresh_url,
 )
+from deskwire.reference.openapi.document import description
 from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
@@ -151,6 +152,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         async with trio.open_nursery() as outgoing:
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
+            outgoing.start_soon(stream.run)
             outgoing.start_soon(measured.stalls.run)
             outgoing.start_soon(upkeep.run)
             outgoing.start_soon(signers.run)
@@ -186,6 +188,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     measured=measured,
                     scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
                     trusted_proxies=config.trusted_proxies,
+                    description=description,
                     sign_in=config.own_tokens,
                 )
                 retention = parts.retention(config, store, directory, measured.pruned)

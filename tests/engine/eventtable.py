@@ -42,7 +42,7 @@ class Table:
     def lane_events(
         self, lane: Lane, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
-        found = [row for row in self.rows if row.position > after and lane in lanes_of(row)]
+        found = [row for row in self.rows if row.position > after and lane in row.lanes]
         return [row for row in found if not types or row.type in types][:limit]
 
     def erase(self, conversations: frozenset[int]) -> None:
@@ -57,11 +57,13 @@ def event(
 
 def laned(position: int, conversation: int, project: int = 1, *, deleted: bool = False) -> StoredEvent:
     """An event with an envelope; a deletion belongs to nothing that is stored."""
-    data = {"conversation": {"id": f"cnv_{conversation}", "contact": {"userId": f"u{conversation % 2}"}}}
-    body = orjson.dumps({"data": data})
+    about = {"conversation": {"id": f"cnv_{conversation}", "contact": {"userId": f"u{conversation % 2}"}}}
+    body = orjson.dumps({"data": about})
     kind = "conversation.deleted" if deleted else "message.created"
     owner = None if deleted else conversation
-    return StoredEvent(position, f"evt_{position:026}", kind, project, owner, position, body)
+    return StoredEvent(
+        position, f"evt_{position:026}", kind, project, owner, position, body, lanes_of(project, about)
+    )
 
 
 LANES: Final = [

@@ -15,7 +15,7 @@ from deskwire.engine.errors import Unavailable
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.socket import RealtimeStream
 from tests.rawpeer import RawPeer
-from tests.streaming import CHANNEL, KEY, PROJECT_ID, STREAM_KEY, JumpStore, Stage, jump_stage
+from tests.streaming import CHANNEL, KEY, PROJECT_ID, STREAM_KEY, JumpStore, Stage, jump_stage, serve_one
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def peer(stream: RealtimeStream) -> AsyncIterator[RawPeer]:
     """A client that has its socket id; the server's end is `stream`."""
     ours, theirs = memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stream.handle, theirs)
+        nursery.start_soon(serve_one, stream, theirs)
         peer = RawPeer(ours)
         await peer.open()
         yield peer
@@ -184,7 +184,7 @@ async def test_a_close_frame_confirms_no_gap_that_was_never_said(
     ours, theirs = memory_stream_pair()
     peer = RawPeer(ours)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stream.handle, theirs)
+        nursery.start_soon(serve_one, stream, theirs)
         await peer.open()
         grant = Grant(PROJECT_ID, await socket_id(peer), CHANNEL, "c1")
         data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
@@ -202,7 +202,7 @@ async def test_a_peer_that_never_reads_is_dropped_by_the_first_write_that_waits(
     ours, theirs = trio.testing.lockstep_stream_pair()  # each write waits for its reader
     peer = RawPeer(ours)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stream.handle, theirs)
+        nursery.start_soon(serve_one, stream, theirs)
         await peer.open()
         await subscribe(peer, stage)
         await stage.emit(1)
@@ -217,7 +217,7 @@ async def test_a_superseded_peer_that_never_reads_gets_nothing_more_and_is_dropp
     ours, theirs = trio.testing.lockstep_stream_pair()
     peer = RawPeer(ours)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stream.handle, theirs)
+        nursery.start_soon(serve_one, stream, theirs)
         await peer.open()
         await subscribe(peer, stage)
         await stage.hold("c2")

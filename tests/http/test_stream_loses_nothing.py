@@ -15,7 +15,7 @@ from wsproto.events import Ping, TextMessage
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.socket import RealtimeStream
 from tests.rawpeer import RawPeer
-from tests.streaming import CHANNEL, KEY, PROJECT_ID, STREAM_KEY, JumpStore, Stage, jump_stage
+from tests.streaming import CHANNEL, KEY, PROJECT_ID, STREAM_KEY, JumpStore, Stage, jump_stage, serve_one
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ class Life:
         """Connect, subscribe, live that long, and be cut off."""
         ours, theirs = memory_stream_pair()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.stream.handle, theirs)
+            nursery.start_soon(serve_one, self.stream, theirs)
             peer = RawPeer(ours)
             await peer.open()
             socket_id = orjson.loads((await peer.message())["data"])["socket_id"]

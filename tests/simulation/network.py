@@ -59,6 +59,17 @@ class Pipe:
             self._held += len(piece)
             self.tell()
 
+    def send_now(self, data: bytes) -> int:
+        """Send what there is room for; how many bytes that is."""
+        if self._broken or self._ended:
+            raise trio.BrokenResourceError("the connection is gone")
+        piece = data[: max(0, self._capacity - self._held)]
+        if piece:
+            self._chunks.append(_Chunk(piece, trio.current_time() + self._latency_s, nothing))
+            self._held += len(piece)
+            self.tell()
+        return len(piece)
+
     async def receive_some(self, limit: int) -> bytes:
         """What has arrived, b"" at the end."""
         while True:
@@ -114,6 +125,7 @@ class End(trio.abc.Stream):
         self.sending: Callable[[bytes], None] = lambda _: None
         self._out = outward
         self._in = inward
+        self._told = 0
         self.closed = False
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
@@ -124,9 +136,24 @@ class End(trio.abc.Stream):
         await trio.lowlevel.checkpoint_if_cancelled()
         if self.closed:
             raise trio.ClosedResourceError
-        self.sending(data)  # without a pause before it, as with a socket, which is tried first
+        self._tell(data)  # without a pause before it, as with a socket, which is tried first
         await self._out.send_all(data, delivered)
         await trio.lowlevel.cancel_shielded_checkpoint()
+
+    def send_now(self, data: bytes) -> bytes:
+        """Send what there is room for at once; the rest."""
+        if self.closed:
+            raise trio.BrokenResourceError
+        self._tell(data)
+        rest = data[self._out.send_now(data) :]
+        self._told = len(rest)
+        return rest
+
+    def _tell(self, data: bytes) -> None:
+        """Tell of what is new in this write: it may begin with what the last one left over."""
+        if len(data) > self._told:
+            self.sending(data[self._told :])
+        self._told = 0
 
     async def wait_send_all_might_not_block(self) -> None:
         await trio.lowlevel.checkpoint()

@@ -76,6 +76,7 @@ class Server:
                 storage.start_soon(self.disk.run)
                 async with trio.open_nursery() as hub:
                     await hub.start(self._hub.run)
+                    hub.start_soon(self.stream.run)
                     async with trio.open_nursery() as self._nursery:
                         self.directory = Directory(
                             self._nursery, self.disk, self._world.clock, mailbox=100, idle_s=20, live=4

@@ -228,12 +228,17 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
         assert engine.store.peek(lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10)) == []  # type: ignore[misc]
 
 
+def lanes_in(event: StoredEvent) -> tuple[Lane, ...]:
+    """The lanes of an event that was read from the table."""
+    return lanes_of(event.project, orjson.loads(event.body)["data"])
+
+
 async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
     """Each conversation's and contact's events, as the table finds them by its indexes, and the log by lane."""
     lanes = {
-        lane: [each for each in events if lane in lanes_of(each)]
+        lane: [each for each in events if lane in lanes_in(each)]
         for event in events
-        for lane in lanes_of(event)
+        for lane in lanes_in(event)
     }
     assert {lane.project for lane in lanes} <= {PROJECT.rowid}
     for lane, expected in lanes.items():

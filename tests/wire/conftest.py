@@ -17,6 +17,7 @@ import trio
 from deskwire import program
 from deskwire.config import Config
 from deskwire.storage.store import SqliteStore, open_store
+from tests.described import caller
 
 SMALL: dict[str, Any] = {
     "port": 0,
@@ -117,10 +118,9 @@ async def running(
         demo = json.loads((directory / "demo.json").read_text())
         key = {"Authorization": f"Bearer {demo['serverKey']}"}
         user = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
-        shared: dict[str, Any] = {"base_url": f"{serving.url}/v3", "timeout": 20, "verify": trust or True}
         async with (
-            httpx.AsyncClient(headers=key, **shared) as http,
-            httpx.AsyncClient(headers=user, **shared) as dashboard,
+            caller(f"{serving.url}/v3", key, verify=trust or True) as http,
+            caller(f"{serving.url}/v3", user, verify=trust or True) as dashboard,
         ):
             yield Service(serving.url, demo, http, dashboard, directory)
         serving.stop()

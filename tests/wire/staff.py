@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from tests.described import caller
 from tests.planted import plant
 
 from .conftest import Service
@@ -60,8 +61,7 @@ async def person(service: Service, role: str) -> AsyncIterator[Person]:
 
 def client(service: Service, token: str) -> httpx.AsyncClient:
     """A client with this token, and no project."""
-    headers = {"Authorization": f"Bearer {token}"}
-    return httpx.AsyncClient(base_url=f"{service.url}/v3", headers=headers, timeout=20)
+    return caller(f"{service.url}/v3", {"Authorization": f"Bearer {token}"})
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:

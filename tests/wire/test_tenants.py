@@ -14,6 +14,7 @@ import httpx
 
 from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
+from tests.described import caller
 from tests.operator import operate
 
 from .conftest import Service, running
@@ -76,8 +77,8 @@ async def stranger(service: Service) -> AsyncIterator[Stranger]:
     token = (await operate(service, "token.create", user=user["id"], ttlS=3600))["token"]
     agent = {"Authorization": f"Bearer {token}", "project": project["id"]}
     async with (
-        httpx.AsyncClient(base_url=service.url, headers={"Authorization": f"Bearer {key}"}) as backend,
-        httpx.AsyncClient(base_url=service.url, headers=agent) as signed_in,
+        caller(service.url, {"Authorization": f"Bearer {key}"}) as backend,
+        caller(service.url, agent) as signed_in,
     ):
         yield Stranger(backend, signed_in)
 

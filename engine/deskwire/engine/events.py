@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine.clock import iso
+from deskwire.engine.lane import Lane
 
 API_VERSION: Final = "2026-11-01"
 
@@ -81,7 +82,8 @@ class StoredEvent:
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
     have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`. None is for what outlives its subject: a deletion.
+    is that of `contact_lane`. None is for what outlives its subject: a deletion. `lanes` come
+    with the commit; what is read from the table has none.
     """
 
     position: int
@@ -91,6 +93,7 @@ class StoredEvent:
     conversation: int | None
     sequence: int | None
     body: bytes
+    lanes: tuple[Lane, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

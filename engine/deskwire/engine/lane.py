@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
-import orjson
-
-from deskwire.engine.events import StoredEvent
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 
 class Lane(NamedTuple):
@@ -22,15 +19,12 @@ class Lane(NamedTuple):
     subject: str
 
 
-def lanes_of(event: StoredEvent) -> tuple[Lane, ...]:
-    """The lanes an event stands in, as its envelope has it; that has them also of what was deleted."""
-    match orjson.loads(event.body):
-        case {"data": {"conversation": {"id": str(conversation), "contact": {"userId": str(contact)}}}}:
-            return (
-                Lane(event.project, "conversation", conversation),
-                Lane(event.project, "contact", contact),
-            )
-        case {"data": {"contact": {"userId": str(contact)}}}:
-            return (Lane(event.project, "contact", contact),)
+def lanes_of(project: int, data: Mapping[str, Any]) -> tuple[Lane, ...]:
+    """The lanes an event stands in, by its envelope's `data`; that has them also of what was deleted."""
+    match data:
+        case {"conversation": {"id": str(conversation), "contact": {"userId": str(contact)}}}:
+            return (Lane(project, "conversation", conversation), Lane(project, "contact", contact))
+        case {"contact": {"userId": str(contact)}}:
+            return (Lane(project, "contact", contact),)
         case _:
             return ()

@@ -1,4 +1,4 @@
-"""The event log as its readers see it: a window in memory over the table, and bells.
+"""The event log as its readers see it: a window in memory over the table, and a call when it grows.
 
 Every channel is a reader with a position of its own, of a whole project or of one lane of it. `publish` is
 called with committed events only, in commit order; readers that keep up never touch the disk, and one that
@@ -11,14 +11,14 @@ event costs each reader of its lanes something, and nobody else.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import trio
 
 from deskwire.engine.events import StoredEvent
-from deskwire.engine.lane import Lane, lanes_of
+from deskwire.engine.lane import Lane
 from deskwire.engine.ports import Store
 from deskwire.engine.window import Tail
 
@@ -71,17 +71,17 @@ class EventLog:
         """Show committed events to all readers, and no longer those of the `erased` conversations."""
         if erased:
             self._erase(erased)
-        touched: set[Tail] = set()
+        touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
         for event in events:
             self._order.append(event)
             self._bytes += len(event.body)
-            touched.update(self._file(event))
+            touched.update(dict.fromkeys(self._file(event)))
         if events:
             self.position = events[-1].position
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
             self._drop_oldest()
         for tail in touched:
-            tail.ring_bell()
+            tail.ring()
 
     def open(self, source: Source) -> None:
         """Keep a lane in memory from now on, for one more reader; a project always is."""
@@ -95,7 +95,7 @@ class EventLog:
         """One reader less of what it has opened; its `wait` ends. With the last one a lane leaves memory."""
         tail = self._tail(source)
         assert tail is not None, "what is closed was opened"
-        tail.ring_bell()
+        tail.ring()
         if isinstance(source, Lane):
             tail.readers -= 1
             if not tail.readers:
@@ -137,17 +137,21 @@ class EventLog:
 
     async def wait(self, source: Source, after: int) -> None:
         """Return once there may be an event of the source behind `after`, an `upto` of `read`."""
-        bell = self.bell(source, after)
-        if bell is not None:
+        bell, tail = trio.Event(), self._tail(source)
+        if tail is None or not tail.listen(after, bell.set):
+            return
+        try:
             await bell.wait()
+        finally:
+            tail.unlisten(bell.set)
 
-    def bell(self, source: Source, after: int) -> trio.Event | None:
-        """What is set when there may be an event of the source behind `after`; None if that may be so now.
+    def listen(self, source: Source, after: int, call: Callable[[], object]) -> bool:
+        """Have `call` called, once, when there may be an event of the source behind `after`; False if that is so now.
 
-        Of a lane that is not open that can't be told; when one is closed its bell rings.
+        Of a lane that is not open that can't be told; when one is closed those who listen are called.
         """
         tail = self._tail(source)
-        return None if tail is None else tail.bell(after)
+        return tail is not None and tail.listen(after, call)
 
     def settled(self, source: Source, after: int) -> int:
         """The position up to which the source has nothing behind `after`; `after` itself if that can't be told."""
@@ -169,7 +173,7 @@ class EventLog:
 
     def _file(self, event: StoredEvent) -> list[Tail]:
         """Put the event where its readers look; returns where that is."""
-        lanes = [self._lanes[lane] for lane in lanes_of(event) if lane in self._lanes] if self._lanes else []
+        lanes = [self._lanes[lane] for lane in event.lanes if lane in self._lanes]
         if lanes:
             self._laned[event.position] = lanes
         filed = [self._project(event.project), *lanes]

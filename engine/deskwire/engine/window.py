@@ -6,11 +6,9 @@ A tail holds what the log's ring holds of its events, and knows from where on th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Final
-
-import trio
 
 from deskwire.engine.events import StoredEvent
 
@@ -26,14 +24,14 @@ class Tail:
         floor: position behind which the tail has everything.
     """
 
-    __slots__ = ("_bell", "_dropped", "_events", "floor", "readers")
+    __slots__ = ("_dropped", "_events", "_listeners", "floor", "readers")
 
     def __init__(self, floor: int) -> None:
         self.floor = floor
         self.readers = 0
         self._events: list[StoredEvent] = []
         self._dropped = 0
-        self._bell: trio.Event | None = None
+        self._listeners: list[Callable[[], object]] = []
 
     def held(self) -> Sequence[StoredEvent]:
         """All that is here, oldest first."""
@@ -71,16 +69,20 @@ class Tail:
         self._events = [event for event in self.held() if event.conversation not in conversations]
         self._dropped = 0
 
-    def bell(self, position: int) -> trio.Event | None:
-        """What rings with the next event; None if there is something behind `position` already."""
+    def listen(self, position: int, call: Callable[[], object]) -> bool:
+        """Have `call` called once, with the next event; False if there is something behind `position` already."""
         if not self.reaches(position) or self.after(position, 1):
-            return None
-        if self._bell is None:
-            self._bell = trio.Event()
-        return self._bell
+            return False
+        self._listeners.append(call)
+        return True
 
-    def ring_bell(self) -> None:
-        """Wake those who wait."""
-        if self._bell is not None:
-            self._bell.set()
-            self._bell = None
+    def unlisten(self, call: Callable[[], object]) -> None:
+        """Do not call `call` any more."""
+        if call in self._listeners:
+            self._listeners.remove(call)
+
+    def ring(self) -> None:
+        """Call those who listen."""
+        listeners, self._listeners = self._listeners, []
+        for call in listeners:
+            call()

@@ -1,7 +1,8 @@
-"""`deskwire reference`: prints a page of the reference."""
+"""`deskwire reference` and `deskwire openapi`: print what the program says of itself."""
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 
 import click
@@ -15,3 +16,10 @@ def reference_command(page: str) -> None:
     """Print a page of the reference as Markdown: routes, events, error codes, metrics, or survey rules."""
     # Imported here, so that the other commands do without the server's libraries.
     click.echo(import_module(f"deskwire.reference.{page}").markdown(), nl=False)
+
+
+@click.command("openapi")
+def openapi_command() -> None:
+    """Print the description of the API, an OpenAPI 3.1 document, as JSON."""
+    document = import_module("deskwire.reference.openapi.document").document()
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -22,6 +22,7 @@ from deskwire.http import (
     contacts,
     dashboard,
     deliveries,
+    description,
     events,
     health,
     members,
@@ -51,6 +52,7 @@ from deskwire.http.headers import complete
 from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.load import Body
 from deskwire.http.pacing import PacedConnection, PacedRequest
+from deskwire.http.paths import CONVERTERS
 from deskwire.http.problems import problem, problem_of
 from deskwire.http.proxies import client_address
 from deskwire.http.quotas import header_fields, refusal_of
@@ -99,6 +101,7 @@ _MODULES: Final = (
     projects,
     health,
     metrics,
+    description,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _JSON: Final = "application/json"
@@ -119,6 +122,7 @@ def make_app(services: Services) -> QuartTrio:
     app.request_class = PacedRequest
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
+    app.url_map.converters.update(CONVERTERS)
     for route in ROUTES:
         app.add_url_rule(
             route.path,
@@ -207,7 +211,9 @@ def _response(answer: Answer) -> Response:
     if answer is NO_CONTENT:
         return Response(b"", HTTPStatus.NO_CONTENT)
     if isinstance(answer, Page):
-        return Response(answer.body, HTTPStatus.OK, content_type=answer.content_type)
+        return Response(
+            answer.body, answer.status, headers=dict(answer.headers), content_type=answer.content_type
+        )
     if isinstance(answer, Replayed):
         return Response(answer.body, HTTPStatus.OK, headers={REPLAYED: "true"}, content_type=_JSON)
     if isinstance(answer, Streamed):

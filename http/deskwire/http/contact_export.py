@@ -9,12 +9,13 @@ from deskwire.engine.errors import NotFound
 from deskwire.engine.export import Export, Subject
 from deskwire.engine.ids import is_id
 from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed, dashboard
+from deskwire.http.shapes.exports import ContactExport
 from deskwire.http.validation import Body, Query
 
 routes = Routes()
 
 
-@routes.add("GET", "/s2s/contacts/<path:user_id>/export", S2S)
+@routes.add("GET", "/s2s/contacts/<user:user_id>/export", S2S, answer=ContactExport)
 async def export_contact(call: Call[Body, Query]) -> Answer:
     """Export what is stored about a contact as one JSON document, without agents' notes.
 
@@ -24,7 +25,7 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
     return _export(call, call.path["user_id"], internal=False)
 
 
-@routes.add("GET", "/contacts/<contact_id>/export", dashboard("contacts.manage"))
+@routes.add("GET", "/contacts/<contact_id>/export", dashboard("contacts.manage"), answer=ContactExport)
 async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
     """Export a contact (its con_ id) as S2S does, with what only agents see: notes, and the tickets' activity."""
     return _export(call, call.path["contact_id"], internal=True)

@@ -10,10 +10,12 @@ from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes import conversations as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Flag, Query
 
 routes = Routes(S2S)
-_ONE = "/s2s/contacts/<path:user_id>"
+_ONE = "/s2s/contacts/<user:user_id>"
 _USER_ID_MAX = 255
 
 
@@ -23,7 +25,7 @@ class ContactConversations(ConversationList):
     archived: Flag | None = None
 
 
-@routes.add("PUT", _ONE, body=Identity)
+@routes.add("PUT", _ONE, body=Identity, answer=shapes.Contact)
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     """Make a contact or replace its identity; fields left out become null."""
     user_id, now = call.path["user_id"], call.services.clock()
@@ -34,20 +36,20 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
 
 
-@routes.add("GET", _ONE)
+@routes.add("GET", _ONE, answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact by the backend's own user id."""
     return contact_view(_contact(call))
 
 
-@routes.add("DELETE", _ONE)
+@routes.add("DELETE", _ONE, answer=Deleted, errors=("erasure_under_way",))
 async def delete_contact(call: Call[Body, Query]) -> Answer:
     """Erase a contact with all its conversations (GDPR)."""
     contact = await call.services.erasures.erase(call.project, call.path["user_id"])
     return {"id": contact.id, "deleted": True}
 
 
-@routes.add("GET", f"{_ONE}/conversations", query=ContactConversations)
+@routes.add("GET", f"{_ONE}/conversations", query=ContactConversations, answer=page_of(shapes.Conversation))
 async def list_contact_conversations(call: Call[Body, ContactConversations]) -> Answer:
     """List a contact's conversations, newest activity first."""
     wanted = ConversationFilter(

@@ -24,6 +24,10 @@ from deskwire.http.bodies import (
     TypingBody,
 )
 from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
+from deskwire.http.shapes import conversations as shapes
+from deskwire.http.shapes.base import Deleted, page_of
+from deskwire.http.shapes.events import Event
+from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Flag, Query
 
 routes = Routes()
@@ -49,7 +53,7 @@ class AgentMessageBody(Content):
     internal: bool = False
 
 
-@routes.add("GET", "/conversations", _READ, query=DashboardList)
+@routes.add("GET", "/conversations", _READ, query=DashboardList, answer=page_of(shapes.Conversation))
 async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     """List the project's conversations, newest activity first."""
     query, contact = call.query, None
@@ -61,31 +65,47 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     return await shared.list_conversations(call, wanted)
 
 
-@routes.add("GET", _ONE, _READ)
+@routes.add("GET", _ONE, _READ, answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation."""
     return shared.get_conversation(call)
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=ConversationPatch)
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    body=ConversationPatch,
+    answer=shapes.Conversation,
+    errors=("conversation_closed",),
+)
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     """Change title, status, attributes, archived or visible."""
     return await shared.carry_out(call, shared.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, _DELETE)
+@routes.add("DELETE", _ONE, _DELETE, answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Remove a conversation and all that belongs to it, for good."""
     return await shared.delete_conversation(call, Delete("manual"))
 
 
-@routes.add("GET", f"{_ONE}/messages", _READ, query=MessageList)
+@routes.add(
+    "GET",
+    f"{_ONE}/messages",
+    _READ,
+    query=MessageList,
+    answer=page_of(shapes.AgentMessage),
+    errors=("message_not_found",),
+)
 async def list_messages(call: Call[Body, MessageList]) -> Answer:
     """List messages and internal notes, oldest first."""
     return await shared.list_messages(call, internal=True)
 
 
-@routes.add("POST", f"{_ONE}/messages", _REPLY, body=AgentMessageBody, idempotent=True)
+@routes.add(
+    "POST", f"{_ONE}/messages", _REPLY, body=AgentMessageBody, answer=shapes.AgentMessage, idempotent=True
+)
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     """Write to the customer, or with `internal` a note to other agents."""
     body = call.body
@@ -98,38 +118,38 @@ async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     return await shared.post(call, command, lambda message: {**message, "internal": body.internal})
 
 
-@routes.add("POST", f"{_ONE}/typing", _REPLY, body=TypingBody)
+@routes.add("POST", f"{_ONE}/typing", _REPLY, body=TypingBody, answer=shapes.Conversation)
 async def set_typing(call: Call[TypingBody, Query]) -> Answer:
     """Say that the signed-in agent types, to be repeated every few seconds, or has stopped."""
     agent = Agent(call.user.id, call.user.name)
     return await shared.carry_out(call, SetTyping(agent, call.body.typing))
 
 
-@routes.add("POST", f"{_ONE}/close", _MANAGE)
+@routes.add("POST", f"{_ONE}/close", _MANAGE, answer=shapes.Conversation)
 async def close_conversation(call: Call[Body, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await shared.carry_out(call, Close("agent"))
 
 
-@routes.add("POST", f"{_ONE}/reopen", _MANAGE)
+@routes.add("POST", f"{_ONE}/reopen", _MANAGE, answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await shared.carry_out(call, Reopen())
 
 
-@routes.add("POST", f"{_ONE}/assign", _MANAGE, body=AssignBody)
+@routes.add("POST", f"{_ONE}/assign", _MANAGE, body=AssignBody, answer=shapes.Conversation)
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or to nobody."""
     return await shared.carry_out(call, shared.assign_of(call))
 
 
-@routes.add("POST", f"{_ONE}/read", _MANAGE)
+@routes.add("POST", f"{_ONE}/read", _MANAGE, answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await shared.carry_out(call, MarkRead())
 
 
-@routes.add("GET", f"{_ONE}/network-logs", _READ)
+@routes.add("GET", f"{_ONE}/network-logs", _READ, answer=shapes.NetworkLogs)
 async def get_network_logs(call: Call[Body, Query]) -> Answer:
     """The network log snapshot as it was sent; no requests if there is none."""
     identifier = shared.conversation_id(call)
@@ -142,19 +162,28 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
     return {"requests": []} if found is None else RawJson(found)
 
 
-@routes.add("GET", f"{_ONE}/events", _READ, query=SequenceList)
+@routes.add(
+    "GET", f"{_ONE}/events", _READ, query=SequenceList, answer=page_of(Event), errors=("window_passed",)
+)
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation behind a sequence."""
     return await shared.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow", _READ)
+@routes.add("GET", f"{_ONE}/workflow", _READ, answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """The workflow step that waits for the contact, null if none does."""
     return shared.get_workflow_step(call)
 
 
-@routes.add("POST", f"{_ONE}/workflow/start", _MANAGE, body=StartWorkflowBody)
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/start",
+    _MANAGE,
+    body=StartWorkflowBody,
+    answer=shapes.Conversation,
+    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+)
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
     return await shared.carry_out(call, shared.start_of(call))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import trio
 from pydantic import AfterValidator, Field
@@ -17,6 +17,8 @@ from deskwire.engine.events import CATALOG
 from deskwire.engine.ids import id_before, is_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes import webhooks as shapes
+from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, Time, decode_cursor, encode_cursor
 from deskwire.http.webhooks import ONE, endpoint_of
 
@@ -40,11 +42,14 @@ def _known_type(text: str) -> str:
     return text
 
 
+_CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*CATALOG]})
+
+
 class DeliveryList(Paged):
     """Which deliveries to list: by outcome, event type, conversation, and when they were made."""
 
     status: DeliveryStatus | None = None
-    type: Annotated[str, AfterValidator(_known_type)] | None = None
+    type: Annotated[str, AfterValidator(_known_type), _CATALOG] | None = None
     conversation: str | None = None
     since: Time | None = None
     until: Time | None = None
@@ -57,7 +62,7 @@ class RecoverBody(Body):
     dry_run: bool = False
 
 
-@routes.add("GET", f"{ONE}/deliveries", query=DeliveryList)
+@routes.add("GET", f"{ONE}/deliveries", query=DeliveryList, answer=page_of(shapes.Delivery))
 async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     """List the endpoint's deliveries with their attempts, newest first."""
     query, find = call.query, endpoint_of(call)
@@ -80,13 +85,19 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     return {"items": [delivery_view(record) for record in page], "nextCursor": cursor}
 
 
-@routes.add("GET", _DELIVERY)
+@routes.add("GET", _DELIVERY, answer=shapes.Delivery)
 async def get_delivery(call: Call[Body, Query]) -> Answer:
     """Fetch one delivery with its attempts."""
     return delivery_view(await call.services.store.read(_record_of(call)))
 
 
-@routes.add("POST", _DELIVERY + "/redeliver", idempotent=True)
+@routes.add(
+    "POST",
+    _DELIVERY + "/redeliver",
+    answer=shapes.Delivery,
+    errors=("delivery_pending", "webhook_disabled", "event_not_stored"),
+    idempotent=True,
+)
 async def redeliver(call: Call[Body, Query]) -> Answer:
     """Send an event again that was delivered, dropped or skipped. Answers the new delivery.
 
@@ -111,7 +122,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
     return delivery_view(record)
 
 
-@routes.add("POST", f"{ONE}/recover", body=RecoverBody)
+@routes.add("POST", f"{ONE}/recover", body=RecoverBody, answer=shapes.Recovery, errors=("webhook_disabled",))
 async def recover(call: Call[RecoverBody, Query]) -> Answer:
     """Send everything again that was dropped or skipped since a time or event, oldest first.
 
@@ -131,7 +142,7 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
     return {"count": count, "notStored": not_stored, "dryRun": call.body.dry_run}
 
 
-@routes.add("POST", f"{ONE}/test")
+@routes.add("POST", f"{ONE}/test", answer=shapes.Delivery, errors=("webhook_disabled", "delivery_not_found"))
 async def test_endpoint(call: Call[Body, Query]) -> Answer:
     """Send the endpoint an event of type `webhook.test`. Answers the delivery after its first attempt.
 

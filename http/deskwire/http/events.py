@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import trio
 from pydantic import Field
@@ -14,22 +14,33 @@ from deskwire.engine.log import Chunk
 from deskwire.engine.ports import Reader
 from deskwire.http.conversations import raw_list
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes.base import page_of
+from deskwire.http.shapes.events import Event
 from deskwire.http.validation import Body, Query
 
 routes = Routes(S2S)
+_EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
+_NAME: Final = "|".join(sorted(STORED)).replace(".", "[.]")
+_TYPES: Final[dict[str, Any]] = {
+    "description": "Event types, separated by commas.",
+    "pattern": f"^({_NAME})(,({_NAME}))*$",
+    "examples": ["message.created,conversation.closed"],
+}
 
 
 class Feed(Query):
     """Which events to list, and how long to wait for the first of them."""
 
-    after: str | None = None
-    cursor: str | None = None
-    types: str | None = None
+    after: str | None = Field(None, json_schema_extra=_EVENT_ID)
+    cursor: str | None = Field(None, json_schema_extra=_EVENT_ID)
+    types: str | None = Field(None, json_schema_extra=_TYPES)
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     wait: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 0
 
 
-@routes.add("GET", "/s2s/events", query=Feed)
+@routes.add(
+    "GET", "/s2s/events", query=Feed, answer=page_of(Event), errors=("event_not_found", "window_passed")
+)
 async def list_events(call: Call[Body, Feed]) -> Answer:
     """List the project's events behind one that is known, oldest first.
 

@@ -16,6 +16,8 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.organisations import ONE as ORGANISATION
 from deskwire.http.people import MemberBody, RoleBody, hash_password
 from deskwire.http.routing import Answer, Call, Routes, in_organisation
+from deskwire.http.shapes import people as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
 routes = Routes(in_organisation(MANAGE))
@@ -25,7 +27,7 @@ _ONE = f"{_ALL}/<user_id>"
 ONE_TIME_BYTES = 12
 
 
-@routes.add("GET", _ALL, _ANY, query=Paged)
+@routes.add("GET", _ALL, _ANY, query=Paged, answer=page_of(shapes.Member))
 async def list_members(call: Call[Body, Paged]) -> Answer:
     """List the members, the oldest account first."""
     organisation, limit, cursor = call.organisation.rowid, call.query.limit, call.query.cursor
@@ -38,7 +40,7 @@ async def list_members(call: Call[Body, Paged]) -> Answer:
     }
 
 
-@routes.add("GET", _ONE, _ANY)
+@routes.add("GET", _ONE, _ANY, answer=shapes.Member)
 async def get_member(call: Call[Body, Query]) -> Answer:
     """Fetch a member."""
 
@@ -51,7 +53,14 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     return member_view(call.services.store.peek(find))
 
 
-@routes.add("POST", _ALL, body=MemberBody, idempotent=True)
+@routes.add(
+    "POST",
+    _ALL,
+    body=MemberBody,
+    answer=shapes.NewMember,
+    errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
+    idempotent=True,
+)
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
     """Make an account for an e-mail address, and a member of it. The answer shows its one-time password, this once."""
     services, body, now = call.services, call.body, call.services.clock()
@@ -66,7 +75,7 @@ async def add_member(call: Call[MemberBody, Query]) -> Answer:
     )
 
 
-@routes.add("PATCH", _ONE, body=RoleBody)
+@routes.add("PATCH", _ONE, body=RoleBody, answer=shapes.Member, errors=("last_owner", "owner_protected"))
 async def change_member(call: Call[RoleBody, Query]) -> Answer:
     """Give a member another role. Only an owner makes owners, and only an owner ends being one."""
     organisation, user_id, role, actor = (
@@ -81,7 +90,9 @@ async def change_member(call: Call[RoleBody, Query]) -> Answer:
     return member_view(member)
 
 
-@routes.add("DELETE", _ONE, _ANY)
+@routes.add(
+    "DELETE", _ONE, _ANY, answer=Deleted, errors=("last_owner", "owner_protected", "permission_denied")
+)
 async def remove_member(call: Call[Body, Query]) -> Answer:
     """End a membership: anybody's with the permission `members.manage`, one's own without. The account stays."""
     organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)

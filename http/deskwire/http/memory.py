@@ -18,6 +18,7 @@ from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.memory import ENTRIES_MAX, MemoryEntry, memory_view
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.shapes import content as shapes
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, refuse_null
 
 B = TypeVar("B", bound=Body)
@@ -30,7 +31,15 @@ _READ: Final = dashboard("memory.read")
 _MANAGE: Final = dashboard("memory.manage")
 _DISABLED: Final[Mapping[str, Any]] = {"ok": False, "reason": "disabled"}
 
-Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/\p{C}]+$")]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=100,
+        pattern=r"^[^/\p{C}]+$",
+        json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},  # in the words of ECMA 262
+    ),
+]
 Content = Annotated[str, Field(min_length=1, max_length=10_000)]
 Description = Annotated[str, Field(max_length=500)]
 
@@ -50,7 +59,7 @@ class MemoryPatch(Body):
     description: Description | None = None
 
 
-@routes.add("GET", _ALL, _READ, query=Paged)
+@routes.add("GET", _ALL, _READ, query=Paged, answer=shapes.MemoryPage)
 async def list_memory(call: Call[Body, Paged]) -> Answer:
     """List what is remembered of a contact, newest first."""
     query, find = call.query, _session(call)
@@ -65,7 +74,15 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     return {"ok": True, "items": [memory_view(entry) for entry in page], "nextCursor": cursor}
 
 
-@routes.add("POST", _ALL, _MANAGE, body=MemoryBody, idempotent=True)
+@routes.add(
+    "POST",
+    _ALL,
+    _MANAGE,
+    body=MemoryBody,
+    answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
+    errors=("memory_limit_reached",),
+    idempotent=True,
+)
 async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     """Remember something of a contact; what has the same name is replaced."""
     body, now, find = call.body, call.services.clock(), _session(call)
@@ -87,7 +104,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     return await call.commit(put, lambda entry: {"ok": True, **memory_view(entry)})
 
 
-@routes.add("DELETE", _ALL, _MANAGE)
+@routes.add("DELETE", _ALL, _MANAGE, answer=shapes.MemoryCleared)
 async def clear_memory(call: Call[Body, Query]) -> Answer:
     """Forget everything of a contact; `entries` says how much that was."""
     find = _session(call)
@@ -97,7 +114,7 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
     return {"ok": True, "consolidationEnqueued": False, "entries": entries}
 
 
-@routes.add("GET", _ONE, _READ)
+@routes.add("GET", _ONE, _READ, answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
 async def get_memory(call: Call[Body, Query]) -> Answer:
     """Fetch one memory entry by its name."""
     if not _enabled(call):
@@ -106,7 +123,7 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
     return {"ok": True, **memory_view(entry)}
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=MemoryPatch)
+@routes.add("PATCH", _ONE, _MANAGE, body=MemoryPatch, answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
 async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     """Change a memory entry's content or description."""
     find, now = _entry(call), call.services.clock()
@@ -123,7 +140,7 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     return {"ok": True, **memory_view(await call.services.store.write(change))}
 
 
-@routes.add("DELETE", _ONE, _MANAGE)
+@routes.add("DELETE", _ONE, _MANAGE, answer=shapes.MemoryEntryDeleted | shapes.MemoryOff)
 async def delete_memory(call: Call[Body, Query]) -> Answer:
     """Forget one memory entry."""
     find = _entry(call)

@@ -14,7 +14,7 @@ from deskwire.engine.tally import Room
 from deskwire.http.families import METRICS
 from deskwire.http.measured import Measured
 from deskwire.http.metric import PREFIX, Metric, Rows, Scrape
-from deskwire.http.routing import SCRAPER, Answer, Call, Page, Routes
+from deskwire.http.routing import SCRAPER, Answer, Call, Media, Page, Routes
 from deskwire.http.validation import Body, Query
 
 routes = Routes(SCRAPER, prefix="", watching=True)
@@ -32,7 +32,7 @@ class _Gathered:
         return self.families
 
 
-@routes.add("GET", "/metrics")
+@routes.add("GET", "/metrics", answer=Media("text/plain"))
 async def metrics(call: Call[Body, Query]) -> Answer:
     """What the service has counted and how it is now, in the text format of Prometheus."""
     services = call.services

@@ -7,13 +7,15 @@ from deskwire.engine.people import Organisation
 from deskwire.engine.ports import Transaction
 from deskwire.http.people import NameBody
 from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, in_organisation
+from deskwire.http.shapes import people as shapes
+from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
 routes = Routes(in_organisation())
 ONE = "/organisations/<organisation_id>"
 
 
-@routes.add("GET", "/organisations", SIGNED_IN, query=Paged)
+@routes.add("GET", "/organisations", SIGNED_IN, query=Paged, answer=page_of(shapes.Organisation))
 async def list_organisations(call: Call[Body, Paged]) -> Answer:
     """List the user's organisations, the oldest membership first."""
     user, limit, cursor = call.user.rowid, call.query.limit, call.query.cursor
@@ -29,13 +31,13 @@ async def list_organisations(call: Call[Body, Paged]) -> Answer:
     }
 
 
-@routes.add("GET", ONE)
+@routes.add("GET", ONE, answer=shapes.Organisation)
 async def get_organisation(call: Call[Body, Query]) -> Answer:
     """Fetch an organisation."""
     return organisation_view(call.organisation, call.role)
 
 
-@routes.add("PATCH", ONE, in_organisation("members.manage"), body=NameBody)
+@routes.add("PATCH", ONE, in_organisation("members.manage"), body=NameBody, answer=shapes.Organisation)
 async def change_organisation(call: Call[NameBody, Query]) -> Answer:
     """Change an organisation's name."""
     identifier, name = call.organisation.id, call.body.name

@@ -19,6 +19,8 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.organisations import ONE as ORGANISATION
 from deskwire.http.people import KeyBody, Name
 from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, in_organisation, in_project
+from deskwire.http.shapes import people as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, refuse_null
 
 _MANAGE = in_project("projects.manage")
@@ -57,20 +59,26 @@ class ProjectPatch(Body):
     settings: SettingsBody | None = None
 
 
-@routes.add("GET", "/projects", SIGNED_IN, query=Paged)
+@routes.add("GET", "/projects", SIGNED_IN, query=Paged, answer=page_of(shapes.Project))
 async def list_projects(call: Call[Body, Paged]) -> Answer:
     """List the projects of all the user's organisations, newest first."""
     return await _list(call, None, call.user.rowid)
 
 
-@routes.add("GET", f"{ORGANISATION}/projects", in_organisation(), query=Paged)
+@routes.add("GET", f"{ORGANISATION}/projects", in_organisation(), query=Paged, answer=page_of(shapes.Project))
 async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
     """List an organisation's projects, newest first."""
     return await _list(call, call.organisation.rowid, None)
 
 
 @routes.add(
-    "POST", f"{ORGANISATION}/projects", in_organisation("projects.manage"), body=ProjectBody, idempotent=True
+    "POST",
+    f"{ORGANISATION}/projects",
+    in_organisation("projects.manage"),
+    body=ProjectBody,
+    answer=shapes.Project,
+    errors=("project_limit_reached",),
+    idempotent=True,
 )
 async def create_project(call: Call[ProjectBody, Query]) -> Answer:
     """Make a project."""
@@ -82,13 +90,13 @@ async def create_project(call: Call[ProjectBody, Query]) -> Answer:
     )
 
 
-@routes.add("GET", _ONE, in_project())
+@routes.add("GET", _ONE, in_project(), answer=shapes.Project)
 async def get_project(call: Call[Body, Query]) -> Answer:
     """Fetch a project."""
     return project_view(call.project, call.organisation)
 
 
-@routes.add("PATCH", _ONE, body=ProjectPatch)
+@routes.add("PATCH", _ONE, body=ProjectPatch, answer=shapes.Project)
 async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
     """Change a project's name and settings."""
     body, identifier = call.body, call.project.id
@@ -96,7 +104,7 @@ async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
     return project_view(changed, call.organisation)
 
 
-@routes.add("DELETE", _ONE)
+@routes.add("DELETE", _ONE, answer=Deleted, errors=("project_not_empty",))
 async def delete_project(call: Call[Body, Query]) -> Answer:
     """Remove a project that holds no data, with its server keys."""
     identifier, now = call.project.id, call.services.clock()
@@ -104,7 +112,7 @@ async def delete_project(call: Call[Body, Query]) -> Answer:
     return {"id": identifier, "deleted": True}
 
 
-@routes.add("GET", _KEYS, query=Paged)
+@routes.add("GET", _KEYS, query=Paged, answer=page_of(shapes.ServerKey))
 async def list_keys(call: Call[Body, Paged]) -> Answer:
     """List a project's server keys, newest first, masked, revoked ones included."""
     project, limit, before = call.project.rowid, call.query.limit, _before(call)
@@ -116,7 +124,9 @@ async def list_keys(call: Call[Body, Paged]) -> Answer:
     }
 
 
-@routes.add("POST", _KEYS, body=KeyBody, idempotent=True)
+@routes.add(
+    "POST", _KEYS, body=KeyBody, answer=shapes.ServerKey, errors=("key_limit_reached",), idempotent=True
+)
 async def create_key(call: Call[KeyBody, Query]) -> Answer:
     """Make a server key. The answer shows it, this once."""
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
@@ -129,7 +139,7 @@ async def create_key(call: Call[KeyBody, Query]) -> Answer:
     )
 
 
-@routes.add("POST", f"{_KEYS}/<key_id>/revoke")
+@routes.add("POST", f"{_KEYS}/<key_id>/revoke", answer=shapes.ServerKey)
 async def revoke_key(call: Call[Body, Query]) -> Answer:
     """Revoke a server key: from then on no call can use it. It stays listed."""
     key_id, project, now = call.path["key_id"], call.project, call.services.clock()

@@ -9,8 +9,10 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import UnionType
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from werkzeug.datastructures import Headers
 
@@ -167,10 +169,12 @@ class RawJson:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer that is not JSON."""
+    """An answer that is there as bytes, with headers of its own."""
 
     body: bytes
     content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,25 @@ class Replayed:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Media:
+    """What a route answers if that is no JSON: bytes of this type, a body for each of these statuses.
+
+    Args:
+        bare: statuses without a body.
+    """
+
+    content_type: str
+    statuses: tuple[int, ...] = (200,)
+    bare: tuple[int, ...] = ()
+
+
+NOTHING: Final = Media("", statuses=(), bare=(204,))
+"""A route that answers 204 without a body."""
+
+Documented = type[BaseModel] | UnionType | Media
+"""What a route answers: a shape, one of several, or something else than JSON."""
+
 Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
@@ -204,6 +227,10 @@ class Route:
 
     Of an `idempotent` one the effect is one commit, so that it takes an `Idempotency-Key`. One that is for
     `watching` the service is answered however busy that is.
+
+    Args:
+        answer: what it answers when all is well; a test fails for a route that does not say.
+        errors: codes of its refusals, those aside that its access, its path and its body bring along.
     """
 
     method: Method
@@ -217,6 +244,8 @@ class Route:
     streamed: bool
     idempotent: bool
     watching: bool
+    answer: Documented | None = None
+    errors: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -261,6 +290,8 @@ class Routes:
         limit: str = "body_limit_bytes",
         streamed: bool = False,
         idempotent: bool = False,
+        answer: Documented | None = None,
+        errors: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -271,6 +302,7 @@ class Routes:
             limit: name of the setting that bounds the body, in bytes.
             streamed: leave the body, and its bound, to the handler.
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
+            answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -278,9 +310,10 @@ class Routes:
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
+            whole = self.prefix + path
             route = Route(
                 method,
-                self.prefix + path,
+                whole,
                 chosen,
                 handler,
                 body,
@@ -290,6 +323,8 @@ class Routes:
                 streamed,
                 idempotent,
                 self.watching,
+                answer,
+                errors,
             )
             self.table.append(route)
             return handler

@@ -39,7 +39,11 @@ from deskwire.http.bodies import (
     Title,
     UserId,
 )
-from deskwire.http.routing import NO_CONTENT, S2S, Answer, Call, Routes
+from deskwire.http.routing import NO_CONTENT, NOTHING, S2S, Answer, Call, Routes
+from deskwire.http.shapes import conversations as shapes
+from deskwire.http.shapes.base import Deleted, page_of
+from deskwire.http.shapes.events import Event
+from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Query
 
 routes = Routes(S2S)
@@ -114,7 +118,7 @@ class ReplyBody(Body):
     value: Any
 
 
-@routes.add("POST", "/s2s/conversations", body=CreateBody, idempotent=True)
+@routes.add("POST", "/s2s/conversations", body=CreateBody, answer=shapes.Conversation, idempotent=True)
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     """Start a conversation for a contact, who is made or brought up to date."""
     body, now = call.body, call.services.clock()
@@ -136,61 +140,69 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     return _conversation(receipt)
 
 
-@routes.add("GET", _ONE)
+@routes.add("GET", _ONE, answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation. A 404 means that it must be removed from every mirror."""
     return shared.get_conversation(call)
 
 
-@routes.add("PATCH", _ONE, body=ConversationPatch)
+@routes.add(
+    "PATCH", _ONE, body=ConversationPatch, answer=shapes.Conversation, errors=("conversation_closed",)
+)
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     """Change title, status, attributes, archived or visible."""
     return await shared.carry_out(call, shared.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE)
+@routes.add("DELETE", _ONE, answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Remove a conversation and all that belongs to it, for good."""
     return await shared.delete_conversation(call, Delete("manual"))
 
 
-@routes.add("GET", f"{_ONE}/messages", query=MessageList)
+@routes.add(
+    "GET",
+    f"{_ONE}/messages",
+    query=MessageList,
+    answer=page_of(shapes.Message),
+    errors=("message_not_found",),
+)
 async def list_messages(call: Call[Body, MessageList]) -> Answer:
     """List messages, oldest first, after or before one that is known."""
     return await shared.list_messages(call, internal=False)
 
 
-@routes.add("POST", f"{_ONE}/messages", body=MessageBody, idempotent=True)
+@routes.add("POST", f"{_ONE}/messages", body=MessageBody, answer=shapes.Message, idempotent=True)
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
     """Add a message; one of the contact reopens a closed conversation."""
     return await shared.post(call, _message(call, call.body, ""), lambda message: message)
 
 
-@routes.add("POST", f"{_ONE}/close", body=CloseBody)
+@routes.add("POST", f"{_ONE}/close", body=CloseBody, answer=shapes.Conversation)
 async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await shared.carry_out(call, Close(call.body.closed_by))
 
 
-@routes.add("POST", f"{_ONE}/reopen")
+@routes.add("POST", f"{_ONE}/reopen", answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await shared.carry_out(call, Reopen())
 
 
-@routes.add("POST", f"{_ONE}/assign", body=AssignBody)
+@routes.add("POST", f"{_ONE}/assign", body=AssignBody, answer=shapes.Conversation)
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or to nobody."""
     return await shared.carry_out(call, shared.assign_of(call))
 
 
-@routes.add("POST", f"{_ONE}/read")
+@routes.add("POST", f"{_ONE}/read", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await shared.carry_out(call, MarkRead())
 
 
-@routes.add("POST", f"{_ONE}/rating", body=RatingBody)
+@routes.add("POST", f"{_ONE}/rating", body=RatingBody, answer=shapes.Rating)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     """Record the contact's rating, 0 to 10."""
     receipt = await shared.ask(call, Rate(call.body.rating))
@@ -199,32 +211,42 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
 
 
-@routes.add("PUT", f"{_ONE}/network-logs", body=NetworkLogsBody, limit="network_logs_limit_bytes")
+@routes.add(
+    "PUT", f"{_ONE}/network-logs", body=NetworkLogsBody, limit="network_logs_limit_bytes", answer=NOTHING
+)
 async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
     """Attach a snapshot of a client's network requests; only agents see it."""
     await shared.ask(call, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
 
 
-@routes.add("GET", f"{_ONE}/events", query=SequenceList)
+@routes.add("GET", f"{_ONE}/events", query=SequenceList, answer=page_of(Event), errors=("window_passed",))
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation behind a sequence, for gap repair."""
     return await shared.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow")
+@routes.add("GET", f"{_ONE}/workflow", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """The workflow step that waits for the contact, null if none does."""
     return shared.get_workflow_step(call)
 
 
-@routes.add("POST", f"{_ONE}/workflow/reply", body=ReplyBody)
+@routes.add(
+    "POST", f"{_ONE}/workflow/reply", body=ReplyBody, answer=shapes.Conversation, errors=("step_not_pending",)
+)
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     """Answer the pending step for the contact; one that is not pending any more is refused."""
     return await shared.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
 
 
-@routes.add("POST", f"{_ONE}/workflow/start", body=StartWorkflowBody)
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/start",
+    body=StartWorkflowBody,
+    answer=shapes.Conversation,
+    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+)
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
     return await shared.carry_out(call, shared.start_of(call))

@@ -29,6 +29,7 @@ from deskwire.http.measured import Measured
 from deskwire.http.proxies import Network
 from deskwire.http.quotas import Quotas
 from deskwire.http.scraper import Scraping
+from deskwire.http.static import Static
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class Services:
         answers: those kept for requests that are sent again.
         quotas, load: how often callers may call, and how much may be under way at once.
         stream_key: what stream tokens are signed with.
+        description: the description of the API; the first call takes a moment.
         sign_in: whether users sign in here with a password.
         trusted_proxies: networks of proxies that say whose request they pass on.
         key_uses: when each server key's use was last noted, in milliseconds.
@@ -116,6 +118,7 @@ class Services:
     version: str
     measured: Measured
     scraping: Scraping
+    description: Callable[[], Static]
     readiness: Readiness = field(default_factory=Readiness)
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()

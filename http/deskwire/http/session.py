@@ -1,7 +1,9 @@
 """One stream connection: what it is subscribed to, and the tasks that read, write and end it.
 
 - One writer at a time, under a lock; a write that was cut off leaves no whole frame behind, so nothing is
-  written after it.
+  written after it. What the system has not taken of a write goes before the next one.
+- `flush` writes what is new on all channels at once, and never waits. What must wait, for the disk or for a
+  slow reader, is done by a task that is there only as long as that takes.
 - The connection ends once, by `end`: with a goodbye (`pusher:error`, close frame, then reading until the
   peer's close frame, Pusher protocol close codes) or without one. After that no event is written.
 - A consumer confirms what it has by the pong to a ping that was written behind the events (decisions 5).
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Final, Protocol
 
@@ -25,7 +28,8 @@ from deskwire.engine.mutex import Mutex
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
-from deskwire.http.frames import FrameCache, text_frame
+from deskwire.http.flusher import Flusher
+from deskwire.http.frames import text_frame
 from deskwire.http.measured import Traffic
 from deskwire.http.pings import Pings
 from deskwire.http.transport import FrontStream
@@ -35,6 +39,8 @@ log: Final = structlog.get_logger(__name__)
 LINGER_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
 _READ: Final = 16 * 1024
+_WRITE_BYTES: Final = 64 * 1024
+"""Bytes of frames after which one write of several channels is full."""
 
 
 class Party(Protocol):
@@ -61,22 +67,26 @@ class Session:
     """An accepted websocket. `run` is its life; `send`, `follow` and `end` are for its owner.
 
     Args:
-        stream: the transport; closed by the caller.
+        stream: the transport, perhaps with a `send_now` as `FrontStream` has it; closed by the caller.
         traffic: counts what is written.
         rest: bytes that came behind the handshake.
     """
 
     __slots__ = (
+        "_catching_up",
         "_deaf",
         "_ending",
-        "_frames",
+        "_flusher",
+        "_fresh",
         "_hub",
         "_limits",
         "_lock",
         "_nursery",
         "_patience",
         "_pings",
+        "_rest",
         "_said",
+        "_send_now",
         "_stream",
         "_text",
         "_text_size",
@@ -91,7 +101,7 @@ class Session:
         self,
         stream: trio.abc.Stream,
         hub: Hub,
-        frames: FrameCache,
+        flusher: Flusher,
         traffic: Traffic,
         limits: Limits,
         rest: bytes,
@@ -99,13 +109,17 @@ class Session:
         self.subscriptions: dict[str, Subscription] = {}
         self.settled = False
         self._stream = stream
+        self._send_now: Callable[[bytes], bytes] | None = getattr(stream, "send_now", None)
         self._hub = hub
-        self._frames = frames
+        self._flusher = flusher
         self._traffic = traffic
         self._limits = limits
         self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
         self._lock = Mutex()
         self._nursery: trio.Nursery | None = None
+        self._fresh: dict[Subscription, None] = {}
+        self._rest = b""
+        self._catching_up = False
         self._ending = False
         self._deaf = False
         self._said: int | None = None
@@ -150,7 +164,7 @@ class Session:
         self.subscriptions[held.channel.name] = held
         held.written = held.start.position
         self.settled = True
-        self.spawn(lambda: self._pump(held))
+        self._stir(held)
         if held.typing:
             self.spawn(lambda: self._pump_passing(held))
 
@@ -182,44 +196,110 @@ class Session:
     async def _put(self, data: bytes) -> bool:
         """Write under the lock; a checkpoint only if it has to wait. What fails or takes too long ends the connection."""
         try:
-            if isinstance(self._stream, FrontStream):
-                data = self._stream.send_now(data)  # nearly always all of it, for a tenth of the price
-            if not data:
+            if self._put_now(data):
                 return True
             with trio.move_on_after(self._limits.write_timeout_s):
-                await self._stream.send_all(data)
+                rest, self._rest = self._rest, b""
+                await self._stream.send_all(rest)
                 return True
             self._traffic.write_timeouts += 1
             log.info("stream.write_timeout")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
+        self._break_off()
+        return False
+
+    def _put_now(self, data: bytes) -> bool:
+        """Write what can be written at once; whether that is all. Raises BrokenResourceError."""
+        data = self._rest + data if self._rest else data
+        if data and self._send_now is not None:
+            data = self._send_now(data)  # nearly always all of it, for a tenth of the price
+        self._rest = data
+        return not data
+
+    def _break_off(self) -> None:
+        """End the connection without a word: it is gone, or a frame was cut off."""
         self._ending = True
         assert self._nursery is not None
         self._nursery.cancel_scope.cancel()
-        return False
 
-    async def _pump(self, held: Subscription) -> None:
-        while held.current:
-            batch = await held.next()
-            if batch.events and not await self._write_events(held, batch):
+    # Events
+
+    def _stir(self, held: Subscription) -> None:
+        """There may be something new on a channel."""
+        if self._ending or not held.current:
+            return
+        self._fresh[held] = None
+        if not self._catching_up:
+            self._flusher.due(self)
+
+    def flush(self) -> None:
+        """Write what is new on all channels, at most about 64 KB, in one go; see `Flushable`."""
+        try:
+            if self._ending or self._catching_up:
                 return
-            held.written = batch.upto  # without events it is confirmed by the next heartbeat
+            if self._lock.held or not self._flush():
+                self._catching_up = True
+                self.spawn(self._catch_up)
+            elif self._fresh:
+                self._flusher.due(self)
+        except trio.BrokenResourceError:
+            self._break_off()
+        except Exception:  # as at a task's top: one connection's bug ends that connection and nothing else
+            log.exception("stream.connection_failed")
+            self._break_off()
 
-    async def _write_events(self, held: Subscription, batch: Batch) -> bool:
-        """Write the batch in one go, and behind it a ping if one is due."""
-        frames = b"".join([self._frames.frame(event, held.channel.name) for event in batch.events])
-        async with self._lock:
-            if self._ending or not held.current:
-                return False
-            held.written = batch.upto  # if the write fails nothing is confirmed any more
+    def _flush(self) -> bool:
+        """As `flush`; False if the rest must wait for the disk or for the peer."""
+        frames, size, at_hand = [], 0, True
+        while self._fresh and size < _WRITE_BYTES and at_hand:
+            held = next(iter(self._fresh))
+            batch = held.recent() if held.current else None
+            if batch is not None:
+                frames.append(self._framed(held, batch))
+                size += len(frames[-1])
+            elif held.current:
+                at_hand = False
+            else:
+                del self._fresh[held]
+        return self._put_now(self._along(b"".join(frames))) and at_hand
+
+    async def _catch_up(self) -> None:
+        """Write what is new until nothing is, taking the time it takes."""
+        while self._rest or self._fresh:
+            held, batch = next(iter(self._fresh), None), None
+            if held is not None and held.current:
+                batch = held.recent() or await held.stored()
+            async with self._lock:
+                if self._ending:
+                    return
+                frames = b""
+                if held is not None and batch is not None and held.current:
+                    frames = self._along(self._framed(held, batch))
+                elif held is not None:
+                    self._fresh.pop(held, None)
+                if not await self._put(frames):
+                    return
+        self._catching_up = False
+
+    def _framed(self, held: Subscription, batch: Batch) -> bytes:
+        """The frames of what is written next on a channel. If the write fails nothing is confirmed any more."""
+        held.written = batch.upto  # without events it is confirmed by the next heartbeat
+        del self._fresh[held]
+        if not held.listen(partial(self._stir, held)):
+            self._fresh[held] = None  # behind the others
+        name = held.channel.name
+        self._traffic.events += len(batch.events)
+        return b"".join([text_frame(pusher.event(event.type, name, event.body)) for event in batch.events])
+
+    def _along(self, frames: bytes) -> bytes:
+        """The frames, and behind them a ping if one is due."""
+        if frames:
             self._pings.want()
             if self._pings.may_go_along(trio.current_time()):
                 frames += self._next_ping()
             self._waiting.deadline = self._due_at()
-            if not await self._put(frames):
-                return False
-        self._traffic.events += len(batch.events)
-        return True
+        return frames
 
     async def _pump_passing(self, held: Subscription) -> None:
         while held.current:
@@ -245,7 +325,8 @@ class Session:
             data += self._wire.send(CloseConnection(goodbye.code, goodbye.message))
             self._said = goodbye.code
         try:
-            await self._stream.send_all(data)
+            rest, self._rest = self._rest, b""
+            await self._stream.send_all(rest + data)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             assert self._nursery is not None
             self._nursery.cancel_scope.cancel()

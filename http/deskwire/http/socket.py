@@ -13,7 +13,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
-from deskwire.http.frames import FrameCache
+from deskwire.http.flusher import Flusher
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
 from deskwire.http.measured import Traffic
 from deskwire.http.session import LINGER_S, Limits, Session
@@ -27,7 +27,7 @@ _READ: Final = 16 * 1024
 
 
 class RealtimeStream:
-    """Serves stream connections; `handle` is one connection's task.
+    """Serves stream connections; `handle` is one connection's task, `run` writes events to all of them.
 
     Args:
         key: what tokens are signed with (`token.issue`).
@@ -54,7 +54,7 @@ class RealtimeStream:
         self._clock = clock
         self._key = key
         self._limits = Limits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
-        self._frames = FrameCache()
+        self._flusher = Flusher()
         self.traffic: Final = Traffic()
         self._sessions: dict[Session, None] = {}  # in the order in which they came
         self._openings: set[trio.CancelScope] = set()
@@ -64,6 +64,10 @@ class RealtimeStream:
     def connections(self) -> int:
         """How many connections are open."""
         return len(self._sessions)
+
+    async def run(self) -> None:
+        """Write events to the connections until cancelled."""
+        await self._flusher.run()
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection whose request begins with `GET /app/`, and close it.
@@ -125,7 +129,7 @@ class RealtimeStream:
         if opening is None:
             return None
         admitted = self._admit(opening)
-        session = Session(stream, self._hub, self._frames, self.traffic, self._limits, opening.rest)
+        session = Session(stream, self._hub, self._flusher, self.traffic, self._limits, opening.rest)
         self._sessions[session] = None
         return Talk(self._hub, self._clock, self._key, session, admitted)
 

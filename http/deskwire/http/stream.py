@@ -8,6 +8,8 @@ from deskwire.engine.clock import iso
 from deskwire.engine.stream import token
 from deskwire.engine.stream.channel import open_channel
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes import webhooks as shapes
+from deskwire.http.shapes.base import page_of
 from deskwire.http.stream_auth import parse_authorization
 from deskwire.http.validation import Body, Query
 
@@ -24,7 +26,14 @@ class AuthorizationQuery(Query):
     resume: str | None = None
 
 
-@routes.add("POST", "/s2s/stream/auth", query=AuthorizationQuery, json_only=False)
+@routes.add(
+    "POST",
+    "/s2s/stream/auth",
+    query=AuthorizationQuery,
+    json_only=False,
+    answer=shapes.StreamAuthorization,
+    errors=("malformed_body", "unknown_channel"),
+)
 async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     """Authorize a channel subscription, asked for in JSON or as a form.
 
@@ -47,7 +56,7 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     return {"auth": f"{call.project.stream_key}:{issued}"}
 
 
-@routes.add("GET", "/s2s/stream/consumers")
+@routes.add("GET", "/s2s/stream/consumers", answer=page_of(shapes.StreamConsumer))
 async def list_consumers(call: Call[Body, Query]) -> Answer:
     """Who consumes each channel, since when, and how far it has confirmed."""
     consumers = await call.services.hub.consumers(call.project)

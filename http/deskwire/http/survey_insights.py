@@ -16,6 +16,7 @@ from deskwire.engine.surveys.progress import refresh_view
 from deskwire.engine.surveys.shape import escaped
 from deskwire.engine.surveys.survey import Survey
 from deskwire.http.routing import Answer, Call, Routes
+from deskwire.http.shapes import surveys as shapes
 from deskwire.http.surveys import MANAGE, ONE, READ
 from deskwire.http.validation import Body, Positive, Query
 
@@ -89,7 +90,9 @@ class InsightsQuery(Query):
     version: Positive | None = None
 
 
-@routes.add("GET", _INSIGHTS, READ, query=InsightsQuery)
+@routes.add(
+    "GET", _INSIGHTS, READ, query=InsightsQuery, answer=shapes.Insights, errors=("survey_version_not_found",)
+)
 async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
     """Fetch the stored insights; nothing is computed. Everything but the themes' counts is across all versions."""
     project, version = call.project.rowid, call.query.version
@@ -103,7 +106,7 @@ async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
     return insights_view(await call.services.store.read(read), version)
 
 
-@routes.add("PUT", _INSIGHTS, MANAGE, body=InsightsBody)
+@routes.add("PUT", _INSIGHTS, MANAGE, body=InsightsBody, answer=shapes.Insights)
 async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     """Store insights that were made elsewhere."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
@@ -123,7 +126,7 @@ async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     return insights_view(await call.services.store.write(store), None)
 
 
-@routes.add("POST", f"{_INSIGHTS}/refresh", MANAGE)
+@routes.add("POST", f"{_INSIGHTS}/refresh", MANAGE, answer=shapes.Refresh, errors=("refresh_busy",))
 async def refresh_insights(call: Call[Body, Query]) -> Answer:
     """Compute the insights from the responses, in the background. Answers how it stands.
 
@@ -136,7 +139,7 @@ async def refresh_insights(call: Call[Body, Query]) -> Answer:
     return refresh_view(await call.services.surveys.refreshes.start(survey))
 
 
-@routes.add("GET", f"{_INSIGHTS}/refresh", READ)
+@routes.add("GET", f"{_INSIGHTS}/refresh", READ, answer=shapes.Refresh, errors=("refresh_not_found",))
 async def get_refresh(call: Call[Body, Query]) -> Answer:
     """How the running refresh stands, or how the last one ended, with the scores that it computed."""
     project = call.project.rowid

@@ -20,8 +20,10 @@ from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.engine.turn import put_contact
 from deskwire.http.conversations import contact_key
-from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed
+from deskwire.http.routing import S2S, Answer, Call, Media, Routes, Streamed
 from deskwire.http.s2s import ContactBody
+from deskwire.http.shapes import surveys as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.surveys import MANAGE, ONE, READ
 from deskwire.http.validation import Body, Paged, Positive, Query, Time, decode_cursor, encode_cursor
 
@@ -55,7 +57,15 @@ class ResponseList(ResponseExport, Paged):
     """Which responses to list. `contact` is a con_ id or the backend's user id."""
 
 
-@routes.add("POST", "/s2s/surveys/<survey_id>/responses", S2S, body=ResponseBody, idempotent=True)
+@routes.add(
+    "POST",
+    "/s2s/surveys/<survey_id>/responses",
+    S2S,
+    body=ResponseBody,
+    answer=shapes.SurveyResponse,
+    errors=("survey_closed",),
+    idempotent=True,
+)
 async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version that they answer.
 
@@ -78,7 +88,7 @@ async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
 
 
-@routes.add("GET", _LIST, READ, query=ResponseList)
+@routes.add("GET", _LIST, READ, query=ResponseList, answer=page_of(shapes.SurveyResponse))
 async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     """List a survey's responses, newest first."""
     query, project = call.query, call.project.rowid
@@ -95,7 +105,7 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     return {"items": [response_view(survey, response) for response in page], "nextCursor": cursor}
 
 
-@routes.add("GET", f"{ONE}/responses.csv", READ, query=ResponseExport)
+@routes.add("GET", f"{ONE}/responses.csv", READ, query=ResponseExport, answer=Media("text/csv"))
 async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     """Export responses as CSV (RFC 4180, UTF-8 with a byte order mark), newest first, a column for each question.
 
@@ -116,13 +126,13 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 
 
-@routes.add("GET", f"{_LIST}/<response_id>", READ)
+@routes.add("GET", f"{_LIST}/<response_id>", READ, answer=shapes.SurveyResponse)
 async def get_response(call: Call[Body, Query]) -> Answer:
     """Fetch one response."""
     return response_view(*await call.services.store.read(_one(call)))
 
 
-@routes.add("DELETE", f"{_LIST}/<response_id>", MANAGE)
+@routes.add("DELETE", f"{_LIST}/<response_id>", MANAGE, answer=Deleted)
 async def delete_response(call: Call[Body, Query]) -> Answer:
     """Remove a response, and what the insights quote of it."""
 

@@ -23,6 +23,8 @@ from deskwire.engine.surveys.survey import (
 from deskwire.engine.surveys.validate import definition_errors
 from deskwire.http.bodies import Name
 from deskwire.http.routing import S2S, Answer, Call, Routes, dashboard
+from deskwire.http.shapes import surveys as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import (
     Body,
     Paged,
@@ -41,11 +43,14 @@ _VERSIONS_MAX: Final = 100
 """Versions of one survey; an export has columns for all of them."""
 
 
+Definition = Annotated[Any, Field(json_schema_extra={"x-shape": "SurveyDefinition"})]
+
+
 class SurveyBody(Body):
     """A new survey. Its definition becomes version 1."""
 
     name: Name
-    definition: Any
+    definition: Definition
 
 
 class SurveyPatch(Body):
@@ -55,8 +60,14 @@ class SurveyPatch(Body):
     status: Status | None = None
 
 
+class VersionBody(Body):
+    """The definition of the next version."""
+
+    definition: Definition
+
+
 class DefinitionBody(Body):
-    """A definition."""
+    """What is to be looked at as a definition, whatever it is."""
 
     definition: Any
 
@@ -68,7 +79,7 @@ class SurveyList(Paged):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-@routes.add("POST", "/engagement/surveys", MANAGE, body=SurveyBody, idempotent=True)
+@routes.add("POST", "/engagement/surveys", MANAGE, body=SurveyBody, answer=shapes.Survey, idempotent=True)
 async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
     """Make a survey; its definition is published as version 1."""
     await _check(call.body.definition)
@@ -80,7 +91,7 @@ async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
     )
 
 
-@routes.add("GET", "/engagement/surveys", READ, query=SurveyList)
+@routes.add("GET", "/engagement/surveys", READ, query=SurveyList, answer=page_of(shapes.SurveySummary))
 async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
     """List the project's surveys, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
@@ -93,19 +104,19 @@ async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
     return {"items": [survey_view(survey) for survey in page], "nextCursor": cursor}
 
 
-@routes.add("GET", ONE, READ)
+@routes.add("GET", ONE, READ, answer=shapes.Survey)
 async def get_survey(call: Call[Body, Query]) -> Answer:
     """Fetch a survey with the definition of its published version."""
     return await _published(call)
 
 
-@routes.add("GET", "/s2s/surveys/<survey_id>", S2S)
+@routes.add("GET", "/s2s/surveys/<survey_id>", S2S, answer=shapes.Survey)
 async def show_survey(call: Call[Body, Query]) -> Answer:
     """Fetch a survey with its published definition, to show it to a customer."""
     return await _published(call)
 
 
-@routes.add("PATCH", ONE, MANAGE, body=SurveyPatch)
+@routes.add("PATCH", ONE, MANAGE, body=SurveyPatch, answer=shapes.Survey)
 async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     """Rename a survey, close it or open it again. The definition changes by publishing a version."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
@@ -121,14 +132,14 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     return await _published(call)
 
 
-@routes.add("DELETE", ONE, MANAGE)
+@routes.add("DELETE", ONE, MANAGE, answer=Deleted)
 async def delete_survey(call: Call[Body, Query]) -> Answer:
     """Remove a survey with its versions, responses and insights, for good."""
     survey = await call.services.surveys.removals.remove(call.project, call.path["survey_id"])
     return {"id": survey.id, "deleted": True}
 
 
-@routes.add("POST", f"{ONE}/validate", READ, body=DefinitionBody)
+@routes.add("POST", f"{ONE}/validate", READ, body=DefinitionBody, answer=shapes.Validation)
 async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     """Find everything that is wrong with a definition. It is a 200 also when something is; nothing is stored.
 
@@ -142,8 +153,16 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     return {"ok": not errors, "errors": listed}
 
 
-@routes.add("POST", _VERSIONS, MANAGE, body=DefinitionBody, idempotent=True)
-async def publish_version(call: Call[DefinitionBody, Query]) -> Answer:
+@routes.add(
+    "POST",
+    _VERSIONS,
+    MANAGE,
+    body=VersionBody,
+    answer=shapes.SurveyVersion,
+    errors=("survey_version_limit_reached",),
+    idempotent=True,
+)
+async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     """Publish another definition as the next version; the published one again makes none.
 
     Responses keep the version that they answered.
@@ -168,7 +187,7 @@ async def publish_version(call: Call[DefinitionBody, Query]) -> Answer:
     return await call.commit(publish, lambda made: version_view(*made), call.path["survey_id"])
 
 
-@routes.add("GET", _VERSIONS, READ, query=Paged)
+@routes.add("GET", _VERSIONS, READ, query=Paged, answer=page_of(shapes.SurveyVersionSummary))
 async def list_versions(call: Call[Body, Paged]) -> Answer:
     """List a survey's versions, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
@@ -189,7 +208,7 @@ async def list_versions(call: Call[Body, Paged]) -> Answer:
     }
 
 
-@routes.add("GET", f"{_VERSIONS}/<version>", READ)
+@routes.add("GET", f"{_VERSIONS}/<version>", READ, answer=shapes.SurveyVersion)
 async def get_version(call: Call[Body, Query]) -> Answer:
     """Fetch one version with its definition."""
     project, text = call.project.rowid, call.path["version"]

@@ -15,6 +15,8 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.teams import MEMBERS_MAX, Member, Team, team_view
 from deskwire.http.bodies import Name
 from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.shapes import tickets as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import (
     Body,
     Paged,
@@ -51,7 +53,9 @@ class TeamPatch(Body):
     members: UserIds | None = None
 
 
-@routes.add("POST", "/teams", _MANAGE, body=TeamBody, idempotent=True)
+@routes.add(
+    "POST", "/teams", _MANAGE, body=TeamBody, answer=shapes.Team, errors=("team_name_taken",), idempotent=True
+)
 async def create_team(call: Call[TeamBody, Query]) -> Answer:
     """Make a team."""
     body, now, project = call.body, call.services.clock(), call.project
@@ -65,7 +69,7 @@ async def create_team(call: Call[TeamBody, Query]) -> Answer:
     return await call.commit(create, team_view)
 
 
-@routes.add("GET", "/teams", _READ, query=Paged)
+@routes.add("GET", "/teams", _READ, query=Paged, answer=page_of(shapes.Team))
 async def list_teams(call: Call[Body, Paged]) -> Answer:
     """List the project's teams with their members, newest first."""
     limit = call.query.limit
@@ -75,13 +79,13 @@ async def list_teams(call: Call[Body, Paged]) -> Answer:
     return {"items": [team_view(team) for team in found[:limit]], "nextCursor": cursor}
 
 
-@routes.add("GET", _ONE, _READ)
+@routes.add("GET", _ONE, _READ, answer=shapes.Team)
 async def get_team(call: Call[Body, Query]) -> Answer:
     """Fetch a team."""
     return team_view(await call.services.store.read(lambda reader: _find(reader, call)))
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=TeamPatch)
+@routes.add("PATCH", _ONE, _MANAGE, body=TeamPatch, answer=shapes.Team, errors=("team_name_taken",))
 async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     """Change a team's name, or its members. Conversations given to it before keep the old name."""
     given, now = given_fields(call.body, frozenset()), call.services.clock()
@@ -100,7 +104,7 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     return team_view(await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE)
+@routes.add("DELETE", _ONE, _MANAGE, answer=Deleted)
 async def delete_team(call: Call[Body, Query]) -> Answer:
     """Remove a team. Its tickets are taken from it; conversations keep its name until they are given to others."""
     now = call.services.clock()

@@ -14,6 +14,8 @@ from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.conversations import contact_key
 from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.shapes import tickets as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.ticket_bodies import (
     BulkBody,
     TicketBody,
@@ -26,7 +28,7 @@ from deskwire.http.ticket_bodies import (
 from deskwire.http.validation import Body, Paged, Query, bad_cursor, decode_cursor, encode_cursor
 
 routes = Routes()
-_ONE: Final = "/tickets/<ticket_id>"
+_ONE: Final = "/tickets/<ticket:ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")
 _SORTS: Final = tuple(
@@ -37,7 +39,15 @@ _SORTS: Final = tuple(
 """Their places are the first part of a cursor, so that it fits no other sort; only ever added to."""
 
 
-@routes.add("POST", "/tickets", _MANAGE, body=TicketBody, idempotent=True)
+@routes.add(
+    "POST",
+    "/tickets",
+    _MANAGE,
+    body=TicketBody,
+    answer=shapes.Ticket,
+    errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+    idempotent=True,
+)
 async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     """Make a ticket. Given a conversation, that one gets its id in the same commit."""
     now = call.services.clock()
@@ -48,7 +58,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     )
 
 
-@routes.add("GET", "/tickets", _READ, query=TicketList)
+@routes.add("GET", "/tickets", _READ, query=TicketList, answer=page_of(shapes.Ticket))
 async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     """List the project's tickets, newest first unless `sort` and `order` say otherwise."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
@@ -67,7 +77,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     return {"items": [ticket_view(ticket) for ticket, _ in page], "nextCursor": cursor}
 
 
-@routes.add("PUT", "/tickets/bulk", _MANAGE, body=BulkBody)
+@routes.add("PUT", "/tickets/bulk", _MANAGE, body=BulkBody, answer=shapes.BulkOutcome)
 async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
     """Change many tickets alike, in one transaction.
 
@@ -85,27 +95,36 @@ async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
     }
 
 
-@routes.add("GET", _ONE, _READ)
+@routes.add("GET", _ONE, _READ, answer=shapes.Ticket)
 async def get_ticket(call: Call[Body, Query]) -> Answer:
     """Fetch a ticket."""
     return ticket_view(call.services.store.peek(lambda reader: find_ticket(reader, call.project, _id(call))))
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=TicketPatch)
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    body=TicketPatch,
+    answer=shapes.Ticket,
+    errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+)
 async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     """Change a ticket. Another conversation, or null, also changes the `ticketId` of those concerned."""
     now = call.services.clock()
     return ticket_view(await _desk(call).change(_id(call), patch_values(call.body, now), now))
 
 
-@routes.add("DELETE", _ONE, _MANAGE)
+@routes.add(
+    "DELETE", _ONE, _MANAGE, answer=Deleted, errors=("ticket_changed", "conversation_busy", "overloaded")
+)
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Remove a ticket with its activity log, for good; its conversation stays."""
     ticket = await _desk(call).delete(_id(call))
     return {"id": ticket.id, "deleted": True}
 
 
-@routes.add("GET", f"{_ONE}/activity", _READ, query=Paged)
+@routes.add("GET", f"{_ONE}/activity", _READ, query=Paged, answer=page_of(shapes.TicketActivity))
 async def list_activity(call: Call[Body, Paged]) -> Answer:
     """List who changed what of a ticket and when, newest first."""
     limit = call.query.limit

@@ -17,6 +17,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.http.people import GivenPassword, NewPassword, hash_password, room_for_password
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.services import Services
+from deskwire.http.shapes.people import AccessToken
 from deskwire.http.validation import Body, Query
 
 log: Final = structlog.get_logger(__name__)
@@ -32,7 +33,20 @@ class LoginBody(Body):
     new_password: NewPassword | None = None
 
 
-@routes.add("POST", "/auth/token", body=LoginBody)
+@routes.add(
+    "POST",
+    "/auth/token",
+    body=LoginBody,
+    answer=AccessToken,
+    errors=(
+        "invalid_login",
+        "too_many_sign_ins",
+        "sign_in_busy",
+        "sign_in_disabled",
+        "password_change_required",
+        "password_changed",
+    ),
+)
 async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     """Get an access token for the dashboard endpoints, valid for an hour."""
     services, body = call.services, call.body

@@ -21,6 +21,8 @@ from deskwire.engine.translation import (
     translation_view,
 )
 from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.shapes import content as shapes
+from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
 B = TypeVar("B", bound=Body)
@@ -72,7 +74,7 @@ class TranslationBody(Body):
     fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100)]
 
 
-@routes.add("GET", _ALL, _READ, query=EntryList)
+@routes.add("GET", _ALL, _READ, query=EntryList, answer=page_of(shapes.Entry))
 async def list_entries(call: Call[Body, EntryList]) -> Answer:
     """List the translatable entries, newest first, without their content."""
     query, project = call.query, call.project.rowid
@@ -86,7 +88,7 @@ async def list_entries(call: Call[Body, EntryList]) -> Answer:
     return {"items": [entry_view(entry) for entry in page], "nextCursor": cursor}
 
 
-@routes.add("GET", "/translations/missing", _READ)
+@routes.add("GET", "/translations/missing", _READ, answer=shapes.MissingReport)
 async def report_missing(call: Call[Body, Query]) -> Answer:
     """Count, for each of the project's languages, the entries that have it and those that lack it.
 
@@ -108,7 +110,14 @@ async def report_missing(call: Call[Body, Query]) -> Answer:
     }
 
 
-@routes.add("GET", _ONE, _READ, query=InLanguage)
+@routes.add(
+    "GET",
+    _ONE,
+    _READ,
+    query=InLanguage,
+    answer=shapes.Translation,
+    errors=("bad_entry_id", "translation_not_found"),
+)
 async def get_entry(call: Call[Body, InLanguage]) -> Answer:
     """Fetch an entry's content in one language, by default the project's primary one."""
     language, find = call.query.language or call.project.settings.primary_language, _entry(call)
@@ -120,7 +129,7 @@ async def get_entry(call: Call[Body, InLanguage]) -> Answer:
     return translation_view(*await call.services.store.read(read))
 
 
-@routes.add("PUT", _ONE, _MANAGE, body=TranslationBody)
+@routes.add("PUT", _ONE, _MANAGE, body=TranslationBody, answer=shapes.Translation, errors=("bad_entry_id",))
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     """Store an entry's content in one language; makes the entry if it is new."""
     ref, body = _ref(call), call.body
@@ -135,7 +144,14 @@ async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     return translation_view(entry, translation)
 
 
-@routes.add("DELETE", _ONE, _MANAGE, query=OneLanguage)
+@routes.add(
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    query=OneLanguage,
+    answer=shapes.DeletedEntry,
+    errors=("bad_entry_id", "translation_not_found"),
+)
 async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
     """Remove an entry, or one language of it; with its last language the entry goes, too."""
     find, language = _entry(call), call.query.language

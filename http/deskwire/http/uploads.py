@@ -15,7 +15,9 @@ from deskwire.engine.uploads.shelf import Job, find_upload
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
 from deskwire.http.multipart import boundary_of, read_file
-from deskwire.http.routing import OPEN, Answer, Call, Routes, Streamed, either
+from deskwire.http.routing import OPEN, Answer, Call, Media, Routes, Streamed, either
+from deskwire.http.shapes import tickets as shapes
+from deskwire.http.shapes.base import Deleted
 from deskwire.http.validation import Body, Query
 
 routes = Routes()
@@ -29,7 +31,24 @@ class LinkQuery(Query):
     signature: str | None = None
 
 
-@routes.add("POST", "/uploads", _SEND, streamed=True, limit="upload_body_bytes", idempotent=True)
+@routes.add(
+    "POST",
+    "/uploads",
+    _SEND,
+    streamed=True,
+    limit="upload_body_bytes",
+    answer=shapes.Upload,
+    errors=(
+        "malformed_body",
+        "body_timeout",
+        "body_too_large",
+        "unsupported_media_type",
+        "invalid_input",
+        "upload_quota_exceeded",
+        "uploads_busy",
+    ),
+    idempotent=True,
+)
 async def upload_file(call: Call[Body, Query]) -> Answer:
     """Send a file as `multipart/form-data`, in the field `file`.
 
@@ -45,21 +64,28 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     raise _too_slow(limits.upload_timeout_s)
 
 
-@routes.add("GET", "/uploads/<upload_id>", either("conversations.read"))
+@routes.add("GET", "/uploads/<upload_id>", either("conversations.read"), answer=shapes.Upload)
 async def get_upload(call: Call[Body, Query]) -> Answer:
     """Fetch what is known of an upload, with a fresh URL."""
     project, upload_id = call.project.rowid, call.path["upload_id"]
     return _view(call, call.services.store.peek(lambda reader: find_upload(reader, project, upload_id)))
 
 
-@routes.add("DELETE", "/uploads/<upload_id>", _SEND)
+@routes.add("DELETE", "/uploads/<upload_id>", _SEND, answer=Deleted, errors=("upload_attached",))
 async def delete_upload(call: Call[Body, Query]) -> Answer:
     """Remove an upload that no message has. One that a message has goes with its last conversation: 409."""
     upload = await call.services.shelf.remove(call.project, call.path["upload_id"])
     return {"id": upload.id, "deleted": True}
 
 
-@routes.add("GET", "/uploads/<upload_id>/<name>", OPEN, query=LinkQuery)
+@routes.add(
+    "GET",
+    "/uploads/<upload_id>/<name>",
+    OPEN,
+    query=LinkQuery,
+    answer=Media("*/*", statuses=(200, 206), bare=(304,)),
+    errors=("link_invalid", "link_expired", "upload_not_found", "range_not_satisfiable", "storage_failed"),
+)
 async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     """Fetch a file by its signed URL, whole or in parts; `Range` and `If-None-Match` are understood."""
     shelf, headers = call.services.shelf, call.incoming.headers

@@ -11,6 +11,8 @@ from deskwire.engine.people import PERMISSIONS, User
 from deskwire.engine.ports import Transaction
 from deskwire.http.people import GivenPassword, NameBody, NewPassword
 from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes
+from deskwire.http.shapes import people as shapes
+from deskwire.http.shapes.base import Deleted
 from deskwire.http.tokens import change_password, check_password, token_view
 from deskwire.http.validation import Body, Query
 
@@ -30,13 +32,13 @@ class PermissionQuery(Query):
     organisation_id: str | None = None
 
 
-@routes.add("GET", "/users/me")
+@routes.add("GET", "/users/me", answer=shapes.User)
 async def get_me(call: Call[Body, Query]) -> Answer:
     """Fetch the signed-in user."""
     return user_view(call.user)
 
 
-@routes.add("PATCH", "/users/me", body=NameBody)
+@routes.add("PATCH", "/users/me", body=NameBody, answer=shapes.User)
 async def change_me(call: Call[NameBody, Query]) -> Answer:
     """Change the signed-in user's name."""
 
@@ -48,7 +50,7 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
     return user_view(await call.services.store.write(rename))
 
 
-@routes.add("DELETE", "/users/me")
+@routes.add("DELETE", "/users/me", answer=Deleted, errors=("last_owner",))
 async def delete_me(call: Call[Body, Query]) -> Answer:
     """Delete the signed-in user's account for good, with all memberships; all access tokens end.
 
@@ -59,7 +61,13 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     return {"id": call.user.id, "deleted": True}
 
 
-@routes.add("POST", "/users/me/password", body=PasswordBody)
+@routes.add(
+    "POST",
+    "/users/me/password",
+    body=PasswordBody,
+    answer=shapes.AccessToken,
+    errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
+)
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     """Change the password. All access tokens issued before end; the answer has a new one."""
     services, body = call.services, call.body
@@ -69,7 +77,13 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     return token_view(services, await change_password(services, user, body.new_password))
 
 
-@routes.add("GET", "/users/me/permissions", query=PermissionQuery)
+@routes.add(
+    "GET",
+    "/users/me/permissions",
+    query=PermissionQuery,
+    answer=shapes.Permissions,
+    errors=("organisation_not_found", "project_not_found", "role_not_found"),
+)
 async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     """List the user's permissions and roles in one organisation.
 

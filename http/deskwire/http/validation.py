@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -73,10 +73,16 @@ def _positive(text: object) -> int:
     return int(text)
 
 
-Positive = Annotated[int, BeforeValidator(_positive)]
+Positive = Annotated[
+    int,
+    BeforeValidator(_positive),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 999_999_999}),
+]
 """A query parameter that is a positive integer."""
 
-Time = Annotated[int, BeforeValidator(milliseconds)]
+Time = Annotated[
+    int, BeforeValidator(milliseconds), WithJsonSchema({"type": "string", "format": "date-time"})
+]
 """A time, as milliseconds since the epoch."""
 
 _CODES: Final = {

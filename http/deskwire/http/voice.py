@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.voice.prompts import Mode
 from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.shapes.tickets import VoiceReply
 from deskwire.http.validation import Body, Query
 
 routes = Routes()
@@ -21,7 +22,14 @@ class VoiceReplyBody(Body):
     mode: Mode = "smart"
 
 
-@routes.add("POST", "/tickets/<ticket_id>/voice-reply", _MANAGE, body=VoiceReplyBody)
+@routes.add(
+    "POST",
+    "/tickets/<ticket_id>/voice-reply",
+    _MANAGE,
+    body=VoiceReplyBody,
+    answer=VoiceReply,
+    errors=("model_failed", "model_not_configured", "voice_busy"),
+)
 async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
     """Make a text of a recording: `dictate` takes it down, `smart` drafts the reply that its keywords mean.
 

@@ -18,6 +18,8 @@ from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes import webhooks as shapes
+from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Query, refuse_null
 
 B = TypeVar("B", bound=Body)
@@ -49,7 +51,14 @@ class EndpointPatch(Body):
     status: Literal["enabled", "disabled"] | None = None
 
 
-@routes.add("POST", "/s2s/webhooks", body=EndpointBody, idempotent=True)
+@routes.add(
+    "POST",
+    "/s2s/webhooks",
+    body=EndpointBody,
+    answer=shapes.WebhookEndpoint,
+    errors=("webhook_limit_reached",),
+    idempotent=True,
+)
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Register an endpoint. The answer shows the signing secret, this once."""
     services, body, now = call.services, call.body, call.services.clock()
@@ -76,7 +85,7 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     return shown(made)
 
 
-@routes.add("GET", "/s2s/webhooks")
+@routes.add("GET", "/s2s/webhooks", answer=page_of(shapes.WebhookEndpoint))
 async def list_endpoints(call: Call[Body, Query]) -> Answer:
     """List the endpoints, oldest first, secrets masked."""
     now = call.services.clock()
@@ -84,13 +93,13 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
     return {"items": [endpoint_view(endpoint, now) for endpoint in endpoints], "nextCursor": None}
 
 
-@routes.add("GET", ONE)
+@routes.add("GET", ONE, answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
     """Fetch one endpoint, its secret masked."""
     return endpoint_view(call.services.store.peek(endpoint_of(call)), call.services.clock())
 
 
-@routes.add("PATCH", ONE, body=EndpointPatch)
+@routes.add("PATCH", ONE, body=EndpointPatch, answer=shapes.WebhookEndpoint)
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
@@ -102,7 +111,7 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     return endpoint_view(endpoint, now)
 
 
-@routes.add("POST", f"{ONE}/rotate-secret", idempotent=True)
+@routes.add("POST", f"{ONE}/rotate-secret", answer=shapes.WebhookEndpoint, idempotent=True)
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
     """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
@@ -121,7 +130,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     return shown(endpoint)
 
 
-@routes.add("DELETE", ONE)
+@routes.add("DELETE", ONE, answer=Deleted)
 async def delete_endpoint(call: Call[Body, Query]) -> Answer:
     """Remove an endpoint; its pending deliveries stop."""
     find = endpoint_of(call)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
 import trio
-from pydantic import ConfigDict
+from pydantic import ConfigDict, WithJsonSchema
 
 from deskwire.engine.errors import Conflict, Invalid, Problem
 from deskwire.engine.ids import new_id
@@ -19,16 +19,19 @@ from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.stock import assignee_errors, find_workflow
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.shapes import workflows as shapes
+from deskwire.http.shapes.base import Deleted, page_of
+from deskwire.http.shapes.surveys import Validation
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
 routes = Routes()
-_ONE: Final = "/workflows/<workflow_id>"
+_ONE: Final = "/workflows/<workflow:workflow_id>"
 _READ: Final = dashboard("conversations.read")
 _MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
 
 
-class WorkflowBody(Body):
-    """A workflow. All three fields are needed for a new one; what must be in them is in the guide of workflows."""
+class WorkflowDraft(Body):
+    """What is to be looked at as a workflow, whatever it is."""
 
     model_config = ConfigDict(extra="allow")  # all that is wrong is found by the workflow's own check
 
@@ -37,14 +40,38 @@ class WorkflowBody(Body):
     flows: Any = None
 
 
+class WorkflowBody(WorkflowDraft):
+    """Fields of a workflow. What must be in them is in the guide of workflows."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
+
+    name: Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200})] = None
+    trigger: Annotated[Any, WithJsonSchema({"x-shape": "WorkflowTrigger"})] = None
+    flows: Annotated[Any, WithJsonSchema({"type": "array", "items": {"x-shape": "WorkflowFlow"}})] = None
+
+
+class NewWorkflowBody(WorkflowBody):
+    """A new workflow. What must be in it is in the guide of workflows."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "trigger", "flows"]})
+
+
 class WorkflowList(Paged):
     """Which workflows to list."""
 
     trigger: Trigger | None = None
 
 
-@routes.add("POST", "/workflows", _MANAGE, body=WorkflowBody, idempotent=True)
-async def create_workflow(call: Call[WorkflowBody, Query]) -> Answer:
+@routes.add(
+    "POST",
+    "/workflows",
+    _MANAGE,
+    body=NewWorkflowBody,
+    answer=shapes.Workflow,
+    errors=("workflow_limit_reached",),
+    idempotent=True,
+)
+async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Make a workflow."""
     given, now, project = _given(call), call.services.clock(), call.project
     await _check(call, given)
@@ -61,7 +88,7 @@ async def create_workflow(call: Call[WorkflowBody, Query]) -> Answer:
     return await call.commit(create, lambda made: full_view(made, given["flows"]))
 
 
-@routes.add("GET", "/workflows", _READ, query=WorkflowList)
+@routes.add("GET", "/workflows", _READ, query=WorkflowList, answer=page_of(shapes.WorkflowSummary))
 async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     """List the project's workflows, newest first, without their flows."""
     query, project = call.query, call.project.rowid
@@ -73,15 +100,15 @@ async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     return {"items": [workflow_view(each) for each in found[: query.limit]], "nextCursor": cursor}
 
 
-@routes.add("GET", _ONE, _READ)
+@routes.add("GET", _ONE, _READ, answer=shapes.Workflow)
 async def get_workflow(call: Call[Body, Query]) -> Answer:
     """Fetch a workflow with its flows."""
     workflow, flows = await call.services.store.read(lambda reader: _stored(reader, call))
     return full_view(workflow, flows)
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=WorkflowBody)
-async def change_workflow(call: Call[WorkflowBody, Query]) -> Answer:
+@routes.add("PATCH", _ONE, _MANAGE, body=WorkflowBody, answer=shapes.Workflow)
+async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Change a workflow's name, trigger or flows. Conversations in which it runs keep the version they have."""
     given, now = _given(call), call.services.clock()
     if not given:
@@ -108,7 +135,7 @@ async def change_workflow(call: Call[WorkflowBody, Query]) -> Answer:
     return full_view(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE)
+@routes.add("DELETE", _ONE, _MANAGE, answer=Deleted)
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Remove a workflow. Conversations in which it runs go on with it to its end."""
     now = call.services.clock()
@@ -123,15 +150,15 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
     return {"id": workflow.id, "deleted": True}
 
 
-@routes.add("POST", "/workflows/validate", _READ, body=WorkflowBody)
-async def validate_workflow(call: Call[WorkflowBody, Query]) -> Answer:
+@routes.add("POST", "/workflows/validate", _READ, body=WorkflowDraft, answer=Validation)
+async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Find everything that is wrong with a workflow. It is a 200 also when something is; nothing is stored."""
     errors = await _errors(call, _given(call))
     listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
     return {"ok": not errors, "errors": listed}
 
 
-def _given(call: Call[WorkflowBody, Query]) -> Mapping[str, Any]:
+def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
     """The body as it was sent, unknown fields included."""
     given: Mapping[str, Any] = orjson.loads(call.raw or b"{}")
     return given

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from deskwire.engine.events import Draft, StoredEvent, encode_envelope
 from deskwire.engine.ids import Mint
-from deskwire.engine.lane import Lane
+from deskwire.engine.lane import Lane, lanes_of
 from deskwire.engine.people import Project
 from deskwire.storage.scrub import ScrubWish
 
@@ -147,6 +147,7 @@ class EventWrites(ScrubWish):
             conversation,
             draft.sequence,
             encode_envelope(draft, event_id, project.id, at),
+            () if directed else lanes_of(project.rowid, draft.data),
         )
         self.conn.execute(
             "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at) "

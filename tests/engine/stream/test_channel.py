@@ -15,7 +15,7 @@ from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
-from tests.streaming import CHANNEL, NOON, PROJECT_ID, JumpStore, Stage, typing
+from tests.streaming import CHANNEL, NOON, PROJECT_ID, JumpStore, Stage, next_batch, typing
 
 PROJECT = Project(1, PROJECT_ID, 1, "Shop", "shop-stream")
 CNV, OTHER_CNV = new_id("cnv", NOON), new_id("cnv", NOON)
@@ -26,7 +26,7 @@ def about(conversation: str, user_id: str) -> dict[str, Any]:
 
 
 async def next_events(held: Subscription) -> list[StoredEvent]:
-    while not (batch := await held.next()).events:
+    while not (batch := await next_batch(held)).events:
         pass
     return list(batch.events)
 
@@ -123,7 +123,7 @@ async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
     """A quiet conversation in a busy project: its consumer's position moves with the log."""
     held = await stage.hold("c1", channel="private-contact-u1")
     await stage.announce("message.created", about(CNV, "u2"))
-    batch = await held.next()
+    batch = await next_batch(held)
     assert (list(batch.events), batch.upto) == ([], stage.log.position)
 
 
@@ -153,18 +153,18 @@ async def test_a_channels_lane_is_in_memory_only_while_it_is_held(
     store.write_failure = Unavailable("full")
     with pytest.raises(Unavailable):
         await stage.hold("c1", channel="private-contact-u1")
-    assert stage.log.bell(lane, stage.log.position) is None
+    assert not stage.log.listen(lane, stage.log.position, list)
     store.write_failure = None
     first = await stage.hold("c1", channel="private-contact-u1")
     second = await stage.hold("c2", channel="private-contact-u1")
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(second.next)
+        nursery.start_soon(next_batch, second)
         await wait_all_tasks_blocked()
         stage.hub.leave(first, for_good=False)
-        assert stage.log.bell(lane, stage.log.position) is not None
+        assert stage.log.listen(lane, stage.log.position, list)
         stage.hub.leave(second, for_good=True)
         stage.hub.leave(second, for_good=True)
-    assert stage.log.bell(lane, stage.log.position) is None
+    assert not stage.log.listen(lane, stage.log.position, list)
 
 
 async def test_a_quiet_channel_is_resumed_without_a_gap_in_a_busy_project(

@@ -12,13 +12,13 @@ from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ids import new_id
 from deskwire.engine.stream.subscription import Subscription
-from tests.streaming import NOON, JumpStore, Stage, jump_stage, number, real_stage, typing
+from tests.streaming import NOON, JumpStore, Stage, jump_stage, next_batch, number, real_stage, typing
 
 
 async def numbers(held: Subscription, count: int) -> list[int]:
     found: list[int] = []
     while len(found) < count:
-        found += [number(event) for event in (await held.next()).events]
+        found += [number(event) for event in (await next_batch(held)).events]
     return found
 
 
@@ -163,14 +163,14 @@ async def test_an_idle_consumer_has_reached_what_its_channel_passes_over(
     """Its heartbeats confirm that, so that retention never passes it unnoticed and its lag is none."""
     idle = await stage.hold("c1", channel="private-contact-u1")
     with trio.move_on_after(1):
-        await idle.next()
+        await next_batch(idle)
     (passed_over,) = await stage.emit(1)
     assert idle.reached < idle.start.position, "its consumer was not told yet where it begins"
     idle.written = idle.start.position
     assert idle.reached == passed_over.position
     own = await stage.announce("contact.updated", {"contact": {"userId": "u1"}})
     assert idle.reached < own.position, "its own event is not written yet"
-    idle.written = (await idle.next()).upto
+    idle.written = (await next_batch(idle)).upto
     assert idle.reached == own.position
 
 
@@ -178,7 +178,7 @@ async def test_what_is_being_written_is_not_reached(autojump_clock: MockClock, s
     held = await stage.hold("c1")
     before = held.reached
     await stage.emit(1)
-    await held.next()
+    await next_batch(held)
     await stage.emit(1)
     assert held.reached == before
 
@@ -186,7 +186,7 @@ async def test_what_is_being_written_is_not_reached(autojump_clock: MockClock, s
 async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1")
     await stage.emit(10, padding=30_000)
-    sizes = [len((await held.next()).events) for _ in range(5)]
+    sizes = [len((await next_batch(held)).events) for _ in range(5)]
     assert sizes == [2, 2, 2, 2, 2]
 
 

@@ -8,7 +8,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.stream.hub import ConsumerSuperseded, TooManyTakeovers
-from tests.streaming import JumpStore, Stage, jump_stage, number
+from tests.streaming import JumpStore, Stage, jump_stage, next_batch, number
 
 
 async def test_the_newest_consumer_is_the_only_holder_and_the_old_one_is_told(
@@ -175,7 +175,7 @@ async def test_what_the_old_holder_confirms_after_the_swap_means_nothing(
     stage.hub.confirm(old, events[-1].position)
     stage.hub.leave(new, for_good=False)
     again = await stage.hold("c2")
-    assert [number(event) for event in (await again.next()).events] == [0, 1, 2]
+    assert [number(event) for event in (await next_batch(again)).events] == [0, 1, 2]
 
 
 async def test_the_listing_shows_holder_position_and_lag(autojump_clock: MockClock, stage: Stage) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from deskwire.engine.events import PassingEvent, StoredEvent
-from deskwire.engine.log import EventLog
+from deskwire.engine.log import Chunk, EventLog
 from deskwire.engine.stream.channel import Channel, carries
 
 _EVENTS: Final = 64
@@ -96,23 +96,28 @@ class Subscription:
         self._passing: deque[PassingEvent] | None = deque(maxlen=_PASSING) if typing else None
         self._stir: trio.Event | None = None
 
-    async def next(self) -> Batch:
-        """What the log has next; without events if only the position moves, or at the end of the subscription.
+    def listen(self, call: Callable[[], object]) -> bool:
+        """Have `call` called, once, when there may be more, or when the subscription ends; False if there is now."""
+        if self._log.settled(self._source, self._cursor) > self._cursor:
+            return False  # only the position has moved on, and is to be taken along
+        return self._log.listen(self._source, self._cursor, call)
+
+    def recent(self) -> Batch | None:
+        """What the log has next in memory; None if it must be read from the disk, by `stored`.
 
         A batch without events still moves the position: what was passed over need not be read again.
-
-        Cancellation: nothing is lost; the same events come again.
         """
-        bell = None
-        if self._log.settled(self._source, self._cursor) == self._cursor:
-            bell = self._log.bell(self._source, self._cursor)
-        if bell is None:
-            await trio.lowlevel.checkpoint()
-        else:
-            await bell.wait()
         chunk = self._log.recent(self._source, self._cursor, _EVENTS)
-        if chunk is None:
-            chunk = await self._log.stored(self._source, self._cursor, _EVENTS)
+        return None if chunk is None else self._take(chunk)
+
+    async def stored(self) -> Batch:
+        """As `recent`, from the disk.
+
+        Cancellation: nothing is lost; the same events come again. Raises Unavailable.
+        """
+        return self._take(await self._log.stored(self._source, self._cursor, _EVENTS))
+
+    def _take(self, chunk: Chunk) -> Batch:
         batch = _cut(chunk.events, chunk.upto)
         self._cursor = batch.upto
         return batch
@@ -125,7 +130,7 @@ class Subscription:
         return self._log.settled(self._source, self.written)
 
     def close(self) -> None:
-        """Let go of the log; a `next` under way ends."""
+        """Let go of the log; who listens is called."""
         if not self._closed:
             self._closed = True
             self._log.close(self._source)

@@ -1,0 +1,58 @@
+"""Request bodies: from the models, and the two that are no plain JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deskwire.http.routing import Route
+from deskwire.http.validation import Empty
+from deskwire.reference.openapi.samples import BODIES
+from deskwire.reference.openapi.schemas import Schema, Schemas
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_STREAM: Final[Schema] = {
+    "type": "object",
+    "description": "What to subscribe to, and as whom.",
+    "properties": {
+        "socket_id": {"type": "string", "pattern": "^[0-9]{1,20}\\.[0-9]{1,20}$"},
+        "channel_name": {"type": "string", "minLength": 1},
+        "consumerId": {"type": "string", "minLength": 1, "maxLength": 128},
+        "typingEvents": {"type": "boolean", "description": "Whether typing is to be told, too."},
+        "resume": {
+            "type": "string",
+            "description": "Where to begin: `auto`, `live`, or the id of an event.",
+            "pattern": "^(auto|live|evt_[0-7][0-9A-HJKMNP-TV-Z]{25})$",
+        },
+    },
+    "additionalProperties": False,
+}
+_SUBSCRIPTION: Final = {
+    "socket_id": "1234.5678",
+    "channel_name": "private-project-prj_01KZ000000000000000000SH0P",
+    "consumerId": "crm-1",
+}
+_FILE: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "contentMediaType": "application/octet-stream", "minLength": 1}
+    },
+    "required": ["file"],
+    "additionalProperties": False,
+}
+
+
+def request_body(route: Route, schemas: Schemas) -> Schema | None:
+    """What a route takes as body, None if nothing."""
+    if route.streamed:
+        return {"required": True, "content": {"multipart/form-data": {"schema": _FILE}}}
+    if not route.json_only:
+        told: dict[str, Any] = {"schema": _STREAM, "example": _SUBSCRIPTION}
+        return {"required": False, "content": {"application/json": told, _FORM: told}}
+    if route.body is None or route.body is Empty:
+        return None
+    schema = schemas.of(route.body)
+    found = schemas.components[route.body.__name__]
+    return {
+        "required": bool(found.get("required")),
+        "content": {"application/json": {"schema": schema, "example": BODIES[route.body.__name__]}},
+    }

@@ -1,0 +1,45 @@
+"""One task that writes what is new to every connection that keeps up.
+
+A commit may have something for thousands of connections. Waking a task of each costs more than the write itself;
+and what one connection is to get on several channels goes out in one write. Whoever does not take its frames at
+once, or needs some from the disk, gets a task of its own until it has caught up, and delays nobody.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import trio
+
+_TURN: Final = 16
+"""Connections written to before other tasks have their turn: about a third of a millisecond."""
+
+
+class Flushable(Protocol):
+    """A connection that may have something to write."""
+
+    def flush(self) -> None:
+        """Write what is new, without waiting and without raising."""
+
+
+class Flusher:
+    """Flushes those that are `due`, in the order they came."""
+
+    def __init__(self) -> None:
+        self._due: dict[Flushable, None] = {}
+        self._bell = trio.Event()
+
+    def due(self, connection: Flushable) -> None:
+        """Have the connection flushed soon, once however often it is called."""
+        self._due[connection] = None
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Flush until cancelled."""
+        while True:
+            await self._bell.wait()
+            due, self._due, self._bell = self._due, {}, trio.Event()
+            for count, connection in enumerate(due, 1):
+                connection.flush()
+                if not count % _TURN:
+                    await trio.lowlevel.checkpoint()

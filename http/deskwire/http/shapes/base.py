@@ -1,0 +1,91 @@
+"""What all shapes of answers are made of: ids, times, lists, deletions."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, create_model
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
+
+_ULID: Final = "_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
+
+
+class Shape(BaseModel):
+    """An object that the API answers with: every field it may have, and no other.
+
+    A field with a default may be left out; it is never null for that.
+    """
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The schema, in which what may be left out has neither null nor a default."""
+        schema: dict[str, Any] = handler.resolve_ref_schema(handler(core_schema))
+        required = schema.get("required", ())
+        for name, field in schema.get("properties", {}).items():
+            if name not in required and field.get("default", ...) is None:
+                field.pop("default")
+                for given in field.pop("anyOf", ()):
+                    field.update({} if given.get("type") == "null" else {**given, **field})
+        return schema
+
+
+OrganisationId = Annotated[str, Field(pattern=f"^org{_ULID}", examples=["org_01KZ0000000000000000000RG1"])]
+ProjectId = Annotated[str, Field(pattern=f"^prj{_ULID}", examples=["prj_01KZ000000000000000000SH0P"])]
+UserId = Annotated[str, Field(pattern=f"^usr{_ULID}", examples=["usr_01KZ0000000000000000AGENT1"])]
+KeyId = Annotated[str, Field(pattern=f"^key{_ULID}", examples=["key_01KZ00000000000000000000K1"])]
+ContactId = Annotated[str, Field(pattern=f"^con{_ULID}", examples=["con_01KZ0000000000000000C0NTCT"])]
+ConversationId = Annotated[str, Field(pattern=f"^cnv{_ULID}", examples=["cnv_01KZ00000000000000000000C1"])]
+MessageId = Annotated[str, Field(pattern=f"^msg{_ULID}", examples=["msg_01KZ00000000000000000000M1"])]
+EventId = Annotated[str, Field(pattern=f"^evt{_ULID}", examples=["evt_01KZ00000000000000000000E1"])]
+DeliveryId = Annotated[str, Field(pattern=f"^dlv{_ULID}", examples=["dlv_01KZ00000000000000000000D1"])]
+EndpointId = Annotated[str, Field(pattern=f"^whk{_ULID}", examples=["whk_01KZ0000000000000000000W01"])]
+TicketId = Annotated[str, Field(pattern=f"^tkt{_ULID}", examples=["tkt_01KZ00000000000000000000T1"])]
+TeamId = Annotated[str, Field(pattern=f"^team{_ULID}", examples=["team_01KZ0000000000000000TEAM01"])]
+SurveyId = Annotated[str, Field(pattern=f"^srv{_ULID}", examples=["srv_01KZ00000000000000000000S1"])]
+ResponseId = Annotated[str, Field(pattern=f"^rsp{_ULID}", examples=["rsp_01KZ00000000000000000000R1"])]
+UploadId = Annotated[str, Field(pattern=f"^upl{_ULID}", examples=["upl_01KZ00000000000000000000VP"])]
+WorkflowId = Annotated[str, Field(pattern=f"^wfl{_ULID}", examples=["wfl_01KZ00000000000000000000F1"])]
+MemoryId = Annotated[str, Field(pattern=f"^mem{_ULID}", examples=["mem_01KZ00000000000000000MEM01"])]
+ActivityId = Annotated[str, Field(pattern=f"^act{_ULID}", examples=["act_01KZ00000000000000000000A1"])]
+
+Moment = Annotated[
+    str,
+    Field(
+        description="A time in ISO 8601, UTC, with milliseconds.",
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$",
+        examples=["2026-11-01T12:00:00.000Z"],
+        json_schema_extra={"format": "date-time"},
+    ),
+]
+Count = Annotated[int, Field(ge=0, examples=[1])]
+Email = Annotated[str, Field(examples=["ada@example.org"])]
+PersonName = Annotated[str, Field(examples=["Ada Lovelace"])]
+Url = Annotated[
+    str, Field(examples=["https://crm.example.org/deskwire"], json_schema_extra={"format": "uri"})
+]
+
+
+class Listed(Shape):
+    """A page of a list. `nextCursor` is null on the last one, else what to give as `cursor` for the next."""
+
+    next_cursor: Annotated[str, Field(examples=["WzE3NjI1XQ"])] | None
+
+
+@cache
+def page_of(item: type[BaseModel]) -> type[Listed]:
+    """A page of a list of these."""
+    fields: Any = {"items": (list[item], ...)}  # type: ignore[valid-type]  # made at run time
+    return create_model(f"{item.__name__}Page", __base__=Listed, __doc__=Listed.__doc__, **fields)
+
+
+class Deleted(Shape):
+    """What was removed is gone for good."""
+
+    id: Annotated[str, Field(description="Its id.", examples=["cnv_01KZ00000000000000000000C1"])]
+    deleted: Annotated[bool, Field(json_schema_extra={"const": True})]

@@ -1,0 +1,34 @@
+"""Bytes that do not change while the service runs: packed once, sent again only to those who lack them."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from hashlib import sha256
+
+from werkzeug.http import parse_etags
+
+_TAG_CHARACTERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A document of some type; `packed` is its gzip form, `tag` names its content."""
+
+    content_type: str
+    packed: bytes
+    tag: str
+
+    @classmethod
+    def of(cls, content_type: str, body: bytes) -> Static:
+        """The document with this content."""
+        return cls(content_type, gzip.compress(body, mtime=0), sha256(body).hexdigest()[:_TAG_CHARACTERS])
+
+    @classmethod
+    def of_packed(cls, content_type: str, packed: bytes) -> Static:
+        """The document whose gzip form this is."""
+        return cls(content_type, packed, sha256(gzip.decompress(packed)).hexdigest()[:_TAG_CHARACTERS])
+
+    def known_to(self, tags: str | None) -> bool:
+        """Whether a client that sends these tags as `If-None-Match` has the content (RFC 9110 section 13.1.2)."""
+        return parse_etags(tags).contains_weak(self.tag)
