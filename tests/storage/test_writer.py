@@ -324,7 +324,7 @@ async def test_what_is_queued_at_the_end_is_committed_and_what_comes_later_refus
 
 
 async def test_a_broken_writer_thread_ends_the_program_and_not_only_itself(tmp_path: Path) -> None:
-    with pytest.RaisesGroup(sqlite3.OperationalError, flatten_subgroups=True), trio.fail_after(5):
+    with pytest.RaisesGroup(sqlite3.OperationalError, flatten_subgroups=True), trio.fail_after(30):
         async with bench(tmp_path) as desk:
             desk.disk.fails_at = frozenset({"COMMIT", "ROLLBACK"})
             await desk.writer.write(adds("a"))

@@ -11,6 +11,7 @@ from typing import Any, Final
 import trio
 
 from tests.engine.delivery.conftest import Request
+from tests.engine.workflows.building import FORM, buttons, workflow
 from tests.serving import LOOK_S
 
 from .conftest import Service
@@ -20,7 +21,7 @@ from .test_out import consuming, receiving, register
 
 CONVERSATION: Final = (
     "oldtitle", "title", "oldattribute", "attribute", "key", "message", "longmessage", "note", "botname", "botmessage",
-    "oldlogs", "logs", "filename", "filebytes", "answer",
+    "oldlogs", "logs", "filename", "filebytes", "answer", "formanswer",
 )  # fmt: skip
 """Places that belong to a conversation."""
 
@@ -110,6 +111,7 @@ async def plant(service: Service, log: str | None = None, whose: str = "") -> Pl
     await service.http.put(f"/s2s/contacts/{user}", json={**identity, "name": m("name")})
     conversation = await service.create(user, title=m("oldtitle"), attributes={"k": m("oldattribute")})
     upload = await _talk(service, conversation, m)
+    await _be_asked(service, conversation, m)
     contact = put.json()["id"]
     await _remember(service, contact, m)
     ticket = await _track(service, conversation, m)
@@ -140,6 +142,17 @@ async def _talk(service: Service, conversation: dict[str, Any], m: Any) -> dict[
         logs = {"requests": [{"url": "https://shop.test/", "response": text}]}
         assert (await service.http.put(f"/s2s{path}/network-logs", json=logs)).status_code == 204
     return upload
+
+
+async def _be_asked(service: Service, conversation: dict[str, Any], m: Any) -> None:
+    """A workflow that has been given an answer and waits for another one."""
+    asking = workflow([FORM, buttons(20, None, None)])
+    made = (await service.dashboard.post("/workflows", json=asking)).json()
+    path = f"/s2s/conversations/{conversation['id']}/workflow"
+    assert (await service.http.post(f"{path}/start", json={"workflowId": made["id"]})).status_code == 200
+    given = {"actionId": FORM["id"], "value": {"number": m("formanswer")}}
+    assert (await service.http.post(f"{path}/reply", json=given)).status_code == 200
+    assert (await service.http.get(path)).json()["step"]["actionId"] == 20
 
 
 async def _remember(service: Service, contact: str, m: Any) -> None:

@@ -1,7 +1,6 @@
 """One stream connection: what it is subscribed to, and the tasks that read, write and end it.
 
-- One writer at a time, under a lock; a write that was cut off leaves no whole frame behind, so nothing is
-  written after it. What the system has not taken of a write goes before the next one.
+- One writer at a time; a write that was cut off leaves no whole frame behind, so nothing is written after it.
 - `flush` writes what is new on all channels at once, and never waits. What must wait, for the disk or for a
   slow reader, is done by a task that is there only as long as that takes.
 - The connection ends once, by `end`: with a goodbye (`pusher:error`, close frame, then reading until the
@@ -12,10 +11,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 import trio
@@ -24,14 +22,17 @@ from wsproto.events import BytesMessage, CloseConnection, Event, TextMessage
 from wsproto.events import Ping as WirePing
 from wsproto.events import Pong as WirePong
 
-from deskwire.engine.mutex import Mutex
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
+from deskwire.http.bounds import Bounds
 from deskwire.http.flusher import Flusher
 from deskwire.http.frames import text_frame
 from deskwire.http.measured import Traffic
+from deskwire.http.outlet import Outlet
+from deskwire.http.party import Party
 from deskwire.http.pings import Pings
+from deskwire.http.texts import Texts, TooLong
 from deskwire.http.transport import FrontStream
 
 log: Final = structlog.get_logger(__name__)
@@ -43,53 +44,30 @@ _WRITE_BYTES: Final = 64 * 1024
 """Bytes of frames after which one write of several channels is full."""
 
 
-class Party(Protocol):
-    """Who speaks on a session."""
-
-    async def greet(self) -> None:
-        """Say the first word."""
-
-    async def hear(self, text: str) -> None:
-        """Take a text message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a connection may take: see `RealtimeStream`."""
-
-    ping_s: float
-    write_timeout_s: float
-    inbound_bytes: int
-    unsubscribed_s: float
-
-
 class Session:
     """An accepted websocket. `run` is its life; `send`, `follow` and `end` are for its owner.
 
     Args:
-        stream: the transport, perhaps with a `send_now` as `FrontStream` has it; closed by the caller.
+        stream: the transport; closed by the caller.
         traffic: counts what is written.
         rest: bytes that came behind the handshake.
     """
 
     __slots__ = (
+        "_bounds",
         "_catching_up",
         "_deaf",
         "_ending",
         "_flusher",
         "_fresh",
         "_hub",
-        "_limits",
-        "_lock",
         "_nursery",
+        "_out",
         "_patience",
         "_pings",
-        "_rest",
         "_said",
-        "_send_now",
         "_stream",
-        "_text",
-        "_text_size",
+        "_texts",
         "_traffic",
         "_waiting",
         "_wire",
@@ -103,30 +81,27 @@ class Session:
         hub: Hub,
         flusher: Flusher,
         traffic: Traffic,
-        limits: Limits,
+        bounds: Bounds,
         rest: bytes,
     ) -> None:
         self.subscriptions: dict[str, Subscription] = {}
         self.settled = False
         self._stream = stream
-        self._send_now: Callable[[bytes], bytes] | None = getattr(stream, "send_now", None)
+        self._out = Outlet(stream, bounds.write_timeout_s, traffic)
         self._hub = hub
         self._flusher = flusher
         self._traffic = traffic
-        self._limits = limits
+        self._bounds = bounds
         self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
-        self._lock = Mutex()
         self._nursery: trio.Nursery | None = None
         self._fresh: dict[Subscription, None] = {}
-        self._rest = b""
         self._catching_up = False
         self._ending = False
         self._deaf = False
         self._said: int | None = None
-        self._text: list[str] = []
-        self._text_size = 0
-        self._pings = Pings(limits.ping_s, trio.current_time())
-        self._patience = trio.current_time() + limits.unsubscribed_s
+        self._texts = Texts(bounds.inbound_bytes)
+        self._pings = Pings(bounds.ping_s, trio.current_time())
+        self._patience = trio.current_time() + bounds.unsubscribed_s
         self._waiting = trio.CancelScope()
 
     async def run(self, party: Party) -> None:
@@ -188,34 +163,17 @@ class Session:
 
     async def _write(self, data: bytes, held: Subscription | None = None) -> bool:
         """Write whole frames; False if they were not, or not for sure, written."""
-        async with self._lock:
+        async with self._out.lock:
             if self._ending or (held is not None and not held.current):
                 return False
             return await self._put(data)
 
     async def _put(self, data: bytes) -> bool:
-        """Write under the lock; a checkpoint only if it has to wait. What fails or takes too long ends the connection."""
-        try:
-            if self._put_now(data):
-                return True
-            with trio.move_on_after(self._limits.write_timeout_s):
-                rest, self._rest = self._rest, b""
-                await self._stream.send_all(rest)
-                return True
-            self._traffic.write_timeouts += 1
-            log.info("stream.write_timeout")
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
+        """Write under the lock. What fails or takes too long ends the connection."""
+        if await self._out.put(data):
+            return True
         self._break_off()
         return False
-
-    def _put_now(self, data: bytes) -> bool:
-        """Write what can be written at once; whether that is all. Raises BrokenResourceError."""
-        data = self._rest + data if self._rest else data
-        if data and self._send_now is not None:
-            data = self._send_now(data)  # nearly always all of it, for a tenth of the price
-        self._rest = data
-        return not data
 
     def _break_off(self) -> None:
         """End the connection without a word: it is gone, or a frame was cut off."""
@@ -235,10 +193,10 @@ class Session:
 
     def flush(self) -> None:
         """Write what is new on all channels, at most about 64 KB, in one go; see `Flushable`."""
+        if self._ending or self._catching_up:
+            return
         try:
-            if self._ending or self._catching_up:
-                return
-            if self._lock.held or not self._flush():
+            if self._out.lock.held or not self._flush():
                 self._catching_up = True
                 self.spawn(self._catch_up)
             elif self._fresh:
@@ -262,15 +220,15 @@ class Session:
                 at_hand = False
             else:
                 del self._fresh[held]
-        return self._put_now(self._along(b"".join(frames))) and at_hand
+        return self._out.put_now(self._along(b"".join(frames))) and at_hand
 
     async def _catch_up(self) -> None:
         """Write what is new until nothing is, taking the time it takes."""
-        while self._rest or self._fresh:
+        while self._out.rest or self._fresh:
             held, batch = next(iter(self._fresh), None), None
             if held is not None and held.current:
                 batch = held.recent() or await held.stored()
-            async with self._lock:
+            async with self._out.lock:
                 if self._ending:
                     return
                 frames = b""
@@ -311,11 +269,10 @@ class Session:
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
         with trio.move_on_after(LINGER_S):
-            async with self._lock:
+            async with self._out.lock:
                 await self._farewell(goodbye)
             await trio.sleep_forever()  # the reader ends the session at the peer's close frame
-        assert self._nursery is not None
-        self._nursery.cancel_scope.cancel()
+        self._break_off()
 
     async def _farewell(self, goodbye: pusher.Close) -> None:
         data = b""
@@ -325,11 +282,9 @@ class Session:
             data += self._wire.send(CloseConnection(goodbye.code, goodbye.message))
             self._said = goodbye.code
         try:
-            rest, self._rest = self._rest, b""
-            await self._stream.send_all(rest + data)
+            await self._out.put_last(data)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            assert self._nursery is not None
-            self._nursery.cancel_scope.cancel()
+            self._break_off()
 
     # Time
 
@@ -348,7 +303,7 @@ class Session:
         elif not self.settled and now >= self._patience:
             self.end(pusher.NEVER_SUBSCRIBED)
         elif now >= due:
-            async with self._lock:
+            async with self._out.lock:
                 if not self._ending:
                     await self._put(self._next_ping())
 
@@ -412,15 +367,12 @@ class Session:
         return False
 
     async def _gather(self, event: TextMessage, party: Party) -> None:
-        if event.data:
-            self._text.append(event.data)
-            self._text_size += len(event.data.encode())
-        if self._text_size > self._limits.inbound_bytes:
-            limit = self._limits.inbound_bytes
-            self._hang_up(pusher.Close(1009, f"A message may have {limit} bytes."))
-        elif event.message_finished:
-            text = "".join(self._text)
-            self._text, self._text_size = [], 0
+        try:
+            text = self._texts.add(event)
+        except TooLong:
+            text = None
+            self._hang_up(pusher.Close(1009, f"A message may have {self._bounds.inbound_bytes} bytes."))
+        if text is not None:
             await party.hear(text)
 
     def _hang_up(self, goodbye: pusher.Close) -> None:

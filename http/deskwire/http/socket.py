@@ -13,10 +13,11 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
+from deskwire.http.bounds import Bounds
 from deskwire.http.flusher import Flusher
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
 from deskwire.http.measured import Traffic
-from deskwire.http.session import LINGER_S, Limits, Session
+from deskwire.http.session import LINGER_S, Session
 from deskwire.http.talk import Talk
 
 log: Final = structlog.get_logger(__name__)
@@ -53,7 +54,7 @@ class RealtimeStream:
         self._hub = hub
         self._clock = clock
         self._key = key
-        self._limits = Limits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
+        self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
         self.traffic: Final = Traffic()
         self._sessions: dict[Session, None] = {}  # in the order in which they came
@@ -116,7 +117,7 @@ class RealtimeStream:
                 result = handshake.feed(bytes(await stream.receive_some(_READ)))
         if result is None:
             return None
-        with trio.move_on_after(self._limits.write_timeout_s) as writing:
+        with trio.move_on_after(self._bounds.write_timeout_s) as writing:
             await stream.send_all(result.answer)
         if writing.cancelled_caught:
             return None
@@ -129,7 +130,7 @@ class RealtimeStream:
         if opening is None:
             return None
         admitted = self._admit(opening)
-        session = Session(stream, self._hub, self._flusher, self.traffic, self._limits, opening.rest)
+        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, opening.rest)
         self._sessions[session] = None
         return Talk(self._hub, self._clock, self._key, session, admitted)
 
