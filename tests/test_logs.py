@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from deskwire import logs
-from deskwire.config import LogFormat
+from deskwire.listening import LogFormat
 
 
 class Terminal(io.StringIO):

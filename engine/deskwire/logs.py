@@ -13,7 +13,7 @@ from typing import Final, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from deskwire.config import LogFormat, LogLevel
+from deskwire.listening import LogFormat, LogLevel
 from deskwire.redaction import redacted
 
 LEVELS: Final[dict[LogLevel, int]] = {

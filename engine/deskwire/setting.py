@@ -19,6 +19,13 @@ Origin: TypeAlias = Literal["default", "environment", "option"]
 Parser: TypeAlias = Callable[[str], T]
 Network: TypeAlias = IPv4Network | IPv6Network
 
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+HOUR_S: Final = 3_600.0
+DAY_S: Final = 24 * HOUR_S
+YEAR_S: Final = 366 * DAY_S
+
 PREFIX: Final = "DESKWIRE_"
 SECRET_CHARACTERS: Final = 32
 _USUAL_PORTS: Final = frozenset({("https", 443), ("http", 80)})
