@@ -21,6 +21,8 @@ class Guard:
 
 _TABLE: Final = """
 GET /                                                           | none         | -                    | -
+GET /docs                                                       | none         | -                    | -
+GET /docs/{asset}                                               | none         | -                    | -
 GET /healthz                                                    | none         | -                    | -
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
@@ -58,6 +60,7 @@ POST /v3/engagement/surveys/{surveyId}/validate                 | dashboard    |
 GET /v3/engagement/surveys/{surveyId}/versions                  | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys/{surveyId}/versions                 | dashboard    | surveys.manage       | body_limit_bytes
 GET /v3/engagement/surveys/{surveyId}/versions/{version}        | dashboard    | surveys.read         | -
+GET /v3/openapi.json                                            | none         | -                    | -
 GET /v3/organisations                                           | user         | -                    | -
 GET /v3/organisations/{organisationId}                          | organisation | -                    | -
 PATCH /v3/organisations/{organisationId}                        | organisation | members.manage       | body_limit_bytes
