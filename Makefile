@@ -18,7 +18,7 @@ demo: $(DEV_STAMP)
 	$(BIN)/deskwire demo $(ARGS)
 
 test: check
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check

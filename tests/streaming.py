@@ -37,7 +37,7 @@ NOON: Final = 1_790_000_000_000
 """When the tests begin, in milliseconds since the epoch."""
 KEY: Final = b"k" * 32
 STREAM_KEY: Final = "shop-stream"
-PROJECT_ID: Final = new_id("prj", NOON)
+PROJECT_ID: Final = "prj_01M3250V00PPPPPPPPPPPPPPPP"  # the same in every process that runs tests
 CHANNEL: Final = f"private-project-{PROJECT_ID}"
 
 

@@ -9,6 +9,7 @@ lines of JSON. Without Node, or where the packages can't be had, the tests are s
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import shutil
@@ -28,6 +29,12 @@ def node() -> None:
     npm = shutil.which("npm")
     if shutil.which("node") is None or npm is None:
         pytest.skip("Node or npm is not installed: the npm clients can't be run")
+    with (HERE / ".installing").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # the tests may run in several processes
+        _install(npm)
+
+
+def _install(npm: str) -> None:
     if _installed():
         return
     command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]

@@ -10,15 +10,14 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.errors import Forbidden, Unavailable
 from deskwire.engine.events import StoredEvent
-from deskwire.engine.ids import new_id
 from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
-from tests.streaming import CHANNEL, NOON, PROJECT_ID, JumpStore, Stage, next_batch, typing
+from tests.streaming import CHANNEL, PROJECT_ID, JumpStore, Stage, next_batch, typing
 
 PROJECT = Project(1, PROJECT_ID, 1, "Shop", "shop-stream")
-CNV, OTHER_CNV = new_id("cnv", NOON), new_id("cnv", NOON)
+CNV, OTHER_CNV = "cnv_01M3250V00CCCCCCCCCCCCCCCC", "cnv_01M3250V00DDDDDDDDDDDDDDDD"
 
 
 def about(conversation: str, user_id: str) -> dict[str, Any]:
@@ -44,8 +43,8 @@ def test_a_project_has_channels_for_itself_its_conversations_and_its_contacts(na
         "",
         "public",
         "private-project-",
-        f"private-project-{new_id('prj', NOON)}",
-        f"private-conversation-{new_id('msg', NOON)}",
+        "private-project-prj_01M3250V00QQQQQQQQQQQQQQQQ",
+        "private-conversation-msg_01M3250V00MMMMMMMMMMMMMMMM",
         "private-conversation-x",
         "private-contact-",
         "private-contact-a b",
