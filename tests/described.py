@@ -82,6 +82,11 @@ def caller(
     )
 
 
+def unchecked(http: httpx.AsyncClient) -> httpx.AsyncClient:
+    """The same caller, for answers that are not to be read whole, or of events that no service makes."""
+    return httpx.AsyncClient(base_url=http.base_url, headers=http.headers, timeout=20)
+
+
 async def check(response: httpx.Response) -> None:
     """Raise Undocumented unless the description has just this answer. For httpx's hook `response`."""
     request = response.request

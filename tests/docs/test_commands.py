@@ -31,6 +31,7 @@ NOT_RUN = {
     "README.md": "its targets are what the suite, the demo's tests and the developer run",
     "docs/quickstart.md": "starts the server that is there already; the stream's client is run by the interop tests",
     "docs/guide/backup.md": "needs a recipient of one's own, and a copy that an upgrade has left",
+    "docs/guide/deploy.md": "installs on a machine of its own, as root; the tests of its files say what is tried",
     "docs/guide/listen.md": "runs until it is stopped; the tests of `listen` do that",
     "docs/guide/operating.md": "installs from the network, and names ids that nobody has; the tests of `operate` make some",
     "docs/guide/retention.md": "starts another server, with settings to watch retention by",

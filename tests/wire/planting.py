@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -44,7 +45,9 @@ def mark(place: str, whose: str = "") -> str:
 def left(directory: Path, places: tuple[str, ...], whose: str = "") -> list[tuple[str, str]]:
     """Which places are still in which file of the data directory."""
     found = []
-    for path in sorted(each for each in directory.rglob("*") if each.is_file()):
+    # Not `rglob`: a folder, too, may be on its way out.
+    entries = (Path(folder, each) for folder, _, names in os.walk(directory) for each in names)
+    for path in sorted(each for each in entries if each.is_file()):
         try:
             content = path.read_bytes().lower()
         except FileNotFoundError:  # a file that is on its way out

@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from deskwire.engine import export
+from tests.described import unchecked
 
 from .conftest import Service
 from .surveying import respond, survey
@@ -132,7 +133,7 @@ async def test_an_erasure_cuts_the_document_off(service: Service, monkeypatch: p
     for _ in range(60):
         await service.say(conversation, "x" * 20_000)  # more than the sockets take without a reader
     with trio.fail_after(10):
-        async with service.http.stream("GET", "/s2s/contacts/u1/export") as answer:
+        async with unchecked(service.http) as http, http.stream("GET", "/s2s/contacts/u1/export") as answer:
             parts = answer.aiter_raw()
             received = await anext(parts)
             assert (await service.http.delete("/s2s/contacts/u1")).is_success
