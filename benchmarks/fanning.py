@@ -119,23 +119,22 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
         ]  # as a commit has them
         print(json.dumps([port, project.id]), flush=True)
         async for each, burst in _orders():
-            turns = _turns(len(bodies), each, burst)
-            for start in range(0, len(turns), _COMMIT):
-                log.publish(
-                    [
-                        StoredEvent(
-                            log.position + offset,
-                            f"evt_{log.position + offset:026}",
-                            "message.created",
-                            project.rowid,
-                            number,
-                            1,
-                            bodies[number],
-                            lanes[number],
-                        )
-                        for offset, number in enumerate(turns[start : start + _COMMIT], 1)
-                    ]
+            first = log.position + 1
+            events = [
+                StoredEvent(
+                    position,
+                    f"evt_{position:026}",
+                    "message.created",
+                    project.rowid,
+                    number,
+                    1,
+                    bodies[number],
+                    lanes[number],
                 )
+                for position, number in enumerate(_turns(len(bodies), each, burst), first)
+            ]
+            for start in range(0, len(events), _COMMIT):
+                log.publish(events[start : start + _COMMIT])
                 await trio.lowlevel.checkpoint()
 
 

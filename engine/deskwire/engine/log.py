@@ -75,7 +75,9 @@ class EventLog:
         for event in events:
             self._order.append(event)
             self._bytes += len(event.body)
-            touched.update(dict.fromkeys(self._file(event)))
+            for tail in self._file(event):
+                tail.append(event)
+                touched[tail] = None
         if events:
             self.position = events[-1].position
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
@@ -171,14 +173,11 @@ class EventLog:
         return tail
 
     def _file(self, event: StoredEvent) -> list[Tail]:
-        """Put the event where its readers look; returns where that is."""
-        lanes = [self._lanes[lane] for lane in event.lanes if lane in self._lanes]
-        if lanes:
-            self._laned[event.position] = lanes
-        filed = [self._project(event.project), *lanes]
-        for tail in filed:
-            tail.append(event)
-        return filed
+        """Where the event's readers look: its project, and those of its lanes that somebody has open."""
+        filed = [self._lanes[lane] for lane in event.lanes if lane in self._lanes]
+        if filed:
+            self._laned[event.position] = filed
+        return [self._project(event.project), *filed]
 
     def _unfile(self, position: int, tail: Tail) -> None:
         others = [other for other in self._laned.pop(position) if other is not tail]

@@ -128,10 +128,11 @@ class Subscription:
     def _take(self, events: Sequence[StoredEvent], newest: int) -> Batch:
         """What goes into one batch of events that were found by a look at all up to `newest`."""
         count = _fitting(events)
-        more = count < len(events) or count == _EVENTS
-        upto = events[count - 1].position if more else max(newest, self._cursor)
-        self._cursor = upto
-        return Batch(events[:count] if more else events, upto, more)
+        if count == len(events) < _EVENTS:
+            self._cursor = max(newest, self._cursor)
+            return Batch(events, self._cursor, False)
+        self._cursor = events[count - 1].position
+        return Batch(events[:count], self._cursor, True)
 
     @property
     def reached(self) -> int:
@@ -172,6 +173,8 @@ class Subscription:
 
 def _fitting(events: Sequence[StoredEvent]) -> int:
     """How many of the events fit into one batch, the first in any case."""
+    if len(events) < 2:  # as it is for readers that keep up
+        return len(events)
     size = 0
     for count, event in enumerate(events):
         size += len(event.body)
