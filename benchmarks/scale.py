@@ -39,7 +39,7 @@ class Scale:
     idle_connections: int = 1_000
     idle_websockets: int = 5_000
     fan_consumers: int = 1_000
-    fan_frames: int = 32
+    fan_frames: int = 96
     in_flight: tuple[int, ...] = (1, 16, 64, 256)
     stored: tuple[int, ...] = (0, 100_000)
     deliveries: int = 1_500

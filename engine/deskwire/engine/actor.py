@@ -160,6 +160,7 @@ class Actor:
             while not self._gone and (ask := await self._next(idle_s, let_go)) is not None:
                 ask.settle(await self._serve(ask))
                 self._unanswered -= 1
+                del ask  # with its request: nothing of it is kept while the next is waited for
         except trio.Cancelled:
             self.refuse_rest(shutting_down())
             raise
