@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from deskwire.engine import export
-from tests.described import unchecked
+from tests.described import UNCHECKED
 
 from .conftest import Service
 from .surveying import respond, survey
@@ -133,7 +133,8 @@ async def test_an_erasure_cuts_the_document_off(service: Service, monkeypatch: p
     for _ in range(60):
         await service.say(conversation, "x" * 20_000)  # more than the sockets take without a reader
     with trio.fail_after(10):
-        async with unchecked(service.http) as http, http.stream("GET", "/s2s/contacts/u1/export") as answer:
+        path = "/s2s/contacts/u1/export"
+        async with service.http.stream("GET", path, extensions=UNCHECKED) as answer:
             parts = answer.aiter_raw()
             received = await anext(parts)
             assert (await service.http.delete("/s2s/contacts/u1")).is_success
