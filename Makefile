@@ -74,7 +74,7 @@ clean:
 	rm -rf .venv .venv-audit build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 $(DEV_STAMP): requirements/dev.txt pyproject.toml
-	@echo "Preparing .venv (once; about a minute) ..."
+	@echo "Preparing .venv (once; a minute or two) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Deskwire needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv --clear .venv
 	@echo "Installing the locked dependencies ..."

@@ -33,6 +33,8 @@ Deskwire is running at {base_url}
     curl -s {base_url}/v3/conversations -H 'project: {demo.project_id}' \\
       -H 'Authorization: Bearer {demo.token}'
 
+  All calls can be tried in a browser, too: {base_url}/docs
+
   Stop it with Ctrl-C.
 """
 
