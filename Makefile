@@ -4,17 +4,19 @@ PYTHON ?= python3
 ARGS ?=
 
 BIN := .venv/bin
+RUN_STAMP := .venv/.run-stamp
 DEV_STAMP := .venv/.dev-stamp
+INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 # One version of each library for every Python (`fewest`): what is tested on 3.11 is what 3.13 gets.
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
 .PHONY: run demo test check bench binary format docs site explorer audit lock clean
 
-run: $(DEV_STAMP)
+run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
 
-demo: $(DEV_STAMP)
+demo: $(RUN_STAMP)
 	$(BIN)/deskwire demo $(ARGS)
 
 test: check
@@ -51,7 +53,7 @@ site: .venv/.site-stamp
 audit:
 	$(PYTHON) -m venv --clear .venv-audit
 	.venv-audit/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/audit.txt
-	for each in run dev site audit; do .venv-audit/bin/pip-audit --require-hashes --disable-pip -r requirements/$$each.txt || exit 1; done
+	for each in run build dev site audit; do .venv-audit/bin/pip-audit --require-hashes --disable-pip -r requirements/$$each.txt || exit 1; done
 
 # The explorer's two files and their licences, from their npm package; nothing that it depends on is installed or run.
 SWAGGER_UI := swagger-ui-dist@5.35.0
@@ -68,20 +70,27 @@ explorer:
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
-	for each in audit site; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	for each in audit build site; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 
 clean:
 	rm -rf .venv .venv-audit build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
-$(DEV_STAMP): requirements/dev.txt pyproject.toml
-	@echo "Preparing .venv (once; a minute or two) ..."
+# What the program itself needs; the tools of developers come on top when they are asked for.
+$(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
+	@echo "Preparing .venv (once; about a minute) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Deskwire needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv --clear .venv
 	@echo "Installing the locked dependencies ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(INSTALL) --require-hashes -r requirements/run.txt
+	@$(INSTALL) --require-hashes -r requirements/build.txt
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP) requirements/dev.txt
+	@echo "Installing the tools of developers (once; about a minute) ..."
+	@$(INSTALL) --require-hashes -r requirements/dev.txt
 	@touch $@
 
 .venv/.site-stamp: $(DEV_STAMP) requirements/site.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/site.txt
+	@$(INSTALL) --require-hashes -r requirements/site.txt
 	@touch $@
