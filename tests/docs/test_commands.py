@@ -21,10 +21,8 @@ from .pages import ROOT, blocks, guides, name
 
 PREAMBLE = "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
 PAGES = [page for page in guides() if any(block.words == ("sh", "run") for block in blocks(page))]
-needs_tools = pytest.mark.skipif(
-    not all(map(shutil.which, ("bash", "curl", "python3"))),
-    reason="bash, curl or python3 is not installed: the commands can't be run",
-)
+TOOLS = all(map(shutil.which, ("bash", "curl", "python3")))
+needs_tools = pytest.mark.skipif(not TOOLS, reason="bash, curl or python3 is not installed")
 
 
 NOT_RUN = {

@@ -29,9 +29,8 @@ LOADS: Final = {
 CSS_ADDRESS: Final = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 COMMENT: Final = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
 NAMESPACE: Final = "http://www.w3.org/2000/svg"  # a name; nobody fetches it
-needs_sphinx: Final = pytest.mark.skipif(
-    find_spec("furo") is None, reason="the site's libraries are not installed: `make site` does that"
-)
+FURO: Final = find_spec("furo")
+needs_sphinx: Final = pytest.mark.skipif(FURO is None, reason="`make site` installs what it needs")
 
 
 @pytest.fixture(scope="module")

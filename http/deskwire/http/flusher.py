@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+import structlog
 import trio
+
+log: Final = structlog.get_logger(__name__)
 
 _TURN: Final = 16
 """Connections written to before other tasks have their turn: about a third of a millisecond."""
@@ -19,7 +22,10 @@ class Flushable(Protocol):
     """A connection that may have something to write."""
 
     def flush(self) -> None:
-        """Write what is new, without waiting and without raising."""
+        """Write what is new, without waiting."""
+
+    def end(self, goodbye: None) -> None:
+        """End the connection without a word."""
 
 
 class Flusher:
@@ -40,6 +46,14 @@ class Flusher:
             await self._bell.wait()
             due, self._due, self._bell = self._due, {}, trio.Event()
             for count, connection in enumerate(due, 1):
-                connection.flush()
+                self._flush(connection)
                 if not count % _TURN:
                     await trio.lowlevel.checkpoint()
+
+    @staticmethod
+    def _flush(connection: Flushable) -> None:
+        try:
+            connection.flush()
+        except Exception:  # the task's top: one connection's bug ends that connection and nothing else
+            log.exception("stream.connection_failed")
+            connection.end(None)

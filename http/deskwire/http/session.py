@@ -15,7 +15,6 @@ from functools import partial
 from math import inf
 from typing import Final
 
-import structlog
 import trio
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, TextMessage
@@ -34,8 +33,6 @@ from deskwire.http.party import Party
 from deskwire.http.pings import Pings
 from deskwire.http.texts import Texts, TooLong
 from deskwire.http.transport import FrontStream
-
-log: Final = structlog.get_logger(__name__)
 
 LINGER_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
@@ -203,9 +200,6 @@ class Session:
             elif self._fresh:
                 self._flusher.due(self)
         except trio.BrokenResourceError:
-            self._break_off()
-        except Exception:  # as at a task's top: one connection's bug ends that connection and nothing else
-            log.exception("stream.connection_failed")
             self._break_off()
 
     def _flush(self) -> bool:

@@ -14,7 +14,7 @@ from deskwire.http import pusher
 from deskwire.http.session import Session
 
 _CHANNELS: Final = 100
-"""Channels of one connection: each has a task, and clients that need more can open more."""
+"""Channels of one connection: each ping notes how far each has come, and clients that need more can open more."""
 
 
 class Talk:
