@@ -12,9 +12,9 @@ from typing import Any, Final
 import httpx
 import trio
 
-from benchmarks import processes
 from benchmarks.filling import found
-from benchmarks.load import Job, Outcome
+from benchmarks.generator import load
+from benchmarks.job import Job, Outcome
 from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
@@ -126,9 +126,9 @@ def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, floa
             project=server.project,
             connections=connections,
             warm_s=scale.warm_s,
-            for_s=scale.load_s,
+            for_s=scale.list_s,
         )
-        return [processes.load(job) for _ in range(scale.rounds)]
+        return [load(job) for _ in range(scale.rounds)]
 
     alone, together = taken(1), taken(4)
     return (
@@ -153,7 +153,7 @@ def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[int, int, float
         body=body,
         count=scale.bulk_calls,
     )
-    outcome = processes.load(job)
+    outcome = load(job)
     return (
         len(chosen),
         scale.bulk_calls,
