@@ -48,8 +48,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 def _row(scale: Scale, server: Server, chats: Sequence[Chat], connections: int) -> Iterator[tuple[Cell, ...]]:
     calls = list(_calls(server, chats))
-    how = {"connections": connections, "warm_s": scale.warm_s, "for_s": scale.load_s}
-    job = Job(server.port, calls=calls, key=server.key, **how)
+    job = Job(server.port, calls=calls, key=server.key, **scale.load(connections))
     found = middle(in_turn(scale.rounds, [("chats", partial(take, server, job))])["chats"])
     yield "mixed", connections, found.rate, found.p50, found.p99, found.us, found.busy
 

@@ -27,7 +27,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
             label = f"{count:,}"
             servers[label] = stack.enter_context(deskwire(where, actor_idle_s="3600"))
             servers[label].wake(chosen)
-            job = servers[label].posts(chosen, connections=64, warm_s=scale.warm_s, for_s=scale.load_s)
+            job = servers[label].posts(chosen, **scale.load(64))
             targets.append((label, partial(take, servers[label], job)))
         taken = in_turn(scale.rounds, targets)
         memory = {label: processes.resident_mb(server.process) for label, server in servers.items()}

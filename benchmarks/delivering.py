@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -67,9 +68,7 @@ class _Target:
         """As many posts as are answered, and what comes of them meanwhile."""
         self.drain()
         began = time.monotonic()
-        job = self.server.posts(
-            list(self.ids), connections=_CONNECTIONS, warm_s=scale.warm_s, for_s=scale.load_s
-        )
+        job = self.server.posts(list(self.ids), **scale.load(_CONNECTIONS))
         taken = take(self.server, job)
         elapsed, (frames, hooks) = time.monotonic() - began, self.take_all()
         self.late.append(
@@ -87,7 +86,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     with ExitStack() as stack:
         targets = dict(_targets(stack, directory))
         taken = in_turn(
-            scale.rounds, [(label, lambda each=each: each.maximum(scale)) for label, each in targets.items()]
+            scale.rounds, [(label, partial(target.maximum, scale)) for label, target in targets.items()]
         )
         rows = [_maximum_row(label, taken, target) for label, target in targets.items()]
         half = {

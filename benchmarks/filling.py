@@ -148,8 +148,13 @@ def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversati
         data = {"message": shown, "conversation": {**about, "sequence": sequence}}
         tx.append_event(project, Draft("message.created", sequence, data), before.rowid, at)
         tx.insert_message(before.rowid, message)
-    counted = {"sequence": before.sequence + _IN_A_ROW, "messages": before.messages + _IN_A_ROW}
-    after = replace(before, last_message_at=at, updated_at=at, **counted)
+    after = replace(
+        before,
+        last_message_at=at,
+        updated_at=at,
+        sequence=before.sequence + _IN_A_ROW,
+        messages=before.messages + _IN_A_ROW,
+    )
     return tx.save_conversation(before, after, claimed.routed)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
+from dataclasses import replace
 
 from benchmarks import processes, wrk
-from benchmarks.job import Job, Outcome
+from benchmarks.job import BEGUN, Job, Outcome
 
 
 def load(job: Job) -> Outcome:
@@ -14,6 +17,21 @@ def load(job: Job) -> Outcome:
     if outcome.failures:
         raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with:\n{outcome.failures[0]}")
     return outcome
+
+
+def load_until_killed(job: Job, server: subprocess.Popen[str], after_s: float) -> Outcome:
+    """Carry out a job until the server is killed; `after_s` counts from when the first request was sent."""
+    process = processes.start("benchmarks.load", core=processes.LOAD)
+    try:
+        stdin, stdout = processes.pipes(process)
+        stdin.write(replace(job, until_cut=True).encode())
+        stdin.close()
+        processes.line(process, BEGUN)
+        time.sleep(after_s)
+        server.kill()
+        return Outcome(**json.loads(stdout.read()))
+    finally:
+        processes.stop(process)
 
 
 def name() -> str:

@@ -52,7 +52,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 
 def _jobs(scale: Scale, server: Server, database: Stored) -> dict[str, Job]:
-    how = {"connections": _CONNECTIONS, "warm_s": scale.warm_s, "for_s": scale.load_s}
+    how = scale.load(_CONNECTIONS)
     # From the middle: neither what was just written nor what is first.
     middle = database.ids[len(database.ids) // 2 :][:64]
     jobs = {_POST: server.posts(middle, **how)}

@@ -38,7 +38,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 
 def _rows(scale: Scale, server: Server, ids: list[str], connections: int) -> Iterator[tuple[Cell, ...]]:
-    bare = server.posts(ids, connections=connections, warm_s=scale.warm_s, for_s=scale.load_s)
+    bare = server.posts(ids, **scale.load(connections))
     keyed = replace(bare, headers={"Idempotency-Key": SENT})
     taken = in_turn(
         scale.rounds, [(_WITHOUT, partial(take, server, bare)), (_WITH, partial(take, server, keyed))]

@@ -10,6 +10,8 @@ SENT: Final = "@sent@"
 """In a body or a header: becomes the time of sending, 19 digits of nanoseconds by the clock that all processes share."""
 NUMBER: Final = "@number@"
 """In a body: becomes a running number of 8 digits."""
+BEGUN: Final = "begun"
+"""What the generator says once its connections are open, where the job ends with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Job:
         warm_s, for_s: not measured and measured time; with `count` instead, that many requests are all.
         rate: requests a second; None is as many as are answered. Latency counts from when one was due.
         keep: return the answers' bodies.
-        until_cut: it is no failure that the server ends the connections; the job ends with them.
+        until_cut: it is no failure that the server ends the connections, but the end of the job.
         wire: what the server speaks.
     """
 

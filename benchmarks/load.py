@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Final
 
-from benchmarks.job import NUMBER, SENT, Job, Outcome, full_size
+from benchmarks.job import BEGUN, NUMBER, SENT, Job, Outcome, full_size
 from benchmarks.nats_wire import INBOX, greet, publication
 
 _READ: Final = 65_536
@@ -120,6 +120,8 @@ class _Run:
 
     def run(self) -> Outcome:
         job, outcome = self._job, self._outcome
+        if job.until_cut:
+            print(BEGUN, flush=True)
         self._began, cpu = time.perf_counter(), time.process_time()
         self._from = self._began + job.warm_s
         self._until = float("inf") if job.count is not None else self._from + job.for_s

@@ -60,17 +60,17 @@ def _label(count: int) -> str:
 
 
 def _posted(scale: Scale, targets: Sequence[_Target], connections: int) -> Iterator[tuple[Cell, ...]]:
-    how = {"connections": connections, "warm_s": scale.warm_s, "for_s": scale.load_s}
     figures = [
-        (label, partial(take, server, server.posts(list(ids), **how))) for label, server, ids in targets
+        (label, partial(take, server, server.posts(list(ids), **scale.load(connections))))
+        for label, server, ids in targets
     ]
     return _rows(in_turn(scale.rounds, figures), connections, (ASGI, *FASTAPIS, NATS))
 
 
 def _empty(scale: Scale, apps: Mapping[str, Server], connections: int) -> Iterator[tuple[Cell, ...]]:
-    how = {"connections": connections, "warm_s": scale.warm_s, "for_s": scale.load_s}
     figures = [
-        (label, partial(take, server, server.gets(["/healthz"], **how))) for label, server in apps.items()
+        (label, partial(take, server, server.gets(["/healthz"], **scale.load(connections))))
+        for label, server in apps.items()
     ]
     return _rows(in_turn(scale.rounds, figures), connections, (ASGI, FASTAPI))
 

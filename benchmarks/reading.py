@@ -63,10 +63,12 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 def _rows(
     scale: Scale, empty: Server, ours: Server, ids: list[str], connections: int
 ) -> Iterator[tuple[Cell, ...]]:
-    how = {"connections": connections, "warm_s": scale.warm_s, "for_s": scale.load_s}
     wanted = paths(ids, first_event(ours, ids[0]))
-    targets = [(what, partial(take, ours, ours.gets(some, **how))) for what, some in wanted.items()]
-    targets.insert(0, (ASGI, partial(take, empty, empty.gets(["/"], **how))))
+    targets = [
+        (what, partial(take, ours, ours.gets(some, **scale.load(connections))))
+        for what, some in wanted.items()
+    ]
+    targets.insert(0, (ASGI, partial(take, empty, empty.gets(["/"], **scale.load(connections)))))
     taken = in_turn(scale.rounds, targets)
     for what, found in taken.items():
         of_all = middle(found)

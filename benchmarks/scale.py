@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,10 @@ class Scale:
     lists: int = 100
     list_s: float = 0.4
     bulk_calls: int = 40
+
+    def load(self, connections: int) -> dict[str, Any]:
+        """How a job loads a server with as much as it answers."""
+        return {"connections": connections, "warm_s": self.warm_s, "for_s": self.load_s}
 
 
 DEFAULT: Final = Scale()
