@@ -24,6 +24,8 @@ from benchmarks.nats_wire import INBOX, greet, publication
 _READ: Final = 65_536
 _PATIENCE_S: Final = 30.0
 """How long any answer may take before the run is given up."""
+_LEAST: Final = 4
+"""Answers that are waited for where there is no fixed rate, however long they take: a rate of nothing says nothing."""
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CLOSE: Final = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 _MESSAGE: Final = re.compile(rb"MSG \S+ \S+ (\d+)\r\n")
@@ -123,7 +125,7 @@ class _Run:
         if job.until_cut:
             print(BEGUN, flush=True)
         self._began, cpu = time.perf_counter(), time.process_time()
-        self._from = self._began + job.warm_s
+        self._from = self._last = self._began + job.warm_s
         self._until = float("inf") if job.count is not None else self._from + job.for_s
         try:
             self._exchange()
@@ -132,7 +134,8 @@ class _Run:
                 raise
         elapsed = time.perf_counter() - self._began
         outcome.busy = (time.process_time() - cpu) / elapsed
-        outcome.rate = len(outcome.latencies) / (elapsed if job.count is not None else job.for_s)
+        measured_s = elapsed if job.count is not None else max(job.for_s, self._last - self._from)
+        outcome.rate = len(outcome.latencies) / measured_s
         outcome.latencies.sort()
         return outcome
 
@@ -152,7 +155,7 @@ class _Run:
         job, idle, make = self._job, self._idle, self._requests.make
         while idle and (job.count is None or self._sent < job.count):
             due = self._began + self._sent / job.rate if job.rate else now
-            if due >= self._until:
+            if due >= self._until and (job.rate or len(self._outcome.latencies) >= _LEAST):
                 return None
             if due > now:
                 return due - now
@@ -188,6 +191,7 @@ class _Run:
             outcome.failures.append(body.decode(errors="replace")[:2_000])
         elif self._measured(connection.due, now):
             outcome.latencies.append((now - connection.due) * 1000)
+            self._last = now
         if job.keep:
             outcome.bodies.append(body.decode())
         if ends:
@@ -196,8 +200,10 @@ class _Run:
         self._idle.append(connection)
 
     def _measured(self, due: float, now: float) -> bool:
-        """At a fixed rate whatever was due in the measured time counts; else what was answered in it."""
-        return due >= self._from if self._job.rate else self._from <= now < self._until
+        """At a fixed rate whatever was due in the measured time counts; else what was answered in it, and the least."""
+        if self._job.rate:
+            return due >= self._from
+        return self._from <= now and (now < self._until or len(self._outcome.latencies) < _LEAST)
 
 
 def run(job: Job) -> Outcome:

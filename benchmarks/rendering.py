@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.deriving import derive
 from benchmarks.drawing import bars, lines
 from benchmarks.report import Cell, Section, machine_line, markdown
 
@@ -26,6 +27,7 @@ def render(saved: Path, page: Path) -> list[Path]:
     """
     document = json.loads(saved.read_text())
     sections = {each["name"]: _section(each) for each in document["sections"]}
+    sections |= {each.name: each for each in derive(sections)}
     folder = page.parent / PICTURES
     folder.mkdir(exist_ok=True)
     pictures = dict(_pictures(sections))

@@ -33,19 +33,19 @@ class Scale:
     """
 
     rounds: int = 3
-    warm_s: float = 0.3
+    warm_s: float = 0.2
     load_s: float = 1.0
     connections: tuple[int, ...] = (1, 16, 64)
     conversations: tuple[int, ...] = (1, 64, 1_000)
     read_by: tuple[int, ...] = (1, 16)
     rate: int = 200
-    rate_s: float = 5.0
+    rate_s: float = 4.0
     chats: int = 200
     live: tuple[int, ...] = (2_000,)
     idle_connections: int = 1_000
     idle_websockets: int = 5_000
     fan_consumers: int = 1_000
-    fan_frames: int = 96
+    fan_frames: int = 64
     in_flight: tuple[int, ...] = (1, 16, 64, 256)
     conversations_stored: int = 100_000
     stored: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)

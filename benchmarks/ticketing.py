@@ -117,7 +117,7 @@ def _middles(server: Server) -> Iterator[tuple[str, str]]:
 
 
 def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, float, float, float, float]:
-    def taken(connections: int) -> list[Outcome]:
+    def taken(connections: int, rounds: int) -> list[Outcome]:
         job = Job(
             server.port,
             [f"{_PAGE}{query}"],
@@ -128,9 +128,9 @@ def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, floa
             warm_s=scale.warm_s,
             for_s=scale.list_s,
         )
-        return [load(job) for _ in range(scale.rounds)]
+        return [load(job) for _ in range(rounds)]
 
-    alone, together = taken(1), taken(4)
+    alone, together = taken(1, scale.rounds), taken(4, 1)
     return (
         name,
         median(each.rate for each in alone),

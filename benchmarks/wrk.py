@@ -80,6 +80,8 @@ def load(job: Job) -> Outcome:
         began, cpu = time.perf_counter(), _children_s()
         found = _run(job, script, math.ceil(job.for_s))
         busy = (_children_s() - cpu) / (time.perf_counter() - began)
+    if not found["answers"]:
+        raise TimeoutError(f"nothing was answered within {math.ceil(job.for_s)} s")
     failures = [f"{found[kind]} {kind}" for kind in ("refused", "broken") if found[kind]]
     answers += found["answers"]
     rate = found["answers"] / found["us"] * 1e6
