@@ -22,7 +22,8 @@ def derive(sections: _Sections) -> list[Section]:
     if parts:
         note = (
             "Processor time of the server: HTTP is that of the empty route, the engine's that of a command without HTTP at the "
-            "same number under way. The rest is the route's own work: credential, body, limits, answer, log, metrics."
+            "same number under way, each measured by itself. The rest is the route's own work: credential, body, limits, answer, log, "
+            "metrics; below zero, where the parts share work that they do not by themselves."
         )
         columns = ("what of it", "µs", "share")
         found.append(Section("parts", "A POST's cost, part by part", columns, parts, note))

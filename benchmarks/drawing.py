@@ -1,4 +1,4 @@
-"""Plots as SVG, drawn by hand: plain, small, readable at 700 pixels and in the reader's own colours, light or dark."""
+"""Plots as SVG, drawn by hand: plain, small, readable at 700 pixels and on light and dark pages alike."""
 
 from __future__ import annotations
 
@@ -10,34 +10,26 @@ from typing import Final
 from benchmarks.report import text
 
 _WIDTH: Final = 700
-_LABELS: Final = 245
-"""Where bars begin; labels end before it."""
+_LETTER: Final = 7.2
+"""How wide a letter is, or a little less: where bars begin is what their labels leave."""
 _VALUES: Final = 70
 """Room for the figure behind the longest bar."""
 _ROW: Final = 22
 _TOP: Final = 48
 _STYLE: Final = """
-    text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: #1f2937 }
+    text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: #6b7685 }
     .title { font-size: 15px; font-weight: 600 }
-    .small { font-size: 12px; fill: #4b5563 }
+    .small { font-size: 12px }
     .label, .tick { text-anchor: end }
     .below { text-anchor: middle }
     .theirs { fill: #94a3b8 }
-    .ours { fill: #2563eb }
-    .grid { stroke: #cbd5e1; stroke-width: 1 }
+    .ours { fill: #3b82f6 }
+    .grid { stroke: #94a3b8; stroke-opacity: 0.4 }
     .line { fill: none; stroke-width: 2.5 }
-    .s0 { stroke: #2563eb } .s1 { stroke: #d97706 } .s2 { stroke: #059669 } .s3 { stroke: #9333ea }
-    .f0 { fill: #2563eb } .f1 { fill: #b45309 } .f2 { fill: #047857 } .f3 { fill: #7e22ce }
-    @media (prefers-color-scheme: dark) {
-      text { fill: #e5e7eb }
-      .small { fill: #9ca3af }
-      .theirs { fill: #64748b }
-      .ours { fill: #60a5fa }
-      .grid { stroke: #334155 }
-      .s0 { stroke: #60a5fa } .s1 { stroke: #fbbf24 } .s2 { stroke: #34d399 } .s3 { stroke: #c084fc }
-      .f0 { fill: #60a5fa } .f1 { fill: #fbbf24 } .f2 { fill: #34d399 } .f3 { fill: #c084fc }
-    }
+    .s0 { stroke: #3b82f6 } .s1 { stroke: #d97706 } .s2 { stroke: #059669 } .s3 { stroke: #a855f7 }
+    .f0 { fill: #3b82f6 } .f1 { fill: #d97706 } .f2 { fill: #059669 } .f3 { fill: #a855f7 }
 """
+"""Colours between light and dark: a page's theme need not be that of the system, which is all that a picture is told."""
 _COLOURS: Final = 4
 
 Bars = Sequence[tuple[str, Sequence[tuple[str, float]]]]
@@ -46,26 +38,33 @@ Lines = Sequence[tuple[str, Sequence[tuple[float, float]]]]
 
 
 def bars(title: str, unit: str, groups: Bars) -> str:
-    """Bars that lie, group under group; Deskwire's own stand out."""
+    """Bars that lie, group under group; Deskwire's own stand out where there are others."""
     longest = max((value for _, rows in groups for _, value in rows), default=0.0) or 1.0
-    scale = (_WIDTH - _LABELS - _VALUES) / longest
+    labels = [label for _, rows in groups for label, _ in rows]
+    left = round(max(map(len, labels), default=0) * _LETTER) + 16
+    scale = (_WIDTH - left - _VALUES) / longest
+    alone = not any(map(_ours, labels))
     parts, y = list[str](), _TOP
     for heading, rows in groups:
         if heading:
             parts.append(f'<text class="small" x="0" y="{y + 15}">{escape(heading)}</text>')
             y += _ROW
         for label, value in rows:
-            kind = "ours" if label.startswith("Deskwire") else "theirs"
-            parts.append(f'<text class="label" x="{_LABELS - 8}" y="{y + 15}">{escape(label)}</text>')
+            kind = "ours" if alone or _ours(label) else "theirs"
+            parts.append(f'<text class="label" x="{left - 8}" y="{y + 15}">{escape(label)}</text>')
             parts.append(
-                f'<rect class="{kind}" x="{_LABELS}" y="{y + 3}" width="{value * scale:.1f}" height="{_ROW - 6}" rx="2"/>'
+                f'<rect class="{kind}" x="{left}" y="{y + 3}" width="{value * scale:.1f}" height="{_ROW - 6}" rx="2"/>'
             )
             parts.append(
-                f'<text class="small" x="{_LABELS + value * scale + 6:.1f}" y="{y + 15}">{text(value)}</text>'
+                f'<text class="small" x="{left + value * scale + 6:.1f}" y="{y + 15}">{text(value)}</text>'
             )
             y += _ROW
         y += _ROW // 3
     return _picture(title, unit, parts, y)
+
+
+def _ours(label: str) -> bool:
+    return label.startswith("Deskwire")
 
 
 _LEFT, _RIGHT, _HEIGHT = 60, 160, 240
@@ -89,7 +88,7 @@ def lines(title: str, unit: str, series: Lines, below: str) -> str:
         _, y = place(xs[0], top * quarter / 4)
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f} H{_WIDTH - _RIGHT}"/>')
         parts.append(
-            f'<text class="small tick" x="{_LEFT - 8}" y="{y + 4:.1f}">{text(top * quarter / 4)}</text>'
+            f'<text class="small tick" x="{_LEFT - 8}" y="{y + 4:.1f}">{top * quarter / 4:,.10g}</text>'
         )
     for x in xs:
         at, _ = place(x, 0)
