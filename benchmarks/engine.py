@@ -31,11 +31,7 @@ _Figures = dict[str, list[tuple[float, float, float, float]]]
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """Commands a second in a process of its own, on the servers' core."""
     wanted = json.dumps({"directory": str(directory / "engine"), "scale": asdict(scale)})
-    process = processes.start("benchmarks.engine", core=processes.SERVER)
-    output, _ = process.communicate(wanted)
-    if process.returncode:
-        raise RuntimeError(f"the engine's benchmark ended with status {process.returncode}")
-    figures: _Figures = json.loads(output)
+    figures: _Figures = json.loads(processes.answer("benchmarks.engine", wanted, core=processes.SERVER))
     rows: list[tuple[Cell, ...]] = [
         (label, *(median(column) for column in zip(*taken, strict=True))) for label, taken in figures.items()
     ]

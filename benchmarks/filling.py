@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +12,7 @@ from typing import Final, Self
 
 import trio
 
+from benchmarks import processes
 from deskwire.engine.announce import conversation_view, message_view
 from deskwire.engine.clock import iso, wall_clock
 from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
@@ -172,5 +175,15 @@ def _turn(
 
 
 def fill_directory(directory: Path, conversations: int, messages: int) -> list[str]:
-    """`fill`, from outside of Trio."""
-    return trio.run(fill, directory, conversations, messages)
+    """`fill` in a process of its own, which can be ended at any time."""
+    wanted = json.dumps([str(directory), conversations, messages])
+    ids: list[str] = json.loads(processes.answer("benchmarks.filling", wanted, core=processes.SERVER))
+    return ids
+
+
+async def _main(directory: str, conversations: int, messages: int) -> None:
+    print(json.dumps(await fill(Path(directory), conversations, messages)))
+
+
+if __name__ == "__main__":
+    trio.run(_main, *json.loads(sys.stdin.read()))

@@ -40,11 +40,4 @@ def name() -> str:
 
 
 def _own(job: Job) -> Outcome:
-    process = processes.start("benchmarks.load", core=processes.LOAD)
-    try:
-        output, _ = process.communicate(job.encode())
-    finally:
-        processes.stop(process)
-    if process.returncode:
-        raise RuntimeError(f"the load generator ended with status {process.returncode}")
-    return Outcome(**json.loads(output))
+    return Outcome(**json.loads(processes.answer("benchmarks.load", job.encode(), core=processes.LOAD)))

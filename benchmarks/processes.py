@@ -57,6 +57,18 @@ def run(
         )
 
 
+def answer(module: str, question: str, *, core: int) -> str:
+    """What `python -m module` answers on its stdout to a question on its stdin. Raises RuntimeError if it fails."""
+    process = start(module, core=core)
+    try:
+        output, _ = process.communicate(question)
+    finally:
+        stop(process)
+    if process.returncode:
+        raise RuntimeError(f"{module} ended with status {process.returncode}")
+    return output
+
+
 def allow_files() -> None:
     """Let this process, and those it starts, have as many open files as many connections take."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -39,6 +39,7 @@ def stored(directory: Path, messages: int, user: str) -> Stored:
     pristine = directory / f"stored-{messages}"
     note = directory / f"stored-{messages}-{_NOTE}"
     if not note.exists():
+        shutil.rmtree(pristine, ignore_errors=True)  # what a filling that did not end has left
         began = time.perf_counter()
         ids = fill_directory(pristine, max(1, messages // _EACH), messages)
         made = Stored(pristine, messages, ids, time.perf_counter() - began)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Final
 import httpx
 import trio
 
+from benchmarks import processes
 from benchmarks.filling import found
 from benchmarks.generator import load
 from benchmarks.job import Job, Outcome
@@ -63,7 +65,8 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     """Ask for each list with one request under way, and with four."""
     where = directory / "tickets"
     where.mkdir()
-    ids = trio.run(fill, where, scale.tickets)
+    wanted = json.dumps([str(where), scale.tickets])
+    ids: list[str] = json.loads(processes.answer("benchmarks.ticketing", wanted, core=processes.SERVER))
     with deskwire(where) as server:
         lists = (*_middles(server), *_LISTS)[: scale.lists]
         rows = [_row(scale, server, name, query) for name, query in lists]
@@ -75,14 +78,15 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     return [Section("tickets", title, columns, rows, note), changed]
 
 
-async def fill(directory: Path, count: int) -> list[str]:
-    """Store that many tickets in a fresh directory; their ids."""
+async def _fill(folder: str, count: int) -> None:
+    """Store that many tickets in a fresh directory, and print their ids."""
+    directory = Path(folder)
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)
         ids = [new_id("tkt", wall_clock() + number) for number in range(count)]
         for first in range(0, count, _AT_ONCE):
             await store.write(partial(_create, project, ids, range(first, min(first + _AT_ONCE, count))))
-        return ids
+        print(json.dumps(ids))
 
 
 def _create(project: Project, ids: list[str], numbers: range, tx: Transaction) -> None:
@@ -160,3 +164,7 @@ def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[int, int, float
         percentile(outcome.latencies, 0.5),
         percentile(outcome.latencies, 0.95),
     )
+
+
+if __name__ == "__main__":
+    trio.run(_fill, *json.loads(sys.stdin.read()))
