@@ -20,14 +20,14 @@ from deskwire.demo.chats import Chat, load_chats
 from deskwire.demo.script import Step, script
 
 DIALOGUES: Final = Path(__file__).parents[2] / "shared" / "data" / "dialogues.jsonl"
-"""Beside a checkout; `DESKWIRE_BENCHMARK_CHATS` names another file of the form that `deskwire demo --data` takes."""
+"""Beside a checkout; `BENCHMARK_CHATS` names another file of the form that `deskwire demo --data` takes."""
 _READ_EVERY: Final = 4
 _ONE: Final = "/v3/s2s/conversations"
 
 
 def source() -> Path:
     """Where the chats are, whether or not they are there."""
-    return Path(os.environ.get("DESKWIRE_BENCHMARK_CHATS", DIALOGUES))
+    return Path(os.environ.get("BENCHMARK_CHATS", DIALOGUES))
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:

@@ -57,7 +57,10 @@ def _figures(
     document: Mapping[str, Any], sections: Mapping[str, Section], pictures: Mapping[str, str]
 ) -> str:
     when = document["at"][:10]
-    generator = f"Load by {document['machine']['load']}."
+    taken_by = document["machine"]
+    generator = (
+        f"Load by {taken_by['load']}; the machine's load average before was {taken_by['load before']:.1f}."
+    )
     parts = [f"\nTaken on {when}: {machine_line(document['machine'])}. {generator}\n"]
     for name, section in sections.items():
         table, plots = markdown(section), [each for each in pictures if each.partition("-of-")[0] == name]
