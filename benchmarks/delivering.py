@@ -25,8 +25,8 @@ from deskwire.provision import installation_secret
 
 _SPREAD: Final = 64
 _CONNECTIONS: Final = 64
-_PAUSE_S: Final = 0.5
-_DRAIN_S: Final = 30.0
+_PAUSE_S: Final = 0.4
+_DRAIN_S: Final = 60.0
 _ALONE: Final = "Deskwire, nobody"
 _CONSUMER: Final = "Deskwire, one consumer"
 _BOTH: Final = "Deskwire, one consumer and one webhook"
@@ -51,16 +51,17 @@ class _Target:
         hooks = [] if self.hooks is None else json.loads(processes.ask(self.hooks, "take"))["ages"]
         return frames, hooks
 
-    def drain(self) -> tuple[list[float], list[float]]:
-        """Wait until nothing more comes, or for as long as that may take; all that has."""
+    def drain(self, wanted: int | None = None) -> tuple[list[float], list[float]]:
+        """Wait for so many, else until nothing more comes, or for as long as that may take; all that has come."""
         frames, hooks = list[float](), list[float]()
         deadline = time.monotonic() + _DRAIN_S
-        while time.monotonic() < deadline:
-            time.sleep(_PAUSE_S if self.frames or self.hooks else 0)
+        while (self.frames or self.hooks) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
             more = self.take_all()
             frames += more[0]
             hooks += more[1]
-            if not any(more):
+            counts = [len(came) for came, reader in ((frames, self.frames), (hooks, self.hooks)) if reader]
+            if min(counts) >= wanted if wanted is not None else not any(more):
                 break
         return frames, hooks
 
@@ -186,7 +187,7 @@ def _late(scale: Scale, label: str, target: _Target, rate: float) -> Iterator[tu
     job(scale.warm_s)
     target.drain()
     answers = job(scale.rate_s)
-    frames, hooks = target.drain()
+    frames, hooks = target.drain(len(answers))
     ways = {"its answer": answers, "its frame": frames, "its webhook": hooks}
     for way, found in ways.items():
         if found:
