@@ -65,11 +65,11 @@ class _Target:
                 break
         return frames, hooks
 
-    def maximum(self, scale: Scale) -> Taken:
+    def maximum(self, scale: Scale, connections: int) -> Taken:
         """As many posts as are answered, and what comes of them meanwhile."""
         self.drain()
         began = time.monotonic()
-        job = self.server.posts(list(self.ids), **scale.load(_CONNECTIONS))
+        job = self.server.posts(list(self.ids), **scale.load(connections))
         taken = take(self.server, job)
         elapsed, (frames, hooks) = time.monotonic() - began, self.take_all()
         self.late.append(
@@ -84,27 +84,38 @@ class _Target:
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """The maximum rate of all in turn; then how late frames are at half of it, and all at a small rate."""
+    rows, found = list[tuple[Cell, ...]](), dict[str, list[Taken]]()
     with ExitStack() as stack:
         targets = dict(_targets(stack, directory))
-        taken = in_turn(
-            scale.rounds, [(label, partial(target.maximum, scale)) for label, target in targets.items()]
-        )
-        rows = [_maximum_row(label, taken, target) for label, target in targets.items()]
+        for connections in scale.connections:
+            found = in_turn(
+                scale.rounds,
+                [(label, partial(each.maximum, scale, connections)) for label, each in targets.items()],
+            )
+            rows += [_maximum_row(label, connections, found, target) for label, target in targets.items()]
         half = {
-            label: middle(taken[label]).rate * _HALF
+            label: middle(found[label]).rate * _HALF
             for label in (_CONSUMER, _NATS_CONSUMER)
-            if label in taken
+            if label in found
         }
         late = [row for label, rate in half.items() for row in _late(scale, label, targets[label], rate)]
         late += _late(scale, _BOTH, targets[_BOTH], scale.rate)
-    columns = ("read by", "POST/s", "server's µs", "share", "frames/s", "frame p99 ms", "webhooks/s")
-    title = f"Maximum rate with and without readers, {_CONNECTIONS} connections"
+    columns = (
+        "read by",
+        "connections",
+        "POST/s",
+        "server's µs",
+        "share",
+        "frames/s",
+        "frame p99 ms",
+        "webhooks/s",
+    )
     note = (
-        "Share: of the same server's rate without readers. Frames and webhooks are those that came while posts did; "
-        "what is left of them comes afterwards."
+        f"{_SPREAD} conversations. Share: of the same server's rate without readers. Frames and webhooks are those that came "
+        "while posts did; what is left of them comes afterwards."
     )
     return [
-        Section("maximum", title, columns, rows, note),
+        Section("maximum", "POST with and without readers", columns, rows, note),
         Section(
             "latency",
             "POST until …",
@@ -164,12 +175,16 @@ def _receiving(server: Server) -> Iterator[subprocess.Popen[str]]:
         processes.stop(process)
 
 
-def _maximum_row(label: str, taken: dict[str, list[Taken]], target: _Target) -> tuple[Cell, ...]:
-    found = middle(taken[label])
-    late = [[each for each in column if each is not None] for column in zip(*target.late, strict=True)]
+def _maximum_row(
+    label: str, connections: int, taken: dict[str, list[Taken]], target: _Target
+) -> tuple[Cell, ...]:
+    found, rounds = middle(taken[label]), target.late
+    target.late = []
+    late = [[each for each in column if each is not None] for column in zip(*rounds, strict=True)]
     alone = _NATS_ALONE if label.startswith(NATS) else _ALONE
     return (
         label,
+        connections,
         found.rate,
         found.us,
         ratio(taken, label, alone),

@@ -45,17 +45,17 @@ class Scale:
     idle_connections: int = 1_000
     idle_websockets: int = 5_000
     fan_consumers: int = 1_000
-    fan_frames: int = 64
-    in_flight: tuple[int, ...] = (1, 16, 64, 256)
+    fan_frames: int = 48
+    in_flight: tuple[int, ...] = (1, 16, 64)
     conversations_stored: int = 100_000
     stored: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
     kills: int = 3
-    deliveries: int = 1_500
+    deliveries: int = 1_000
     flights: tuple[int, ...] = (1, 16, 64)
     backlog: int = 100_000
     tickets: int = 10_000
     lists: int = 100
-    list_s: float = 0.4
+    list_s: float = 0.3
     bulk_calls: int = 40
 
     def load(self, connections: int) -> dict[str, Any]:
