@@ -12,7 +12,7 @@ from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unava
 from deskwire.engine.identity.verifier import user_of
 from deskwire.engine.organisations.roles import membership_of, project_of
 from deskwire.engine.people import PERMISSIONS, ServerKey, User
-from deskwire.engine.ports import Reader
+from deskwire.engine.ports import Brief, Reader
 from deskwire.http.fields import Fields
 from deskwire.http.routing import Access, Caller
 from deskwire.http.scraper import Scraping
@@ -109,6 +109,6 @@ async def _note_use(services: Services, key: ServerKey) -> None:
         return
     services.key_uses[key.rowid] = now
     try:
-        await services.store.write(lambda tx: tx.touch_key(key.rowid, now))
+        await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))
     except Unavailable as error:
         log.warning("server_key.use_not_noted", reason=error.reason)
