@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench binary format docs site explorer audit lock clean
+.PHONY: run demo test check mutate bench binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -28,6 +28,10 @@ check: $(DEV_STAMP)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# Which small mistakes in what decides no test would notice (docs/mutation.md); ARGS are words of the modules' paths.
+mutate: $(DEV_STAMP)
+	PYTHONPATH=engine:http:storage nice $(BIN)/python -m tests.mutation $(ARGS)
 
 # Has an environment of its own, with what Deskwire is compared with. wrk makes the load if the system has it.
 bench: $(BENCH_STAMP)

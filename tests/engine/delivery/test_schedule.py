@@ -40,7 +40,7 @@ def test_the_ends_of_the_jitter_are_reached() -> None:
 def test_the_fourth_failed_attempt_drops_the_delivery_with_its_reason() -> None:
     """Contract 6.4.2: retried 3 times, then dropped; whatever the receiver asks for."""
     ended = SCHEDULE.after_attempt(failed(4, wait_ms=1000), 0, 0.5)
-    assert ended == Ended("dropped", "4 attempts failed; the last: status 500")
+    assert ended == Ended("dropped", "4 attempts failed; the last: status 500", disables=False)
 
 
 @given(st.integers(1, 4), st.floats(0, 1))

@@ -8,7 +8,7 @@ import time
 import pytest
 import stripe
 
-from deskwire.engine.delivery.signature import new_secret, sign, signature_header
+from deskwire.engine.delivery.signature import SigningSecrets, new_secret, sign, signature_header
 
 SECRET = "whsec_4fzCwFMCBvyqXbTV9vXSKlcJTUGcRh3n5WtGWTiMpkL"
 OLD = "whsec_0000000000000000000000000000000000000000001"
@@ -65,3 +65,22 @@ def test_secrets_have_their_prefix_and_are_never_the_same() -> None:
     made = {new_secret() for _ in range(1000)}
     assert len(made) == 1000
     assert all(secret.startswith("whsec_") and secret[6:].isalnum() and len(secret) == 49 for secret in made)
+
+
+def test_the_random_part_of_a_secret_begins_with_any_digit() -> None:
+    """A first digit that is always 0 would say that there is less chance in it than there is room for."""
+    assert len({new_secret()[6] for _ in range(1000)}) > 30
+
+
+def test_the_secret_before_signs_too_until_its_time_and_then_no_more() -> None:
+    """Decisions 6: both sign for 24 h, the new one first."""
+    rotated = SigningSecrets(SECRET, OLD, 1_000)
+    assert rotated.at(999) == (SECRET, OLD)
+    assert rotated.at(1_000) == (SECRET,)
+
+
+@pytest.mark.parametrize(
+    "secrets", [SigningSecrets(SECRET), SigningSecrets(SECRET, OLD), SigningSecrets(SECRET, None, 1)]
+)
+def test_a_secret_without_one_before_signs_alone(secrets: SigningSecrets) -> None:
+    assert secrets.at(0) == (SECRET,)

@@ -1,0 +1,149 @@
+"""Runs the tests of a module against each of its mutants, and lists those that no test noticed.
+
+A mutant lives in a process of its own, forked from one that has most modules loaded; no file is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import IO, Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from tests.mutation.mutants import mutants
+from tests.mutation.table import TABLE, Mutated
+
+ROOT: Final = Path(__file__).parents[2]
+_MEMORY: Final = 4 << 30
+_EXAMPLES: Final = 60
+"""Of a property, each time: the same ones, and none is made smaller."""
+_PYTEST: Final = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+_PLUGINS: Final = (
+    "-p",
+    "pytest_trio.plugin",
+    "-p",
+    "_hypothesis_pytestplugin",
+    "--hypothesis-profile=mutation",
+)
+
+
+class _Instead(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports `code` under the module's name; if there is none, the module cannot be imported."""
+
+    def __init__(self, name: str, path: Path, code: CodeType | None) -> None:
+        self._name, self._path, self._code = name, path, code
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, origin=str(self._path))
+
+    def get_code(self, fullname: str) -> CodeType:
+        if self._code is None:
+            raise ImportError
+        return self._code
+
+    def get_source(self, fullname: str) -> str | None:
+        return None
+
+
+def main(chosen: Sequence[str]) -> int:
+    """Run the modules whose path holds one of the words, all if there is none; 0 if none of them failed to run."""
+    os.chdir(ROOT)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    settings.register_profile(
+        "mutation",
+        deadline=None,
+        database=None,
+        derandomize=True,
+        max_examples=_EXAMPLES,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    rows = [each for each in TABLE if not chosen or any(word in each.path for word in chosen)]
+    return max([_in_a_fork(partial(_run, row)) for row in rows], default=0)
+
+
+def _run(row: Mutated) -> int:
+    """Print what became of the module's mutants; 1 if its tests fail without one."""
+    path = ROOT / row.path
+    name = ".".join(Path(row.path).with_suffix("").parts[1:])
+    _load_ahead(row, name)
+    began = time.monotonic()
+    if _in_a_fork(partial(_test, row)):
+        print(f"{row.path}: its tests fail as it is")
+        return 1
+    limit_s = 10 + 5 * (time.monotonic() - began)
+    made = survived = 0
+    for mutant in mutants(path.read_text(), str(path), row.only):
+        made += 1
+        instead = _Instead(name, path, mutant.code)
+        if not _in_a_fork(partial(_test, row, instead), limit_s):
+            survived += 1
+            print(f"{row.path}:{mutant.line}: {mutant.was}  ->  {mutant.became}", flush=True)
+    print(f"{row.path}: {made} mutants, {made - survived} killed, {survived} survived", flush=True)
+    return 0
+
+
+def _load_ahead(row: Mutated, name: str) -> None:
+    """Import what the tests need, but what needs the module `name`, so that no mutant has to."""
+    with tempfile.TemporaryFile("w+") as found:
+        _in_a_fork(partial(_test, row, found=found))
+        found.seek(0)
+        needed = found.read().split()
+    missing = _Instead(name, ROOT / row.path, None)
+    sys.meta_path.insert(0, missing)
+    for each in needed:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(each)
+    sys.meta_path.remove(missing)
+
+
+def _in_a_fork(work: Callable[[], int], limit_s: float = 0) -> int:
+    """What `work` returns, in a process of its own; another number than 0 if it raised or did not end in time."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    code = 1
+    try:
+        signal.setitimer(signal.ITIMER_REAL, limit_s)  # its signal ends the process
+        code = min(1, work())
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def _test(row: Mutated, instead: _Instead | None = None, found: IO[str] | None = None) -> int:
+    """Run the tests of a row, in silence, and write the modules to `found` that they have loaded."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    if instead is not None:
+        sys.meta_path.insert(0, instead)
+    code = int(pytest.main([*_PYTEST, *_PLUGINS, *row.tests]))
+    if found is not None:
+        found.write(" ".join(each for each in sys.modules if each.split(".")[0] not in ("tests", "__main__")))
+        found.flush()
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(min(1, main(sys.argv[1:])))
