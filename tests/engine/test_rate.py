@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine import rate as buckets
-from deskwire.engine.rate import Buckets, Rate, quota, take
+from deskwire.engine.rate import Buckets, Quota, Rate, quota, take
 
 MINUTE_NS = 60_000_000_000
 
@@ -75,6 +76,28 @@ def test_a_bucket_is_full_again_when_it_says(rate: Rate, now: int, taken: int) -
     assert quota(rate, full_at, now + reset_s * 1_000_000_000).remaining == rate.burst
 
 
+@pytest.mark.parametrize(("per_minute", "step_ns"), [(60, 1_000_000_000), (7, 8_571_428_572), (1, MINUTE_NS)])
+def test_what_a_minute_refills_is_spread_over_it_evenly(per_minute: int, step_ns: int) -> None:
+    """Rounded up, so that no minute gives more than it should."""
+    assert Rate(per_minute, 1).step_ns == step_ns
+
+
+@pytest.mark.parametrize(
+    ("missing_ns", "left"),
+    [
+        (0, Quota(3, 3, 0, 0)),
+        (1, Quota(3, 2, 1, 0)),
+        (2_000_000_000, Quota(3, 1, 2, 0)),
+        (2_000_000_001, Quota(3, 0, 3, 1)),
+        (3_000_000_000, Quota(3, 0, 3, 1)),
+        (5_000_000_000, Quota(3, 0, 5, 3)),
+        (-5, Quota(3, 3, 0, 0)),
+    ],
+)
+def test_what_is_left_is_told_in_whole_seconds_rounded_up(missing_ns: int, left: Quota) -> None:
+    assert quota(Rate(60, 3), 10**18 + missing_ns, 10**18) == left
+
+
 def test_a_rate_of_nothing_is_no_limit_and_says_nothing() -> None:
     free = Buckets(None)
     assert [free.take("a", 0.0), free.look("a", 0.0), len(free)] == [None, None, 0]
@@ -96,3 +119,20 @@ def test_a_flood_of_strangers_takes_no_more_memory_than_there_are_buckets() -> N
     for number in range(buckets.BUCKETS_MAX + 100):
         shared.take(number, 1.0)
     assert len(shared) == buckets.BUCKETS_MAX
+
+
+def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> None:
+    shared = Buckets(Rate(60, 2))
+    assert [shared.take("a", 1.0), shared.take("a", 1.0)] == [Quota(2, 1, 1, 0), Quota(2, 0, 2, 0)]
+    assert shared.take("a", 1.25) == Quota(2, 0, 2, 1)
+    assert [shared.look("a", 2.0), shared.look("a", 2.0)] == [Quota(2, 1, 1, 0)] * 2
+    assert shared.take("a", 2.0) == Quota(2, 0, 2, 0)
+
+
+def test_the_bucket_that_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
+    shared = Buckets(Rate(60, 2))
+    for who in ("a", "b", "a", "c"):
+        shared.take(who, 1.0)
+    left = [shared.look(who, 1.0) for who in ("a", "b", "c")]
+    assert [each.remaining for each in left if each] == [0, 2, 1]

@@ -29,10 +29,7 @@ TABLE: Final = (
     Mutated(f"{_ENGINE}/delivery/retry_after.py", (f"{_TESTS}/delivery/test_retry_after.py",)),
     Mutated(f"{_ENGINE}/delivery/schedule.py", (f"{_TESTS}/delivery/test_schedule.py",)),
     Mutated(f"{_ENGINE}/delivery/circuit.py", (f"{_TESTS}/delivery/test_circuit.py",)),
-    Mutated(
-        f"{_ENGINE}/delivery/breaker.py",
-        (f"{_TESTS}/delivery/test_circuit.py", f"{_TESTS}/delivery/test_failing_endpoints.py"),
-    ),
+    Mutated(f"{_ENGINE}/delivery/breaker.py", (f"{_TESTS}/delivery/test_circuit.py",)),
     Mutated(f"{_ENGINE}/rate.py", (f"{_TESTS}/test_rate.py",)),
     Mutated(f"{_ENGINE}/idempotency/once.py", (f"{_TESTS}/idempotency/test_once.py",)),
     Mutated(

@@ -36,6 +36,14 @@ def test_five_deliveries_in_a_row_that_are_used_up_open_it() -> None:
     )
 
 
+def test_a_delivery_that_is_not_sent_is_told_until_when_and_why() -> None:
+    """Decisions 6: what an open circuit skips is logged, so that it can be recovered."""
+    opened = after(CLOSED, *["timeout"] * 20)
+    assert opened.skip_reason() == (
+        "the circuit is open until 2026-09-21T14:16:20.000Z: 20 attempts in a row failed; the last: timeout"
+    )
+
+
 def test_one_success_begins_both_counts_anew() -> None:
     circuit = after(CLOSED, *["timeout"] * 19, None, *["timeout"] * 19)
     assert circuit.state(NOW) == "closed"

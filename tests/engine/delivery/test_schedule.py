@@ -53,6 +53,10 @@ def test_a_longer_pause_that_the_receiver_asks_for_is_kept() -> None:
     assert SCHEDULE.after_attempt(failed(1, wait_ms=60_000), 0, 0.5) == Retry(60_000)
 
 
+def test_a_schedule_without_pauses_tries_again_at_once() -> None:
+    assert Schedule((0.0,), 0.2, 3600.0).after_attempt(failed(1, ended_at=1000), 0, 0.5) == Retry(1000)
+
+
 def test_a_shorter_pause_that_the_receiver_asks_for_changes_nothing() -> None:
     assert SCHEDULE.after_attempt(failed(2, wait_ms=1000), 0, 0.5) == Retry(6000)
 
