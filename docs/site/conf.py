@@ -54,6 +54,7 @@ NAVIGATION = {
         "security",
         "reporting",
         "performance",
+        "mutation",
         "guide/demo",
     ),
     "Reference": ("reference/api", "reference/events", "reference/errors", "reference/settings"),

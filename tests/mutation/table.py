@@ -33,7 +33,13 @@ TABLE: Final = (
     Mutated(f"{_ENGINE}/rate.py", (f"{_TESTS}/test_rate.py",)),
     Mutated(f"{_ENGINE}/idempotency/once.py", (f"{_TESTS}/idempotency/test_once.py",)),
     Mutated(
-        f"{_ENGINE}/decide.py", (f"{_TESTS}/test_conversation.py", f"{_TESTS}/test_conversation_model.py")
+        f"{_ENGINE}/decide.py",
+        (
+            f"{_TESTS}/test_conversation.py",
+            f"{_TESTS}/test_evolve.py",
+            f"{_TESTS}/test_expiry.py",
+            f"{_TESTS}/test_conversation_model.py",
+        ),
     ),
     Mutated(f"{_ENGINE}/stream/token.py", (f"{_TESTS}/stream/test_token.py",)),
     Mutated(

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, DomainError, IdempotencyMismatch
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.once import Answers, Repeats
 from deskwire.engine.ports import Transaction
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.transaction import SqliteTransaction
@@ -156,6 +156,7 @@ def test_a_job_that_is_refused_leaves_its_key_free(transaction: SqliteTransactio
 
 def test_the_same_request_is_refused_while_it_is_under_way_and_another_is_not() -> None:
     answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    assert answers.repeats == Repeats(0, 0, 0, 0, 0)
     with answers.under_way("key 1", "POST", "k"):
         with answers.under_way("key 2", "POST", "k"):
             pass
@@ -164,6 +165,28 @@ def test_the_same_request_is_refused_while_it_is_under_way_and_another_is_not() 
         assert (refusal.value.reason, refusal.value.retry_after_s) == ("idempotency_in_progress", 1)
     with answers.under_way("key 1", "POST", "k"):
         pass
+    assert answers.repeats == Repeats(carried_out=0, replayed=0, in_progress=1, mismatch=0, erased=0)
+
+
+@pytest.mark.parametrize(("waited_ms", "kept"), [(WINDOW_S * 1000 - 1, True), (WINDOW_S * 1000, False)])
+def test_an_answer_is_kept_for_the_window_to_the_millisecond(
+    transaction: SqliteTransaction, waited_ms: int, kept: bool
+) -> None:
+    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    with answers.under_way("key 1", f"waited {waited_ms}") as once:
+        once.around(lambda _: {"id": "x"}, dict)(transaction)
+    later = replace(once, at=NOON + waited_ms)
+    if not kept:
+        return later.check(transaction)
+    with pytest.raises(AlreadyAnswered) as found:
+        later.check(transaction)
+    assert orjson.loads(found.value.body) == {"id": "x"}
+
+
+def test_names_are_made_as_those_are_that_are_stored_already() -> None:
+    """Another form would carry out again what the version before has carried out."""
+    name = Answers(SECRET, lambda: NOON, WINDOW_S).hashed(b"key 1", b"POST")
+    assert name.hex() == "d709d9a36dff93729d301008ec07aba29ba173af600723d0725d0b8ca69a4be3"
 
 
 @given(st.lists(st.binary(max_size=4), max_size=4), st.lists(st.binary(max_size=4), max_size=4))
