@@ -10,6 +10,7 @@ from deskwire.engine.commands import Patch
 from deskwire.engine.conversation import Assignee, Conversation
 from deskwire.engine.decide import events_of, evolve, touches
 from deskwire.engine.facts import (
+    Assigned,
     Created,
     Deleted,
     Fact,
