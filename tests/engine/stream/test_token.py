@@ -31,6 +31,18 @@ def test_a_token_brings_back_what_was_granted() -> None:
     assert check(issue(KEY, GRANT, now_ms=NOON)) == GRANT
 
 
+def test_typing_and_an_earlier_place_are_only_granted_when_asked_for() -> None:
+    plain = Grant("prj_1", "1.2", "private-x", "c1")
+    assert plain == Grant("prj_1", "1.2", "private-x", "c1", typing=False, resume="auto")
+    assert check(issue(KEY, plain, now_ms=NOON)) == plain
+
+
+@pytest.mark.parametrize("now", [1_000_000_000, NOON * 2])
+def test_a_token_is_judged_by_the_clock_that_is_given_and_no_other(now: int) -> None:
+    """Else the library's own look at the clock would refuse what a node whose clock is ahead has issued."""
+    assert check(issue(KEY, GRANT, now_ms=now), at=now) == GRANT
+
+
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
