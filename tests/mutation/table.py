@@ -43,8 +43,14 @@ TABLE: Final = (
     ),
     Mutated(f"{_ENGINE}/stream/token.py", (f"{_TESTS}/stream/test_token.py",)),
     Mutated(
+        "http/deskwire/http/validation.py",
+        ("tests/http/test_cursor.py",),
+        ("encode_cursor", "decode_cursor", "bad_cursor"),
+    ),
+    Mutated(
         f"{_ENGINE}/stream/seat.py",
         (
+            f"{_TESTS}/stream/test_seat.py",
             f"{_TESTS}/stream/test_takeover.py",
             f"{_TESTS}/stream/test_channel.py",
             f"{_TESTS}/stream/test_resume.py",
@@ -67,10 +73,5 @@ TABLE: Final = (
             f"{_TESTS}/stream/test_resume.py",
             f"{_TESTS}/stream/test_lag.py",
         ),
-    ),
-    Mutated(
-        "http/deskwire/http/validation.py",
-        ("tests/http/test_cursor.py",),
-        ("encode_cursor", "decode_cursor", "bad_cursor"),
     ),
 )
