@@ -44,6 +44,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._head_s = inf
         self._serving = 0
         self._ended = False
+        self._sent_eof = False
 
     def push_back(self, data: bytes) -> None:
         """Let the next read begin with `data`."""
@@ -118,6 +119,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """See `trio.abc.SendStream`. Raises BrokenResourceError when out of time, too."""
+        if self._sent_eof:
+            raise trio.ClosedResourceError("the connection is being closed")
         deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
         with trio.CancelScope(deadline=deadline) as scope:
             self._writing = scope
@@ -134,7 +137,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
         await self._raw.wait_send_all_might_not_block()
 
     async def send_eof(self) -> None:
-        """See `trio.abc.HalfCloseableStream`."""
+        """See `trio.abc.HalfCloseableStream`. From here on nothing can be sent, not only from its end on."""
+        self._sent_eof = True
         if isinstance(self._raw, trio.abc.HalfCloseableStream):
             await self._raw.send_eof()
 
