@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from tests.properties import budget, here, hold
 
 from .conftest import Service, running
 from .judging import Answer, answers, check_problem, explain, judge
-from .wirebytes import CUTS, KEY, LAST, bad, cut, garbled, good, started
+from .wirebytes import CHUNKED, CUTS, KEY, LAST, Draft, bad, cut, fetched, garbled, good, started
 
 ANSWER_S: Final = 20.0
 """Far longer than any answer takes: beyond it a connection hangs."""
@@ -84,14 +85,45 @@ async def port(tmp_path: Path) -> AsyncIterator[Port]:
         yield Port(service)
 
 
+@pytest.mark.parametrize("behind", [b"\r\n", b"\x00", bytes(started("b"))], ids=["line", "zero", "request"])
+@pytest.mark.parametrize("marks", [[], [900]], ids=["whole", "cut"])
+async def test_what_follows_the_last_request_changes_nothing_about_its_answer(
+    port: Port, behind: bytes, marks: list[int]
+) -> None:
+    last = replace(started("a"), headers=(*started("a").headers, b"Connection: close"))
+    (answer,) = await port.hold(bytes(last) + behind, marks)
+    assert answer.status == 200
+
+
+async def test_a_method_in_small_letters_is_another_one(port: Port) -> None:
+    small = replace(started("a"), line=b"post /v3/s2s/conversations HTTP/1.1")
+    (answer,) = await port.hold(several([bytes(small)]), [])
+    assert answer.status == 400
+
+
+@pytest.mark.parametrize("key", [b"a", b"dGhlIHNhbXBsZSBub25jZQ=="])
+async def test_an_upgrade_of_any_form_is_refused_with_a_problem_document(port: Port, key: bytes) -> None:
+    asked = (b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Version: 13")
+    upgrade = replace(fetched(), headers=(b"Host: x", *asked, b"Sec-WebSocket-Key: " + key))
+    (answer,) = await port.hold(several([bytes(upgrade)]), [])
+    assert (answer.status, answer.closes) == (404, True)
+
+
+async def test_an_answer_under_way_is_finished_whatever_comes_behind_the_head(port: Port) -> None:
+    for at in range(60, 1000, 90):
+        broken = replace(fetched(), framing=(CHUNKED,), body=b"5\r\nabcXX0\r\n\r\n")
+        found = await port.hold(several([bytes(started("a")), bytes(broken)]), [at])
+        assert len(found) == 2
+
+
 def several(each: list[bytes]) -> bytes:
     return b"".join(each) + bytes(LAST)
 
 
 async def test_every_good_request_is_answered_in_order_however_it_is_written_and_cut(port: Port) -> None:
-    @budget(60)
+    @budget(30)
     @given(st.tuples(good("a"), good("b"), good("c")), CUTS)
-    def run(requests: tuple[object, ...], marks: list[int]) -> None:
+    def run(requests: tuple[Draft, ...], marks: list[int]) -> None:
         found = here(lambda: port.hold(several([bytes(each) for each in requests]), marks))
         assert [answer.status for answer in found] == [200] * 4
 
@@ -99,7 +131,7 @@ async def test_every_good_request_is_answered_in_order_however_it_is_written_and
 
 
 async def test_no_bad_request_is_carried_out_and_nobody_disagrees_where_it_ends(port: Port) -> None:
-    @budget(400)
+    @budget(120)
     @given(st.booleans(), bad("a"), bad("b"), CUTS)
     def run(warm: bool, first: bytes, second: bytes, marks: list[int]) -> None:
         ahead = [bytes(started("ahead"))] if warm else []
@@ -109,7 +141,7 @@ async def test_no_bad_request_is_carried_out_and_nobody_disagrees_where_it_ends(
 
 
 async def test_no_single_byte_makes_the_service_and_h11_disagree(port: Port) -> None:
-    @budget(300)
+    @budget(80)
     @given(garbled("a"), CUTS)
     def run(first: bytes, marks: list[int]) -> None:
         here(lambda: port.hold(several([first, bytes(started("b"))]), marks))
@@ -118,7 +150,7 @@ async def test_no_single_byte_makes_the_service_and_h11_disagree(port: Port) -> 
 
 
 async def test_no_bytes_at_all_stop_the_service(port: Port) -> None:
-    @budget(100)
+    @budget(40)
     @given(st.binary(min_size=1, max_size=200), CUTS)
     def run(data: bytes, marks: list[int]) -> None:
         here(lambda: port.hold(data + b"\r\n\r\n" + bytes(LAST), marks))

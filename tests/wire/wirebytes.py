@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from hypothesis import strategies as st
@@ -73,7 +74,9 @@ _SIZES: Final = st.lists(st.integers(1, 20), max_size=4)
 def good(draw: st.DrawFn, user: str) -> Draft:
     """A well-formed request, in any of the ways it may be written."""
     if draw(st.booleans()):
-        path = draw(st.sampled_from([b"/healthz", b"/v3/s2s/project", b"/v3/s2s/events?limit=1", b"/%68ealthz"]))
+        path = draw(
+            st.sampled_from([b"/healthz", b"/v3/s2s/project", b"/v3/s2s/events?limit=1", b"/%68ealthz"])
+        )
         made = fetched(path)
     else:
         made = started(user)
@@ -306,13 +309,13 @@ def garbled(draw: st.DrawFn, user: str) -> bytes:
     return bytes(data)
 
 
-_BYTES: Final = tuple(bytes([each]) for each in b"\x00\t\n\r \x0b\"(),/:;<=>?@[]{}0aA\x7f\x80\xff") + (b"",)
+_BYTES: Final = (b"", *(bytes([each]) for each in b'\x00\t\n\r \x0b"(),/:;<=>?@[]{}0aA\x7f\x80\xff'))
 
 
 def cut(data: bytes, marks: Sequence[int]) -> list[bytes]:
     """The bytes in pieces, cut at these places in thousandths of the whole."""
     places = sorted({0, len(data), *(len(data) * mark // 1000 for mark in marks)})
-    return [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(places)]
 
 
 CUTS: Final = st.lists(st.integers(0, 1000), max_size=5)
