@@ -330,10 +330,10 @@ class Start(OnConversation):
         return Request("POST", self.path(world, "/workflow/start"), {"workflowId": world.workflow})
 
     def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
-        if not found.visible:
-            refused(answer, 409, "conversation_hidden")
-        elif found.fields["status"] == "CLOSED":
+        if found.fields["status"] == "CLOSED":
             refused(answer, 409, "conversation_closed")
+        elif not found.visible:
+            refused(answer, 409, "conversation_hidden")
         elif found.running:
             refused(answer, 409, "workflow_running")
         else:

@@ -62,10 +62,6 @@ def linkable(world: World, about: int, ticket: Ticket | None, answer: Answer) ->
     if conversation.fields["ticketId"] not in (None, ticket and ticket.id):
         refused(answer, 409, "conversation_linked")
         return False
-    contact = None if ticket is None else ticket.fields["contactId"]
-    if contact not in (None, conversation.contact.id):
-        refused(answer, 422, "invalid_input")
-        return False
     return True
 
 

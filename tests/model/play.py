@@ -6,7 +6,7 @@ import copy
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import httpx
@@ -20,6 +20,7 @@ from tests.wire.conftest import Service
 from tests.wire.staff import organisation_of
 
 from .commands import Answer, Command, Fetch, Messages, Request, refused
+from .desk import ChangeTicket
 from .world import FLOWS, JSON, World, exactly, shown
 
 KEPT_S: Final = 60.0
@@ -43,6 +44,15 @@ class Again:
 
 
 Step = Command | AtOnce | Again
+
+
+def bound(command: Command, world: World) -> Command:
+    """The command, meant for nothing if it names a place where nothing is yet: the other one may fill it."""
+    sizes = {"about": len(world.conversations)}
+    sizes["at"] = len(world.tickets) if isinstance(command, ChangeTicket) else len(world.conversations)
+    places = {name: getattr(command, name, None) for name in sizes}
+    unfilled = {name: -1 for name, at in places.items() if at is not None and at >= sizes[name]}
+    return replace(command, **unfilled) if unfilled else command  # type: ignore[type-var]
 
 
 @dataclass
@@ -101,7 +111,7 @@ class Play:
                 self.world.settle(await self.events())
 
     async def at_once(self, first: Command, second: Command) -> None:
-        commands = (first, second)
+        commands = (bound(first, self.world), bound(second, self.world))
         answers = await self.both(*(command.request(self.world) for command in commands))
         events = await self.events()
         wrong: list[AssertionError] = []

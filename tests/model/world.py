@@ -260,7 +260,7 @@ class World:
             "stepType": "buttons",
             "actionFlowId": "main",
             "actionId": 2,
-            "action": QUESTION,
+            "action": {"id": 2, "type": "buttons", **QUESTION, "allowText": False},
         }
 
     def answer(self, conversation: Conversation, label: str) -> None:
