@@ -157,7 +157,7 @@ class Reader(
         """The position of the newest event, of any project, that is not newer than `event_id`."""
 
     def event_window(self) -> tuple[str | None, str | None]:
-        """Id of the newest event that was pruned, and of the newest that is stored."""
+        """Id of the newest event that was pruned, and of the newest ever made, also if that was erased."""
 
     def last_event_position(self) -> int:
         """The position of the newest event of all, 0 if there is none."""
