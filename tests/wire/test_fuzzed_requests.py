@@ -89,7 +89,9 @@ async def test_no_odd_json_is_an_error_of_ours_or_changes_anything(walk: Walk) -
         for body in ODD_JSON[number % 5 :: 5]:  # all of them, on one of five routes each
             answer = await walk.http.request(route.method, walk.path(route), headers=headers, content=body)
             check(answer)
-            judged = route.name.rpartition(".")[2].startswith("validate_") and answer.json().get("ok") is False
+            judged = (
+                route.name.rpartition(".")[2].startswith("validate_") and answer.json().get("ok") is False
+            )
             assert answer.status_code >= 400 or judged, (route.name, body[:80], answer.text)
     assert await walk.service.events() == before
 
