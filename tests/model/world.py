@@ -180,7 +180,7 @@ class World:
             if conversation.fields["status"] == "CLOSED":
                 self.reopen(conversation)
             self.change(conversation, status="OPEN")
-        message = {
+        message: JSON = {
             "id": message_id,
             "conversationId": conversation.id,
             "index": len(conversation.messages),
