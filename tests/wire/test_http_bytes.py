@@ -101,6 +101,14 @@ async def test_a_method_in_small_letters_is_another_one(port: Port) -> None:
     assert answer.status == 400
 
 
+@pytest.mark.parametrize(
+    "line", [b"POST  /v3/s2s/conversations HTTP/1.1", b"POST /v3/s2s/conversations  HTTP/1.1"]
+)
+async def test_two_blanks_are_not_one(port: Port, line: bytes) -> None:
+    (answer,) = await port.hold(several([bytes(replace(started("a"), line=line))]), [])
+    assert answer.status == 400
+
+
 @pytest.mark.parametrize("key", [b"a", b"dGhlIHNhbXBsZSBub25jZQ=="])
 async def test_an_upgrade_of_any_form_is_refused_with_a_problem_document(port: Port, key: bytes) -> None:
     asked = (b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Version: 13")
@@ -121,7 +129,7 @@ def several(each: list[bytes]) -> bytes:
 
 
 async def test_every_good_request_is_answered_in_order_however_it_is_written_and_cut(port: Port) -> None:
-    @budget(30)
+    @budget(20)
     @given(st.tuples(good("a"), good("b"), good("c")), CUTS)
     def run(requests: tuple[Draft, ...], marks: list[int]) -> None:
         found = here(lambda: port.hold(several([bytes(each) for each in requests]), marks))
@@ -131,7 +139,7 @@ async def test_every_good_request_is_answered_in_order_however_it_is_written_and
 
 
 async def test_no_bad_request_is_carried_out_and_nobody_disagrees_where_it_ends(port: Port) -> None:
-    @budget(120)
+    @budget(80)
     @given(st.booleans(), bad("a"), bad("b"), CUTS)
     def run(warm: bool, first: bytes, second: bytes, marks: list[int]) -> None:
         ahead = [bytes(started("ahead"))] if warm else []
