@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench binary format docs site explorer audit lock clean
+.PHONY: run demo test fuzz check bench binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -21,6 +21,11 @@ demo: $(RUN_STAMP)
 
 test: check
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+# The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
+fuzz: check
+	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(BIN)/python -m pytest -n auto tests/model tests/wire/test_http_bytes.py \
+	  tests/wire/test_fuzzed_requests.py tests/wire/test_fuzzed_streams.py $(ARGS)
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check
