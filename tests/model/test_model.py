@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from tests.engine.delivery.conftest import Receiver, answering
@@ -209,6 +209,7 @@ async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_co
     @chosen
     @given(st.lists(STEPS, min_size=8, max_size=20))
     def run(steps: list[Step]) -> None:
+        note(f"steps = {steps}")
         here(partial(replayed, service, receiver, steps))
 
     await hold(run)

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 import trio
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from tests.properties import budget, here, hold
@@ -132,7 +132,9 @@ async def test_every_good_request_is_answered_in_order_however_it_is_written_and
     @budget(20)
     @given(st.tuples(good("a"), good("b"), good("c")), CUTS)
     def run(requests: tuple[Draft, ...], marks: list[int]) -> None:
-        found = here(lambda: port.hold(several([bytes(each) for each in requests]), marks))
+        data = several([bytes(each) for each in requests])
+        note(f"await port.hold({data!r}, {marks})")
+        found = here(lambda: port.hold(data, marks))
         assert [answer.status for answer in found] == [200] * 4
 
     await hold(run)
@@ -143,7 +145,9 @@ async def test_no_bad_request_is_carried_out_and_nobody_disagrees_where_it_ends(
     @given(st.booleans(), bad("a"), bad("b"), CUTS)
     def run(warm: bool, first: bytes, second: bytes, marks: list[int]) -> None:
         ahead = [bytes(started("ahead"))] if warm else []
-        here(lambda: port.hold(several([*ahead, first, second]), marks))
+        data = several([*ahead, first, second])
+        note(f"await port.hold({data!r}, {marks})")
+        here(lambda: port.hold(data, marks))
 
     await hold(run)
 
@@ -152,7 +156,9 @@ async def test_no_single_byte_makes_the_service_and_h11_disagree(port: Port) -> 
     @budget(80)
     @given(garbled("a"), CUTS)
     def run(first: bytes, marks: list[int]) -> None:
-        here(lambda: port.hold(several([first, bytes(started("b"))]), marks))
+        data = several([first, bytes(started("b"))])
+        note(f"await port.hold({data!r}, {marks})")
+        here(lambda: port.hold(data, marks))
 
     await hold(run)
 
@@ -160,7 +166,9 @@ async def test_no_single_byte_makes_the_service_and_h11_disagree(port: Port) -> 
 async def test_no_bytes_at_all_stop_the_service(port: Port) -> None:
     @budget(40)
     @given(st.binary(min_size=1, max_size=200), CUTS)
-    def run(data: bytes, marks: list[int]) -> None:
-        here(lambda: port.hold(data + b"\r\n\r\n" + bytes(LAST), marks))
+    def run(noise: bytes, marks: list[int]) -> None:
+        data = noise + b"\r\n\r\n" + bytes(LAST)
+        note(f"await port.hold({data!r}, {marks})")
+        here(lambda: port.hold(data, marks))
 
     await hold(run)
