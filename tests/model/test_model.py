@@ -203,7 +203,7 @@ async def replayed(service: Service, receiver: Receiver, steps: list[Step]) -> N
 async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_contract(
     service: Service, receiver: Receiver
 ) -> None:
-    usual = budget(16)
+    usual = budget(14)
     chosen = settings(usual, max_examples=EXAMPLES, derandomize=False) if EXAMPLES else usual
 
     @chosen

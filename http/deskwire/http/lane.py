@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Iterable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from math import inf
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -46,8 +45,23 @@ class Lane:
         self._services = services
         self._table = Table(route for route in routes if route.direct)
         self._idle_s = idle_s
-        self._waiting: set[trio.CancelScope] = set()
+        self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
+        self._news = trio.Event()
         self._stopping = False
+
+    async def run(self) -> None:
+        """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
+        while True:
+            if not self._waiting:
+                self._news = trio.Event()
+                await self._news.wait()
+                continue
+            scope, since = next(iter(self._waiting.items()))
+            if trio.current_time() < since + self._idle_s:
+                await trio.sleep_until(since + self._idle_s)
+            else:
+                del self._waiting[scope]
+                scope.cancel()
 
     def stop(self) -> None:
         """Let connections end: those that wait for a request at once, the others with their answer."""
@@ -75,13 +89,12 @@ class Lane:
 
     async def _next(self, connection: _Connection, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request; False if none come."""
-        scope.deadline = trio.current_time() + self._idle_s
-        self._waiting.add(scope)
+        self._waiting[scope] = trio.current_time()
+        self._news.set()
         try:
             return await connection.receive()
         finally:
-            self._waiting.discard(scope)
-            scope.deadline = inf
+            self._waiting.pop(scope, None)
 
     def _found(self, connection: _Connection) -> _Found | None:
         """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
