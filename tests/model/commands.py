@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .world import IDENTITY, JSON, Conversation, World, exactly, shown
+from .world import JSON, Conversation, World, exactly, shown
 
 
 @dataclass(frozen=True)
@@ -370,66 +370,3 @@ class Step(OnConversation):
 
     def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
         good(answer, {"step": world.step() if found.running else None})
-
-
-@dataclass(frozen=True)
-class PutContact:
-    """Make a contact, or replace its identity."""
-
-    user: str
-    identity: JSON
-
-    def request(self, world: World) -> Request:
-        return Request("PUT", f"/s2s/contacts/{self.user}", self.identity)
-
-    def judge(self, world: World, answer: Answer) -> None:
-        assert answer.status == 200, answer
-        identity = dict.fromkeys(IDENTITY) | self.identity
-        good(answer, world.identify(self.user, identity, answer.body["id"], alone=True).view)
-
-
-@dataclass(frozen=True)
-class Erase:
-    """Erase a contact with everything that belongs to it."""
-
-    user: str
-
-    def request(self, world: World) -> Request:
-        return Request("DELETE", f"/s2s/contacts/{self.user}")
-
-    def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
-        if contact is None:
-            refused(answer, 404, "contact_not_found")
-        else:
-            good(answer, {"id": contact.id, "deleted": True})
-            world.erase(contact)
-
-
-@dataclass(frozen=True)
-class ListOf:
-    """List a contact's conversations: those that it sees."""
-
-    user: str
-    status: str | None = None
-
-    def request(self, world: World) -> Request:
-        query = "" if self.status is None else f"?status={self.status}"
-        return Request("GET", f"/s2s/contacts/{self.user}/conversations{query}")
-
-    def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
-        if contact is None:
-            refused(answer, 404, "contact_not_found")
-            return
-        seen = [
-            world.shown(each)
-            for each in world.conversations
-            if each.contact is contact
-            and each.visible
-            and not each.gone
-            and self.status in (None, each.fields["status"])
-        ]
-        assert answer.status == 200, answer
-        told = sorted(answer.body["items"], key=lambda each: str(each["id"]))
-        assert exactly(shown(sorted(seen, key=lambda each: str(each["id"]))), shown(told)), (seen, told)

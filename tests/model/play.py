@@ -18,6 +18,7 @@ from tests.engine.delivery.conftest import Receiver
 from tests.engine.delivery.conftest import Request as Delivered
 from tests.wire.conftest import Service
 from tests.wire.staff import organisation_of
+from tests.wire.surveying import DEFINITION
 
 from .commands import Answer, Command, Fetch, Messages, Request, refused
 from .desk import ChangeTicket
@@ -265,12 +266,15 @@ async def _prepared(service: Service, receiver: Receiver) -> Play:
         return said
 
     organisation = await organisation_of(service)
-    project = (await made(f"/organisations/{organisation}/projects", {"name": "Model"}))["id"]
+    new = {"name": "Model", "settings": {"languages": ["en", "de"], "primaryLanguage": "en"}}
+    project = (await made(f"/organisations/{organisation}/projects", new))["id"]
     key = (await made(f"/projects/{project}/keys", {"label": "model"}))["key"]
     asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": FLOWS}
     workflow = (await made("/workflows", asking, project=project))["id"]
+    asked = {"name": "After the chat", "definition": DEFINITION}
+    survey = (await made("/engagement/surveys", asked, project=project))["id"]
     me = (await service.dashboard.get("/users/me")).json()
-    world = World(project, {"id": me["id"], "name": me["name"]}, workflow, receiver.url)
+    world = World(project, {"id": me["id"], "name": me["name"]}, workflow, survey, receiver.url)
     play = Play(service, receiver, world, key, "")
     endpoint = {"url": f"{receiver.url}&to={project}", "events": []}
     world.endpoints.append((await play.call(Request("POST", "/s2s/webhooks", endpoint))).body["id"])

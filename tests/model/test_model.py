@@ -26,14 +26,11 @@ from .commands import (
     Close,
     Create,
     Delete,
-    Erase,
     Fetch,
-    ListOf,
     Messages,
     NetworkLogs,
     Note,
     Patch,
-    PutContact,
     Rate,
     Read,
     Reopen,
@@ -42,6 +39,8 @@ from .commands import (
     Start,
 )
 from .commands import Step as PendingStep
+from .content import Content, Translate
+from .customers import Erase, ListOf, PutContact, Respond, Responses
 from .desk import (
     AddEndpoint,
     Bulk,
@@ -86,6 +85,8 @@ PATCHES: Final = st.fixed_dictionaries(
         "visible": st.sampled_from([True, True, False]),
     },
 ).filter(bool)
+ENTRIES: Final = st.sampled_from(["statictranslation:a", f"article:{'0a' * 12}"])
+LANGUAGES: Final = st.sampled_from([None, "en", "de"])
 PRIORITIES: Final = st.sampled_from(["LOW", "URGENT"])
 TAGS: Final = st.sampled_from([(), ("a",), ("a", "ß")])
 
@@ -146,6 +147,11 @@ BACKGROUND: Final = st.one_of(
     st.builds(AddEndpoint, st.sampled_from([(), ("message.created",)])),
     st.builds(DropEndpoint, PLACES),
     st.builds(ListEndpoints),
+    st.builds(Respond, USERS, st.sampled_from([0, 5])),
+    st.builds(Respond, USERS, st.sampled_from([0, 5])),
+    st.builds(Responses),
+    st.builds(Translate, ENTRIES, LANGUAGES, TEXTS),
+    st.builds(Content, ENTRIES, LANGUAGES),
     st.builds(Note, PLACES, TEXTS),
 )
 TOGETHER: Final = st.one_of(

@@ -113,11 +113,14 @@ class World:
     project: str
     agent: JSON
     workflow: str
+    survey: str
     receiver: str
     contacts: dict[str, Contact] = field(default_factory=dict)
     conversations: list[Conversation] = field(default_factory=list)
     tickets: list[Ticket | None] = field(default_factory=list)
     endpoints: list[str] = field(default_factory=list)
+    responses: dict[str, str | None] = field(default_factory=dict)
+    entries: dict[str, dict[str, JSON]] = field(default_factory=dict)
     due: list[Event] = field(default_factory=list)
     log: list[Event] = field(default_factory=list)
 
@@ -169,6 +172,7 @@ class World:
             None if each is not None and each.fields["contactId"] == contact.id else each
             for each in self.tickets
         ]
+        self.responses = {each: user for each, user in self.responses.items() if user != contact.user_id}
         self.forget(contact.id)
         del self.contacts[contact.user_id]
 
