@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -29,6 +30,9 @@ from deskwire.http.table import Table
 from deskwire.http.transport import FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
+
+_UNREAD_MAX: Final = 1 << 16
+"""Bytes of a refused request's body that are read away, so that the connection can have another one."""
 
 _Found = tuple[Head, Route, dict[str, str]]
 
@@ -135,10 +139,19 @@ class Lane:
         except Exception:  # the request's top: a bug in one is one answer of 500
             log.exception("http.failed")
             reply = failed(request_id)
-        goes_on = not (head.last or self._stopping or connection.missing)
+        goes_on = not (head.last or self._stopping or connection.missing > _UNREAD_MAX)
         note(services, head.method, route.path, reply.status, began, request_id)
         await connection.send(_written(reply, request_id, left, connection.secure, goes_on))
-        return goes_on
+        return goes_on and await self._rest_read(connection)
+
+    async def _rest_read(self, connection: _Connection) -> bool:
+        """Read away what was left of a body; whether it came in time."""
+        if connection.missing:
+            with trio.move_on_after(self._services.limits.body_timeout_s):
+                with suppress(_Gone):
+                    async for _ in connection:
+                        pass
+        return not connection.missing
 
 
 class _Gone(Exception):

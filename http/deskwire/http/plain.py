@@ -58,9 +58,10 @@ class Head:
 class _Reading:
     """What the parser has found."""
 
-    __slots__ = ("pairs", "target")
+    __slots__ = ("complete", "pairs", "target")
 
     def __init__(self) -> None:
+        self.complete = False
         self.target = b""
         self.pairs: list[tuple[str, str]] = []
 
@@ -69,6 +70,9 @@ class _Reading:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.pairs.append((name.decode("ascii").lower(), value.decode("ascii")))
+
+    def on_headers_complete(self) -> None:
+        self.complete = True
 
 
 def plain_head(data: bytes) -> Head | None:
@@ -82,8 +86,10 @@ def plain_head(data: bytes) -> Head | None:
     except (HttpParserError, HttpParserUpgrade):
         return None
     target, method = _TARGET.fullmatch(reading.target), parser.get_method()
-    if target is None or method not in _METHODS or not data.startswith(_line(method, reading.target)):
-        return None  # llhttp takes several blanks for one
+    if not reading.complete or target is None or method not in _METHODS:
+        return None
+    if not data.startswith(_line(method, reading.target)):  # llhttp takes several blanks for one
+        return None
     headers = PlainFields(reading.pairs)
     if len(headers.getlist("host")) != 1 or any(headers.getlist(name) for name in _ELSEWHERE):
         return None
