@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import nullcontext
 from functools import partial
 from http import HTTPStatus
+from math import inf
 from typing import Any, Final
 
 import orjson
@@ -25,6 +26,7 @@ from deskwire.http import (
     description,
     events,
     health,
+    imports,
     members,
     memory,
     metrics,
@@ -79,6 +81,7 @@ _MODULES: Final = (
     s2s,
     contacts,
     contact_export,
+    imports,
     events,
     webhooks,
     deliveries,
@@ -106,16 +109,13 @@ _MODULES: Final = (
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
 _JSON: Final = "application/json"
 _NONE_GIVEN: Final = "missing_credential"
-_HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+_HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
 def make_app(services: Services) -> QuartTrio:
     """The ASGI app with all routes."""
     app = QuartTrio(__name__, static_folder=None)
-    limits = services.limits
-    app.config["MAX_CONTENT_LENGTH"] = max(
-        limits.body_limit_bytes, limits.network_logs_limit_bytes, limits.upload_body_bytes
-    )
+    app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.asgi_websocket_class = RefusedUpgrade
     app.asgi_http_class = PacedConnection
@@ -133,7 +133,7 @@ def make_app(services: Services) -> QuartTrio:
         )
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
-    cors = Cors(limits.cors_origins, ROUTES)
+    cors = Cors(services.limits.cors_origins, ROUTES)
     app.before_request(partial(_begin, services))
     app.before_request(partial(_asked_beforehand, app, cors))
     app.after_request(partial(_end, services, cors))
@@ -161,8 +161,11 @@ async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answ
     key = key_of(route, request.headers)
     with load.body() as room:
         raw = b""
-        if not route.streamed and (route.body is not None or not route.json_only):
-            raw = await _read(request, getattr(limits, route.limit), limits.body_timeout_s, room)
+        limit = inf if route.limit is None else getattr(limits, route.limit)
+        if route.body is not None or not route.json_only:
+            _check_length(request, limit)
+            if not route.streamed:
+                raw = await _read(request, limit, limits.body_timeout_s, room)
         if raw and route.json_only and request.mimetype != _JSON:
             raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
         body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
@@ -190,18 +193,25 @@ async def _admitted(services: Services, route: Route, path: dict[str, str]) -> C
     return caller
 
 
-async def _read(incoming: Request, limit: int, timeout_s: float, room: Body) -> bytes:
-    """The body, bounded while it arrives."""
-    too_large = TooLarge(f"The body may have at most {limit:,} bytes.")
+def _check_length(incoming: Request, limit: float) -> None:
+    """Raises TooLarge for a body that is said to be."""
     if incoming.content_length is not None and incoming.content_length > limit:
-        raise too_large
+        raise _too_large(limit)
+
+
+def _too_large(limit: float) -> TooLarge:
+    return TooLarge(f"The body may have at most {limit:,} bytes.")
+
+
+async def _read(incoming: Request, limit: float, timeout_s: float, room: Body) -> bytes:
+    """The body, bounded while it arrives."""
     body = bytearray()
     with trio.move_on_after(timeout_s) as slow:
         async for chunk in incoming.body:
             room.grow(len(chunk))
             body += chunk
             if len(body) > limit:
-                raise too_large
+                raise _too_large(limit)
     if slow.cancelled_caught:
         raise BadRequest(f"The body did not arrive within {timeout_s:g} s.", code="body_timeout")
     return bytes(body)
@@ -258,7 +268,7 @@ async def _end(services: Services, cors: Cors, response: Response) -> Response:
 
 
 async def _refused_by_quart(error: HTTPException) -> Response:
-    """What never reached a handler: unknown path, wrong method, a body that is far too large."""
+    """What never reached a handler: unknown path, wrong method."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {}
     valid_methods = getattr(error, "valid_methods", None)
@@ -267,7 +277,6 @@ async def _refused_by_quart(error: HTTPException) -> Response:
     detail = {
         404: "There is no such path.",
         405: f"This path answers to {headers.get('Allow', 'other methods')}.",
-        413: "The body is too large.",
     }.get(status, error.description or "The request can't be served.")
     return problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id(), headers=headers)
 
