@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -27,32 +26,39 @@ class Lines:
         self._rest = b""
         self._passing_over = False
 
-    def feed(self, piece: bytes) -> Iterator[Line]:
+    def feed(self, piece: bytes) -> list[Line]:
         """The lines that end in this piece."""
         first, *others = piece.split(b"\n")
         if not others:
             self._keep(self._rest + first)
-            return
-        *whole, rest = others
-        yield from self._line(self._rest + first)
-        for content in whole:
-            yield from self._line(content)
+            return []
+        rest = others.pop()
+        lines = self._begun(first)
+        number, limit = self._number, self._limit
+        for content in others:
+            number += 1
+            if len(content) > limit:
+                lines.append(Line(number, None))
+            elif content and not content.isspace():
+                lines.append(Line(number, content))
+        self._number = number
         self._keep(rest)
+        return lines
 
-    def end(self) -> Iterator[Line]:
+    def end(self) -> list[Line]:
         """The last line, if nothing ended it but the body's end."""
-        return self._line(self._rest)
+        return self._begun(b"")
 
-    def _line(self, content: bytes) -> Iterator[Line]:
-        too_long, self._passing_over = self._passing_over or len(content) > self._limit, False
+    def _begun(self, end: bytes) -> list[Line]:
+        """The line that earlier pieces have the begin of."""
+        content, too_long = self._rest + end, self._passing_over
+        self._rest, self._passing_over = b"", False
         self._number += 1
-        self._rest = b""
         if self._number == 1:
             content = content.removeprefix(BOM_UTF8)
-        if too_long:
-            yield Line(self._number, None)
-        elif content and not content.isspace():
-            yield Line(self._number, content)
+        if too_long or len(content) > self._limit:
+            return [Line(self._number, None)]
+        return [Line(self._number, content)] if content and not content.isspace() else []
 
     def _keep(self, rest: bytes) -> None:
         if len(rest) > self._limit:

@@ -13,7 +13,7 @@ from typing import Final
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Conversation
 from deskwire.engine.errors import NotFound, Problem
-from deskwire.engine.ids import fresh_ids, new_id
+from deskwire.engine.ids import fresh_ids
 from deskwire.engine.importing.ports import Imported
 from deskwire.engine.importing.records import (
     ConversationRecord,
@@ -73,7 +73,11 @@ class _Batch:
         self._team: Callable[[str], str | None] = cache(partial(tx.team_name, project.rowid))
         messages = [record for record in records if isinstance(record, MessageRecord)]
         self._ids = iter(fresh_ids("msg", at, len(messages)))
-        named = {record.external_id for record in records if isinstance(record, ConversationRecord)}
+        begun = [record for record in records if isinstance(record, ConversationRecord)]
+        self._conversation_ids = iter(fresh_ids("cnv", at, len(begun)))
+        self._contact_ids = iter(fresh_ids("con", at, len(begun)))
+        self._contacts = tx.contacts_of(project.rowid, {record.contact.user_id for record in begun})
+        named = {record.external_id for record in begun}
         self._known = tx.imported_conversations(
             project.rowid, named | {each.conversation for each in messages}
         )
@@ -90,7 +94,7 @@ class _Batch:
         if problems:
             self.outcome.refused.append(Refusal(record.line, record.external_id, problems))
             return
-        state = _begun(record, self._project.rowid, self._at, assignee)
+        state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
         contact = self._contact(record)
         self.threads[record.external_id] = Thread(
             record.external_id, contact, None, state, fingerprint=print_
@@ -152,13 +156,14 @@ class _Batch:
     def _contact(self, record: ConversationRecord) -> Contact:
         """The contact; one that is known is left as it is, as what comes now is older."""
         given = record.contact
-        known = self._tx.contact(self._project.rowid, given.user_id)
+        known = self._contacts.get(given.user_id)
         if known is not None:
             return known
         since = record.created_at if given.created_at is None else given.created_at
         identity = (given.name, given.email, given.phone, given.avatar)
-        new = Contact(0, new_id("con", self._at), given.user_id, since, since, *identity)
-        return self._tx.insert_contact(self._project.rowid, new)
+        new = Contact(0, next(self._contact_ids), given.user_id, since, since, *identity)
+        made = self._contacts[given.user_id] = self._tx.insert_contact(self._project.rowid, new)
+        return made
 
     def _assignee(self, record: ConversationRecord) -> tuple[Assignee | None, tuple[Problem, ...]]:
         if record.assignee is None:
@@ -206,10 +211,12 @@ class _Batch:
         self.outcome.refused.append(Refusal(record.line, record.external_id, problems))
 
 
-def _begun(record: ConversationRecord, project: int, at: int, assignee: Assignee | None) -> Conversation:
+def _begun(
+    conversation_id: str, record: ConversationRecord, project: int, at: int, assignee: Assignee | None
+) -> Conversation:
     """The conversation without its messages. Its windows of retention begin now (ADR 30)."""
     return Conversation(
-        id=new_id("cnv", at),
+        id=conversation_id,
         project=project,
         created_at=record.created_at,
         updated_at=max(record.created_at, record.updated_at or record.closed_at or 0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Attachment
 
 
@@ -35,6 +36,15 @@ class MessageRow(NamedTuple):
     attachments: Sequence[Attachment] | None
 
 
+class ConversationMark(NamedTuple):
+    """By what a conversation that was brought in is known again."""
+
+    project: int
+    external_id: str
+    conversation: int
+    fingerprint: int
+
+
 class MessageMark(NamedTuple):
     """By what a message that was brought in is known again."""
 
@@ -44,7 +54,10 @@ class MessageMark(NamedTuple):
 
 
 class ImportReader(Protocol):
-    """Queries on what was brought in."""
+    """Queries on what was brought in, many rows at a time."""
+
+    def contacts_of(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
+        """Those contacts that are there, by the backend's ids."""
 
     def imported_conversations(self, project: int, external_ids: Collection[str]) -> Mapping[str, Imported]:
         """Those conversations that are there, by the ids that they had elsewhere."""
@@ -56,10 +69,10 @@ class ImportReader(Protocol):
 class ImportTransaction(ImportReader, Protocol):
     """Additions to what was brought in."""
 
-    def note_imported_conversation(
-        self, project: int, external_id: str, conversation: int, fingerprint: int
+    def insert_imported(
+        self,
+        messages: Sequence[MessageRow],
+        marks: Sequence[MessageMark],
+        conversations: Sequence[ConversationMark],
     ) -> None:
-        """Note what a conversation was brought in as."""
-
-    def insert_imported_messages(self, rows: Sequence[MessageRow], marks: Sequence[MessageMark]) -> None:
-        """Store messages, and by what they are known again."""
+        """Store messages, and by what they and new conversations are known again."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from deskwire.engine.announce import announce
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import Created, MessagePosted
-from deskwire.engine.importing.ports import MessageMark, MessageRow
+from deskwire.engine.importing.ports import ConversationMark, MessageMark, MessageRow
 from deskwire.engine.importing.thread import Addition, Thread, with_messages
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
@@ -57,26 +57,23 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
 
 
 def _store(tx: Transaction, project: Project, threads: Sequence[Thread]) -> None:
-    rows: list[MessageRow] = []
+    messages: list[MessageRow] = []
     marks: list[MessageMark] = []
+    begun: list[ConversationMark] = []
     for thread in threads:
-        _store_conversation(tx, project, thread)
+        if thread.before is None:
+            thread.state = tx.insert_conversation(thread.state, thread.contact.rowid, thread.routed)
+            mark = (project.rowid, thread.external_id, thread.state.rowid, thread.fingerprint)
+            begun.append(ConversationMark(*mark))
+        else:
+            thread.state = tx.save_conversation(thread.before, thread.state, thread.routed)
         key = thread.state.rowid
         for each in thread.additions:
-            rows.append(_row(key, each))
+            messages.append(_row(key, each))
             marks.append(MessageMark(key, each.record.external_id, each.fingerprint))
-    tx.insert_imported_messages(rows, marks)
+    tx.insert_imported(messages, marks, begun)
     for thread in threads:
         _attach(tx, thread)
-
-
-def _store_conversation(tx: Transaction, project: Project, thread: Thread) -> None:
-    if thread.before is None:
-        thread.state = tx.insert_conversation(thread.state, thread.contact.rowid, thread.routed)
-        key = thread.state.rowid
-        tx.note_imported_conversation(project.rowid, thread.external_id, key, thread.fingerprint)
-    else:
-        thread.state = tx.save_conversation(thread.before, thread.state, thread.routed)
 
 
 def _row(conversation: int, added: Addition) -> MessageRow:
