@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 import orjson
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.clock import milliseconds
 from deskwire.engine.errors import Invalid, Problem
@@ -68,13 +67,6 @@ class ImportedAuthor(Body):
     type: Literal["contact", "agent", "bot", "system"]
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     name: Name | None = None
-
-    @model_validator(mode="after")
-    def _contact_is_known(self) -> ImportedAuthor:
-        if self.type == "contact" and (self.id is not None or self.name is not None):
-            message = "The contact is known from the conversation; only other authors have an id or a name."
-            raise PydanticCustomError("not_allowed", message)
-        return self
 
 
 class ImportedConversation(Body):
@@ -178,7 +170,13 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
 
 
 def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
-    problems = [*_times(now, createdAt=body.created_at)]
+    problems = _times(now, createdAt=body.created_at)
+    if body.author.type == "contact":
+        told = "The contact is known from the conversation; only other authors have this field."
+        given = {"id": body.author.id, "name": body.author.name}
+        problems += (
+            Problem(f"/author/{name}", "not_allowed", told) for name in given if given[name] is not None
+        )
     if len(set(body.attachments)) < len(body.attachments):
         problems.append(Problem("/attachments", "repeated", "A message has an upload once."))
     if problems:
