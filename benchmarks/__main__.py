@@ -19,6 +19,7 @@ from benchmarks import (
     draining,
     engine,
     fanout,
+    importing,
     isolation,
     memory,
     posting,
@@ -40,6 +41,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "engine": engine.measure,
     "start": starting.measure,
     "tickets": ticketing.measure,
+    "import": importing.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"
 _WIDTH_IN_A_PIPE: Final = 140

@@ -26,6 +26,7 @@ class Scale:
         backlog: deliveries pending to a dead endpoint where its share of memory is measured.
         tickets, lists, bulk_calls: in the database where lists are timed, how many lists those are at most, and
             changes of 1,000 tickets.
+        imported: messages of an import.
     """
 
     rounds: int = 3
@@ -48,6 +49,7 @@ class Scale:
     tickets: int = 10_000
     lists: int = 100
     bulk_calls: int = 40
+    imported: int = 20_000
 
 
 DEFAULT: Final = Scale()
@@ -69,10 +71,17 @@ QUICK: Final = Scale(
     tickets=300,
     lists=3,
     bulk_calls=2,
+    imported=1_500,
     deliveries=40,
     flights=(1, 8),
     backlog=500,
 )
 FULL: Final = replace(
-    DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000), tickets=100_000
+    DEFAULT,
+    rounds=5,
+    load_s=2.0,
+    live=(2_000, 20_000),
+    stored=(0, 100_000, 1_000_000),
+    tickets=100_000,
+    imported=100_000,
 )

@@ -22,6 +22,7 @@ SECTIONS = {
     "engine": ["engine"],
     "start": ["start"],
     "tickets": ["tickets", "bulk"],
+    "import": ["import", "import-beside"],
 }
 """What each benchmark leaves."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 LINES: Final = 1_000
-"""In a part: one commit of the service, and as many refused lines as it names."""
+"""In a part: as many as refused lines that the service names."""
 
 PART_BYTES: Final = 1 << 20
 
