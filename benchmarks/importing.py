@@ -31,7 +31,8 @@ _HEADERS: Final = {"Content-Type": "application/x-ndjson"}
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """Import kind after kind in each round, then post beside an import that goes on."""
-    taken: dict[str, list[tuple[float, float | None]]] = {label: [] for label, *_ in _KINDS} | {_AGAIN: []}
+    labels = (*(label for label, *_ in _KINDS), _AGAIN)
+    taken: dict[str, list[tuple[float, float | None]]] = {label: [] for label in labels}
     with deskwire(directory / "importing") as server:
         for number in range(scale.rounds):
             for label, each, events in _KINDS:

@@ -14,17 +14,16 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.announce import conversation_view
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowCommand
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
-from deskwire.engine.facts import Fact, WorkflowCompleted
+from deskwire.engine.facts import Deleted, Fact, NetworkLogsReplaced, Revealed, WorkflowCompleted
 from deskwire.engine.ids import Mint
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.ports import Brief, Reader, Store, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.typists import SetTyping
 from deskwire.engine.uploads.links import Links
@@ -239,7 +238,8 @@ class Actor:
             workflow = self._store.peek(lambda reader: _workflow(reader, self.project, state, command))
         facts = conduct(state, command, at, workflow, _message_ids(at))
         job = _job(self.project, command, state, facts, at, self._links)
-        return await self._store.write(job if ask.around is None else ask.around(job)), facts
+        whole = job if ask.around is None else ask.around(job)
+        return await self._store.write(whole if any(map(_takes_long, facts)) else Brief(whole)), facts
 
     async def _commit_anew(self, ask: Ask) -> tuple[Receipt, tuple[Fact, ...]]:
         """Decide within the commit, against what is stored: nothing comes in between."""
@@ -275,7 +275,7 @@ class Actor:
         rowid, wanted = self.project.rowid, self.conversation_id
         state, contact = self._found(self._store.peek(lambda reader: reader.conversation(rowid, wanted)))
         self._indicator.set(state, contact, command)
-        return Receipt(state, conversation_view(state, contact, self.project.id))
+        return Receipt(state, state, contact, self.project)
 
     async def _load(self) -> None:
         rowid, wanted = self.project.rowid, self.conversation_id
@@ -297,6 +297,11 @@ def no_such_conversation() -> NotFound:
 def shutting_down() -> Unavailable:
     """The refusal for whoever asks, or still waits, at the end."""
     return Unavailable("The service is shutting down.", code="shutting_down")
+
+
+def _takes_long(fact: Fact) -> bool:
+    """Whether what it writes grows with the conversation."""
+    return isinstance(fact, Deleted | Revealed | NetworkLogsReplaced)
 
 
 def _workflow(

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 
 import trio
-from werkzeug.datastructures import Headers
 
 from deskwire.engine.actor import no_such_conversation
 from deskwire.engine.announce import conversation_view
@@ -19,6 +18,7 @@ from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import Kind, Record, Refusal
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader
+from deskwire.http.fields import Fields
 from deskwire.http.import_lines import (
     LINE_BYTES,
     ExternalId,
@@ -183,12 +183,12 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
     }
 
 
-def _check(headers: Headers) -> None:
+def _check(headers: Fields) -> None:
     """Raises UnsupportedMediaType for what is not NDJSON, or is packed."""
-    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    kind = (headers.get("Content-Type") or "").partition(";")[0].strip().lower()
     if kind not in TYPES:
         raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'of no type'}.")
-    coding = headers.get("Content-Encoding", "identity").strip().lower()
+    coding = (headers.get("Content-Encoding") or "identity").strip().lower()
     if coding != "identity":
         raise UnsupportedMediaType(f"The body must not be packed, and it is {coding}: unpack it first.")
 

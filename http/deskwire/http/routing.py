@@ -14,11 +14,11 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
-from werkzeug.datastructures import Headers
 
 from deskwire.engine.idempotency.once import Once
 from deskwire.engine.people import Organisation, Project, Role, User
 from deskwire.engine.ports import Transaction
+from deskwire.http.fields import Fields
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
 
@@ -79,7 +79,7 @@ class Incoming:
     """
 
     method: str
-    headers: Headers
+    headers: Fields
     body: AsyncIterable[bytes]
 
 
@@ -246,6 +246,7 @@ class Route:
     streamed: bool
     idempotent: bool
     watching: bool
+    whole: bool
     lines: tuple[type[Body], ...] = ()
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
@@ -254,6 +255,12 @@ class Route:
     def summary(self) -> str:
         """What the endpoint does, in a line."""
         return (self.handler.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def direct(self) -> bool:
+        """Whether a call is JSON in one piece and answered by JSON in one piece, or by nothing."""
+        media = isinstance(self.answer, Media) and self.answer is not NOTHING
+        return self.whole and self.json_only and not self.streamed and not media
 
     @property
     def public_path(self) -> str:
@@ -293,6 +300,7 @@ class Routes:
         limit: str | None = "body_limit_bytes",
         streamed: bool = False,
         idempotent: bool = False,
+        whole: bool = True,
         lines: tuple[type[Body], ...] = (),
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
@@ -305,6 +313,7 @@ class Routes:
             json_only: refuse other content types than JSON.
             limit: name of the setting that bounds the body, in bytes; None for none.
             streamed: leave the body to the handler, and its bound as far as its length was not declared.
+            whole: answer in one piece, made beforehand.
             lines: of a streamed NDJSON body, what a line may be.
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
@@ -315,10 +324,9 @@ class Routes:
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-            whole = self.prefix + path
             route = Route(
                 method,
-                whole,
+                self.prefix + path,
                 chosen,
                 handler,
                 body,
@@ -328,6 +336,7 @@ class Routes:
                 streamed,
                 idempotent,
                 self.watching,
+                whole,
                 lines,
                 answer,
                 errors,

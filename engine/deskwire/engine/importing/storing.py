@@ -8,9 +8,9 @@ that the customer may see is a `message.created`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from deskwire.engine.announce import announce
+from deskwire.engine.copying import changed
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import Created, MessagePosted
 from deskwire.engine.importing.ports import ConversationMark, MessageMark, MessageRow
@@ -48,11 +48,11 @@ def store_with_events(
 def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
     """The events of a thread, whose state moves on with them."""
     if thread.before is None:
-        thread.state = replace(thread.state, sequence=1)
+        thread.state = changed(thread.state, sequence=1)
         yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
     for each in thread.additions:
         state = with_messages(thread.state, [each.record])
-        thread.state = state = replace(state, sequence=state.sequence + (not each.record.internal))
+        thread.state = state = changed(state, sequence=state.sequence + (not each.record.internal))
         yield from announce(MessagePosted(each.message()), state, thread.contact, project.id, (), show)
 
 

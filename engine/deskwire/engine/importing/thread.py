@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Attachment, Author, Conversation, Message
+from deskwire.engine.copying import changed
 from deskwire.engine.importing.records import MessageRecord
 
 
@@ -81,9 +82,9 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
     shown = [record.created_at for record in added if not record.internal]
     human = state.human or any(record.author_type == "agent" for record in added)
     if not shown:
-        return replace(state, human=human)
+        return changed(state, human=human)
     last = max(shown)
-    return replace(
+    return changed(
         state,
         human=human,
         messages=state.messages + len(shown),
