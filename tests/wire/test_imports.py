@@ -297,26 +297,3 @@ async def test_a_body_that_hardly_comes_is_given_up_and_what_was_committed_stays
         assert len(await messages_of(service.http, state["id"])) == 999
         again = await bring(service.http, *records)
         assert (again["existing"], again["imported"]) == (counts(1, 999), counts(0, 201))
-
-
-async def test_only_so_many_imports_are_under_way_at_once(service: Service) -> None:
-    head = (
-        "POST /v3/s2s/import HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
-        f"Content-Length: 10\r\nAuthorization: Bearer {service.demo['serverKey']}\r\n\r\n"
-    ).encode()
-    port = int(service.url.rpartition(":")[2])
-    begun = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(2)]
-    for stream in begun:
-        await stream.send_all(head)
-    statuses: set[int] = set()
-    with trio.fail_after(20):
-        while 503 not in statuses:  # until both have come as far as their place
-            answer = await service.http.post("/s2s/import", content=b"\n", headers=NDJSON)
-            statuses.add(answer.status_code)
-    assert answer.json()["code"] == "overloaded"
-    assert answer.headers["Retry-After"] == "1"
-    for stream in begun:
-        await stream.aclose()
-    with trio.fail_after(20):
-        while (await service.http.post("/s2s/import", content=b"\n", headers=NDJSON)).status_code != 200:
-            pass
