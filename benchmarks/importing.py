@@ -14,6 +14,7 @@ import httpx
 import orjson
 
 from benchmarks import processes
+from benchmarks.generator import load
 from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import TEXT, Server, deskwire
@@ -107,7 +108,7 @@ def _beside(scale: Scale, server: Server) -> list[tuple[str, int, float, float]]
     rows = []
     for label, messages in (("nothing", 0), ("an import", scale.imported)):
         with _importing(server, messages):
-            outcome = processes.load(job)
+            outcome = load(job)
         found = outcome.latencies
         rows.append((label, len(found), percentile(found, 0.5), percentile(found, 0.99)))
     return rows
