@@ -40,6 +40,9 @@ COMMIT_LINES: Final = 500
 COMMIT_BYTES: Final = 512 * 1024
 """One commit's share of the body: some ten milliseconds of the writer, who has others to serve."""
 
+BESIDE: Final = 5
+"""A share is smaller by this while other requests are at work, which wait for the commit."""
+
 READ_LINES: Final = 100
 """Read in one go, which takes about a millisecond; then others have their turn."""
 
@@ -137,7 +140,7 @@ class Intake:
                 continue
             self._records.append(found)
             self._bytes += len(line.content or b"")
-            if len(self._records) >= self._most or self._bytes >= COMMIT_BYTES:
+            if len(self._records) >= self._share or self._bytes >= COMMIT_BYTES:
                 await self.commit()
 
     async def commit(self) -> None:
@@ -148,11 +151,21 @@ class Intake:
         project, at, show = self._project, self._clock(), self._show
         began = trio.current_time()
         outcome = await self._store.write(lambda tx: import_batch(tx, project, records, at, show))
-        if self._load.requests > self._load.imports:  # others are at work: they get as much time
+        if self._others:  # they get as much time
             await trio.sleep(trio.current_time() - began)
         self._imported += outcome.imported
         self._existing += outcome.existing
         self._refuse(outcome.refused)
+
+    @property
+    def _others(self) -> bool:
+        """Whether other requests are at work."""
+        return self._load.requests > self._load.imports
+
+    @property
+    def _share(self) -> int:
+        """Records that are committed together."""
+        return self._most // BESIDE if self._others else self._most
 
     def _refuse(self, refused: list[Refusal]) -> None:
         self._refused += len(refused)
