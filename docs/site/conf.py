@@ -46,6 +46,7 @@ NAVIGATION = {
     ),
     "Operate": (
         "guide/provisioning",
+        "guide/importing",
         "guide/operating",
         "guide/deploy",
         "guide/backup",

@@ -35,6 +35,7 @@ NOT_IDEMPOTENT: Final = {
     "token, password": "give a new token each time",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
+    "import": "knows each of its records again by the id that it has elsewhere",
 }
 """The last word of each POST that takes no key, and why it needs none."""
 

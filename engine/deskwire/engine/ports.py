@@ -19,6 +19,7 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.expiry import ExpiryReader
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
+from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.lane import Lane
 from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
@@ -103,6 +104,7 @@ class Reader(
     UploadReader,
     ExpiryReader,
     WorkflowReader,
+    ImportReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -231,6 +233,7 @@ class Transaction(
     TranslationTransaction,
     UploadTransaction,
     WorkflowTransaction,
+    ImportTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""

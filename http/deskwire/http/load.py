@@ -14,6 +14,9 @@ from deskwire.engine.errors import Unavailable
 
 RETRY_AFTER_S: Final = 1
 
+IMPORTS_MAX: Final = 2
+"""Imports that may be under way; each commits as fast as it can, so more of them only make each other wait."""
+
 
 @dataclass(slots=True)
 class Load:
@@ -36,8 +39,9 @@ class Load:
     requests: int = 0
     waits: int = 0
     bodies_bytes: int = 0
+    imports: int = 0
     refused: dict[str, int] = field(
-        default_factory=lambda: {"requests": 0, "waits": 0, "bodies": 0, "writes": 0}
+        default_factory=lambda: {"requests": 0, "waits": 0, "bodies": 0, "writes": 0, "imports": 0}
     )
 
     def check(self, *, changes: bool = False) -> None:
@@ -63,6 +67,17 @@ class Load:
         finally:
             self.waits -= 1
             self.requests += 1  # perhaps one too many for a moment: this one is nearly done
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Hold one of the few places for an import. Raises Unavailable (`overloaded`) if there is none."""
+        if self.imports >= IMPORTS_MAX:
+            raise self._overloaded("imports", f"There are {IMPORTS_MAX} imports under way.")
+        self.imports += 1
+        try:
+            yield
+        finally:
+            self.imports -= 1
 
     def body(self) -> Body:
         """Room for a body, given back at the end of a `with`."""
