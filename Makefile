@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench binary format docs site explorer audit lock clean
+.PHONY: run demo test check bench crash binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -30,6 +30,12 @@ check: $(DEV_STAMP)
 
 bench: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Ends a server under load with SIGKILL, again and again, and checks what is there after that.
+ROUNDS ?= 30
+
+crash: $(DEV_STAMP)
+	$(BIN)/python -m tests.crash.loop --rounds $(ROUNDS) $(ARGS)
 
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)
