@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench crash binary format docs site explorer audit lock clean
+.PHONY: run demo test check bench crash powerloss binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -36,6 +36,12 @@ ROUNDS ?= 30
 
 crash: $(DEV_STAMP)
 	$(BIN)/python -m tests.crash.loop --rounds $(ROUNDS) $(ARGS)
+
+# Records what a server asks of its disk, and checks what a loss of power at any moment leaves. Linux with a C compiler.
+CUTS ?= 500
+
+powerloss: $(DEV_STAMP)
+	$(BIN)/python -m tests.crash.powerloss --cuts $(CUTS) $(ARGS)
 
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)

@@ -86,12 +86,22 @@ def torn(chance: random.Random) -> Loss:
 
 
 class Disk:
-    """The tree below `root`, empty at first."""
+    """The tree below `root`: what is there at first is on the disk."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
-        self._top = Folder()
-        self._nodes: dict[int, File | Folder] = {root.stat().st_ino: self._top}
+        self._nodes: dict[int, File | Folder] = {}
+        self._top = self._folder(root)
+
+    def _folder(self, path: Path) -> Folder:
+        names: Names = {}
+        for each in path.iterdir():
+            if each.is_dir():
+                names[each.name] = self._folder(each)
+            else:
+                names[each.name] = self._nodes[each.stat().st_ino] = File(bytearray(each.read_bytes()))
+        folder = self._nodes[path.stat().st_ino] = Folder(dict(names), names)
+        return folder
 
     def apply(self, op: Op) -> None:
         """Do what was recorded."""

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -43,20 +44,24 @@ _DELETED: Final = re.compile(rb'\{"id":"(cnv_[0-9A-Z]{26})","deleted":true\}')
 _TABLES: Final = {"msg": "messages", "cnv": "conversations", "upl": "uploads", "whk": "endpoints"}
 
 
-async def record(server: Server, seed: int) -> None:
-    """Have the service do something of everything, be killed in the middle, start again and stop."""
-    chance = random.Random(seed)
+async def record(server: Server, seed: int) -> set[str]:
+    """Have the service do something of everything, be killed in the middle, start again and stop.
+
+    Returns the ids of what it was told to delete.
+    """
+    chance, passing = random.Random(seed), set[str]()
     await server.start()
     try:
-        await _load(server, f"power-{seed}-a", chance)
+        await _load(server, f"power-{seed}-a", chance, passing)
         await server.kill()
         await server.start()
-        await _load(server, f"power-{seed}-b", chance)
+        await _load(server, f"power-{seed}-b", chance, passing)
     finally:
         await server.stop()
+    return passing
 
 
-async def _load(server: Server, name: str, chance: random.Random) -> None:
+async def _load(server: Server, name: str, chance: random.Random, passing: set[str]) -> None:
     ledger, key = Ledger(), str(server.demo()["serverKey"])
     with trio.CancelScope() as over:
         over.deadline = trio.current_time() + LOAD_S
@@ -64,10 +69,10 @@ async def _load(server: Server, name: str, chance: random.Random) -> None:
             for number in range(CLIENTS):
                 mark, own = f"{name}-{number}", random.Random(chance.random())
                 nursery.start_soon(Client(server.url, key, mark, own, ledger, lambda: False).run)
-            nursery.start_soon(_files_and_removals, server.url, key, name)
+            nursery.start_soon(_files_and_removals, server.url, key, name, passing)
 
 
-async def _files_and_removals(url: str, key: str, name: str) -> None:
+async def _files_and_removals(url: str, key: str, name: str, passing: set[str]) -> None:
     """Uploads in messages, the same bytes twice, endpoints, and conversations that are deleted."""
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx.AsyncClient(base_url=f"{url}/v3", headers=headers, timeout=30, trust_env=False) as http:
@@ -79,6 +84,7 @@ async def _files_and_removals(url: str, key: str, name: str) -> None:
             body = {"contact": {"userId": f"{name}-files"}, "message": message}
             made = await http.post("/s2s/conversations", json=body)
             if number % 2:
+                passing |= {made.json()["id"], upload.json()["id"]}
                 await http.delete(f"/s2s/conversations/{made.json()['id']}")
 
 
@@ -91,38 +97,56 @@ class Told:
     credentials: bool = False
 
     def hear(self, said: bytes, passing: set[str]) -> None:
-        """Take in what was sent; what belongs to conversations that are `passing` says nothing."""
-        of = {message.decode(): conversation.decode() for message, conversation in _PART.findall(said)}
+        """Take in what was sent; that something is there which is `passing` says nothing."""
         ids = (each.decode() for each in _ID.findall(said))
-        self.there.update(each for each in ids if each not in passing and of.get(each) not in passing)
+        self.there.update(each for each in ids if each not in passing)
         self.gone.update(each.decode() for each in _DELETED.findall(said))
         self.credentials |= b"sk_" in said
 
 
-def passing_of(ops: Sequence[Op]) -> set[str]:
-    """The conversations that are deleted in the end, and the messages in them."""
+def with_their_messages(passing: set[str], ops: Sequence[Op]) -> set[str]:
+    """What was deleted, and the messages in those conversations."""
     said = b"".join(op.data for op in ops if op.kind == "N")
-    conversations = {each.decode() for each in _DELETED.findall(said)}
     parts = ((message.decode(), of.decode()) for message, of in _PART.findall(said))
-    return conversations | {message for message, of in parts if of in conversations}
+    return passing | {message for message, of in parts if of in passing}
 
 
-def losses(ops: Sequence[Op], root: Path, cuts: int, chance: random.Random, scratch: Path) -> Iterator[str]:
-    """What is wrong after a loss, for `cuts` moments of the record, each in the way that chance will have it."""
-    chosen = sorted(chance.sample(range(1, len(ops) + 1), min(cuts, len(ops))))
-    disk, told, passing, done = Disk(root), Told(), passing_of(ops), 0
-    for cut in chosen:
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A loss of power: the calls since the one before, what is left in `tree`, and in words when and how it came."""
+
+    since: Sequence[Op]
+    tree: Path
+    words: str
+
+
+def moments(
+    disk: Disk, ops: Sequence[Op], cuts: int, chance: random.Random, scratch: Path
+) -> Iterator[Moment]:
+    """Some moments of a record in their order, the last of all among them, each with the loss that chance will have."""
+    done = 0
+    for cut in [*sorted(chance.sample(range(1, len(ops)), min(cuts, len(ops) - 1))), len(ops)]:
         for op in ops[done:cut]:
             disk.apply(op)
-            if op.kind == "N":
-                told.hear(op.data, passing)
-        done = cut
         loss = chance.choice((*_FIXED, torn(chance), torn(chance), torn(chance)))
         left = scratch / "left"
-        disk.survivors(left, loss)
-        for problem in objections(left / "data", told):
-            yield f"after {cut} of {len(ops)} calls, {_words(loss)}: {problem}"
+        disk.survivors(left, loss if cut < len(ops) else NOTHING_SPARED)
+        yield Moment(ops[done:cut], left, f"after {cut} of {len(ops)} calls, {_words(loss)}")
         shutil.rmtree(left)
+        done = cut
+
+
+def losses(
+    disk: Disk, ops: Sequence[Op], passing: set[str], cuts: int, chance: random.Random, scratch: Path
+) -> Iterator[str]:
+    """What is wrong after a loss, for `cuts` moments of the record."""
+    told = Told()
+    for moment in moments(disk, ops, cuts, chance, scratch):
+        for op in moment.since:
+            if op.kind == "N":
+                told.hear(op.data, passing)
+        for problem in objections(moment.tree / "data", told):
+            yield f"{moment.words}: {problem}"
 
 
 def _words(loss: Loss) -> str:
@@ -167,15 +191,28 @@ async def _opened(data: Path) -> None:
         pass
 
 
-def run(scratch: Path, cuts: int, seed: int) -> tuple[int, int, list[str]]:
-    """Record a run and cut it; how many calls there were, what was told in the end, and what is wrong."""
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A run that can be cut: the disk before it, what was asked of it, and what was deleted in it."""
+
+    disk: Disk
+    ops: Sequence[Op]
+    passing: set[str]
+
+    def problems(self, cuts: int, seed: int, scratch: Path) -> list[str]:
+        """What is wrong after losses at so many moments."""
+        chance = random.Random(seed)
+        return list(losses(deepcopy(self.disk), self.ops, self.passing, cuts, chance, scratch))
+
+
+def recorded(scratch: Path, seed: int) -> Recorded:
+    """Record a run of the real service."""
     shim = Shim(scratch, scratch / "disk", recording=True)
     server = Server(shim.root, environ={**_SETTINGS, **shim.environ})
-    trio.run(record, server, seed)
+    disk = Disk(shim.root)
+    passing = trio.run(record, server, seed)
     ops = list(shim.ops())
-    told = Told()
-    told.hear(b"".join(op.data for op in ops if op.kind == "N"), passing_of(ops))
-    return len(ops), len(told.there), list(losses(ops, shim.root, cuts, random.Random(seed), scratch))
+    return Recorded(disk, ops, with_their_messages(passing, ops))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -191,12 +228,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     print(f"seed {given.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="deskwire-power-") as scratch:
-        calls, told, problems = run(Path(scratch), given.cuts, given.seed)
-    print(
-        f"{given.cuts} losses of power in {calls:,} calls; {told:,} things told in the end",
-        *problems,
-        sep="\n",
-    )
+        run = recorded(Path(scratch), given.seed)
+        problems = run.problems(given.cuts, given.seed, Path(scratch))
+    print(f"{given.cuts} losses of power in {len(run.ops):,} calls", *problems, sep="\n")
     print("nothing that was told is lost" if not problems else f"{len(problems)} problems")
     return 1 if problems else 0
 

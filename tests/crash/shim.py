@@ -63,7 +63,7 @@ class Shim:
     def __init__(self, scratch: Path, root: Path, *, recording: bool = False) -> None:
         root.mkdir(exist_ok=True)
         self.root = root.resolve()
-        self._log = scratch / "shim.log"
+        self._log = scratch / "shim.calls"
         path = scratch / "shim.control"
         path.write_bytes(bytes(_CONTROL.size))
         with path.open("r+b") as file:
