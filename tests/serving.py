@@ -14,7 +14,7 @@ import httpx
 import orjson
 import trio
 
-READY_S = 30.0
+READY_S = 90.0  # of a start that shares its processor with much else
 LOOK_S = 0.02  # nothing announces a process that is ready but its answer
 
 
@@ -93,6 +93,14 @@ class Server:
     def log(self) -> str:
         """Everything that it has said."""
         return (self.directory / "serve.log").read_text()
+
+    async def wait_for_log(self, words: str, times: int = 1) -> None:
+        """Wait until it has said this so often."""
+        with trio.fail_after(READY_S):
+            while True:
+                if self.log().count(words) >= times:
+                    return
+                await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
     async def kill(self) -> None:
         """End it with SIGKILL, as a crash would."""

@@ -8,6 +8,7 @@ grace to end and be recorded; whatever is not recorded by then is a pending row 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -201,6 +202,10 @@ class Courier:
 
     async def _attempt(self, delivery: Delivery) -> Result:
         attempt = await self._post(delivery)
+        if (
+            now := self._means.clock()
+        ) < attempt.at:  # it was set back meanwhile: the retry goes by the new time
+            attempt = replace(attempt, at=now - attempt.latency_ms)
         ended_at = attempt.at + attempt.latency_ms
         verdict = self._means.schedule.after_attempt(attempt, delivery.created_at, self._means.rng.random())
         self._unwanted = self._unwanted or (isinstance(verdict, Ended) and verdict.disables)
