@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 import trio
 
 from deskwire.demo.history import WEBHOOK, Delivery
 from deskwire.demo.journal import Journal
 from deskwire.demo.receiver import Receiver
-from tests.crash.shim import Shim, missing
-from tests.serving import Server
+from tests.crash.shim import missing
+from tests.crash.shimmed import made, service
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
 
 DAY_S = 86_400
-SETTINGS = {"DESKWIRE_RETENTION_INTERVAL_S": "3", "DESKWIRE_ARGON2_MEMORY_KIB": "8192"}
 PATIENCE_S = 60.0
-
-
-@asynccontextmanager
-async def service(tmp_path: Path) -> AsyncIterator[tuple[Shim, Server, httpx.AsyncClient]]:
-    """A service whose clock can be set, and a client with its server key."""
-    shim = Shim(tmp_path, tmp_path / "disk")
-    server = Server(shim.root, "--allow-private-webhooks", environ={**SETTINGS, **shim.environ})
-    await server.start()
-    try:
-        headers = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
-        url = f"{server.url}/v3"
-        async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=30) as http:
-            yield shim, server, http
-    finally:
-        assert await server.stop() == 0, server.log()
-        assert "Traceback" not in server.log()
-
-
-async def made(http: httpx.AsyncClient, **headers: str) -> dict[str, Any]:
-    """A conversation with a message."""
-    body = {"contact": {"userId": "u"}, "message": {"text": "Hello"}}
-    answer = await http.post("/s2s/conversations", json=body, headers=headers)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
 
 
 async def test_numbers_ids_keys_and_tokens_outlast_jumps(tmp_path: Path) -> None:
