@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check bench crash powerloss binary format docs site explorer audit lock clean
+.PHONY: run demo test check bench soak crash powerloss binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -47,6 +47,12 @@ powerloss: $(DEV_STAMP)
 binary: $(DEV_STAMP)
 	PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=0 $(BIN)/pyinstaller --clean --noconfirm --log-level ERROR \
 	  --workpath build/binary --distpath dist binary/deskwire.spec
+
+# Half the load for long, with everybody coming and going; says whether anything grows. Results: benchmarks/results/soak.*
+MINUTES ?= 60
+
+soak: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) $(ARGS)
 
 format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only
