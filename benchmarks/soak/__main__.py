@@ -73,7 +73,7 @@ async def soak(server: Server, plan: Plan, length_s: float) -> tuple[list[Sample
 
 
 def _monitor(server: Server) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=30, trust_env=False)
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=120, trust_env=False)
 
 
 async def _sample(server: Server, monitor: httpx.AsyncClient, traffic: Traffic, at_s: float) -> Sample:

@@ -53,7 +53,7 @@ def _panel(panel: Panel, at_s: Sequence[float], top: float) -> list[str]:
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{upto * share:,.6g}</text>')
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = _LEFT + share * (right - _LEFT)
-        words = f"{longest * share / 60:.3g} min" if share else "0"
+        words = f"{longest * share / 60:.1f} min" if share else "0"
         parts.append(f'<text x="{x:.1f}" y="{bottom + 14:.1f}" text-anchor="middle">{words}</text>')
     for number, (name, line) in enumerate(panel.lines.items()):
         colour = _COLOURS[number % len(_COLOURS)]

@@ -33,6 +33,7 @@ _FAILING: Final = 0.05
 """Share of deliveries that the sick receiver refuses while it is well."""
 _SUPERSEDED: Final = "Another consumer has taken over"
 """How a reign ends."""
+_PATIENCE_S: Final = 60.0
 _OUTAGE_S: Final = 10.0
 _HEALTH_S: Final = 110.0
 
@@ -84,6 +85,8 @@ class Counts:
         self.posted += len(outcome.latencies) + len(outcome.failures)
         self.failed += len(outcome.failures)
         self.first_failure = self.first_failure or "".join(outcome.failures[:1])
+        if not outcome.latencies:
+            return
         self.p50_ms, self.p99_ms = percentile(outcome.latencies, 0.5), percentile(outcome.latencies, 0.99)
 
 
@@ -130,7 +133,10 @@ class Traffic:
         )  # what is older may be deleted before the window's end
         ids = [conversation for made_at, conversation in self._pool if made_at > young] or [self._pool[-1][1]]
         job = self._server.posts(ids, connections=_CONNECTIONS, for_s=self._plan.window_s, rate=rate)
-        return await trio.to_thread.run_sync(processes.carried_out, job)
+        try:
+            return await trio.to_thread.run_sync(processes.carried_out, job)
+        except RuntimeError as error:
+            return Outcome(failures=[str(error)])
 
     async def _turn_over(self) -> None:
         """Let conversations live for a while: new ones come, old ones are closed and left to the retention."""
@@ -184,8 +190,14 @@ class Traffic:
             ) as crowd:
                 async with trio.open_nursery() as nursery:
                     for _ in range(_IDLERS):
-                        nursery.start_soon(crowd.get, "/healthz")
+                        nursery.start_soon(self._ask_once, crowd)
                 await trio.sleep(self._plan.window_s * self._chance.random())
+
+    async def _ask_once(self, crowd: httpx.AsyncClient) -> None:
+        try:
+            await crowd.get("/healthz", timeout=_PATIENCE_S)
+        except httpx.TransportError as error:
+            self.counts.take(Outcome(failures=[repr(error)]))
 
     def _sick(self) -> Callable[[Delivery], int]:
         """A receiver that refuses some deliveries, and now and then all of them for a while."""

@@ -13,8 +13,8 @@ import trio
 from deskwire.remote.service import Content
 from tests.crash.ledger import Ask, Kind, Ledger
 
-AWAY_S: Final = 60.0
-"""How long a service that is away is waited for; a start takes a second or a few."""
+AWAY_S: Final = 300.0
+"""How long a service that is away is waited for; a start takes seconds, and more where much else goes on."""
 _KNOCK_S: Final = 0.05
 _KEYED: Final = 0.5
 """Share of creations and messages that have an Idempotency-Key."""

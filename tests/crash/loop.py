@@ -30,7 +30,7 @@ from deskwire.demo.journal import Journal
 from deskwire.demo.receiver import Receiver
 from deskwire.provision import present_secret
 from deskwire.storage.check import check
-from tests.crash.client import Client
+from tests.crash.client import AWAY_S, Client
 from tests.crash.ledger import Found, Ledger
 from tests.crash.verdict import verdict
 from tests.serving import Server
@@ -100,7 +100,7 @@ class _Run:
         self._problems: list[str] = []
         demo = server.demo()
         self._key = str(demo["serverKey"])
-        self._api = Api(server.url, self._key, 8)
+        self._api = Api(server.url, self._key, 8, away_s=AWAY_S)
         self._journals = {name: Journal() for name in (WEBHOOK, STREAM, FEED)}
         self._receiver = Receiver(self._journals[WEBHOOK], _refuses_some)
         self._consumer = Consumer(self._api, demo["projectId"], demo["streamKey"], self._journals[STREAM])
