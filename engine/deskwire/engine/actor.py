@@ -14,17 +14,16 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.announce import conversation_view
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowCommand
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
-from deskwire.engine.facts import Fact, WorkflowCompleted
+from deskwire.engine.facts import Deleted, Fact, NetworkLogsReplaced, Revealed, WorkflowCompleted
 from deskwire.engine.ids import Mint
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.ports import Brief, Store, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.typists import SetTyping
 from deskwire.engine.uploads.links import Links
@@ -219,7 +218,8 @@ class Actor:
         at = self._clock()
         facts = conduct(self._state, command, at, self._workflow(command), _message_ids(at))
         job = _job(self.project, command, self._state, facts, at, self._links)
-        receipt = await self._store.write(job if ask.around is None else ask.around(job))
+        whole = job if ask.around is None else ask.around(job)
+        receipt = await self._store.write(whole if any(map(_takes_long, facts)) else Brief(whole))
         self._state = receipt.state
         self._gone = receipt.state is None
         self._indicator.note(facts)
@@ -252,7 +252,7 @@ class Actor:
         rowid, wanted = self.project.rowid, self.conversation_id
         state, contact = self._found(self._store.peek(lambda reader: reader.conversation(rowid, wanted)))
         self._indicator.set(state, contact, command)
-        return Receipt(state, conversation_view(state, contact, self.project.id))
+        return Receipt(state, state, contact, self.project)
 
     async def _load(self) -> None:
         rowid, wanted = self.project.rowid, self.conversation_id
@@ -274,6 +274,11 @@ def no_such_conversation() -> NotFound:
 def shutting_down() -> Unavailable:
     """The refusal for whoever asks, or still waits, at the end."""
     return Unavailable("The service is shutting down.", code="shutting_down")
+
+
+def _takes_long(fact: Fact) -> bool:
+    """Whether what it writes grows with the conversation."""
+    return isinstance(fact, Deleted | Revealed | NetworkLogsReplaced)
 
 
 def _message_ids(at: int) -> Iterator[str]:
