@@ -25,6 +25,8 @@ from benchmarks.soak.trend import trend
 
 _RESULTS: Final = Path(__file__).parents[1] / "results"
 _SAMPLES: Final = 300
+_KEPT_LEAST_S: Final = 60.0
+"""A conversation must outlast the start of the load generator by far."""
 _WINDOW_LEAST_S: Final = 60
 """The least that the settings take."""
 _WIDTH_IN_A_PIPE: Final = 140
@@ -151,7 +153,7 @@ def main(minutes: float, rate: float | None, out: Path, data: Path | None) -> No
     """Load a server for long and say whether it stays as it is. The exit status is 1 if anything grows or was refused."""
     length_s = minutes * 60
     window_s = min(10.0, length_s / 6)
-    kept_s = max(8 * window_s, min(900.0, length_s / 8))
+    kept_s = max(_KEPT_LEAST_S, 8 * window_s, min(900.0, length_s / 8))
     plan = Plan(window_s, kept_s, max(1.0, 1.5 * window_s), rate)
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_IN_A_PIPE)
     processes.allow_files()

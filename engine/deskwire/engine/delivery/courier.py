@@ -234,7 +234,10 @@ class Courier:
     def _settle(self, result: Result, kept: bool) -> None:
         match result.verdict:
             case Retry(due_at) if kept:
-                self._outbox.retry(result.delivery.after_attempt(due_at))
+                now = self._means.clock()
+                self._outbox.heed_clock(now)
+                set_back = max(0, result.at - now)  # while the result was being recorded
+                self._outbox.retry(result.delivery.after_attempt(due_at - set_back))
             case Ended(status) if kept:
                 self._outbox.end(result.delivery)
                 self._means.counters.delivered += status == "delivered"

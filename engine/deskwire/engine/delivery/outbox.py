@@ -109,7 +109,7 @@ class Outbox:
 
         For a first attempt, `first_attempt_ended` must follow; for each, `retry` or `end`.
         """
-        self._heed_clock(now)
+        self.heed_clock(now)
         due = self._due_retry(now)
         if due is None or (self._ready and self._ready[0].due_at < due.due_at):
             return self._ready.popleft() if self._ready else None
@@ -173,7 +173,8 @@ class Outbox:
             self._lanes[delivery.lane] = deque()
             self._ready.append(delivery)
 
-    def _heed_clock(self, now: int) -> None:
+    def heed_clock(self, now: int) -> None:
+        """Move the retries with a clock that was set back since the outbox was asked."""
         if (back := self._asked_at - now) > 0:
             self._retries = [(due_at - back, position) for due_at, position in self._retries]  # still a heap
         self._asked_at = now
