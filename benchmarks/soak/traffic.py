@@ -12,8 +12,8 @@ from typing import Final
 import httpx
 import trio
 
-from benchmarks import processes
-from benchmarks.load import Outcome
+from benchmarks.generator import carried_out
+from benchmarks.job import Outcome
 from benchmarks.report import percentile
 from benchmarks.service import Server
 from deskwire.demo.api import Api
@@ -134,7 +134,7 @@ class Traffic:
         ids = [conversation for made_at, conversation in self._pool if made_at > young] or [self._pool[-1][1]]
         job = self._server.posts(ids, connections=_CONNECTIONS, for_s=self._plan.window_s, rate=rate)
         try:
-            return await trio.to_thread.run_sync(processes.carried_out, job)
+            return await trio.to_thread.run_sync(carried_out, job)
         except RuntimeError as error:
             return Outcome(failures=[str(error)])
 

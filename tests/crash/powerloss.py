@@ -34,7 +34,7 @@ from tests.crash.shim import Op, Shim, missing
 from tests.serving import Server, free_port
 
 CLIENTS: Final = 6
-LOAD_S: Final = 2.0
+LOAD_S: Final = 1.2
 _UPLOADS: Final = 5
 _SETTINGS: Final = {"DESKWIRE_RATE_LIMIT_PER_MINUTE": "0", "DESKWIRE_ARGON2_MEMORY_KIB": "8192"}
 _FIXED: Final = (NOTHING_SPARED, ALL_SPARED, NAMES_SPARED, BYTES_SPARED)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.crash.loop import run
 
-ROUNDS = 3
+ROUNDS = 2
 
 
 async def test_kills_at_random_moments_under_load_break_no_promise(tmp_path: Path) -> None:

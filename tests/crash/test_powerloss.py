@@ -25,7 +25,7 @@ from tests.serving import environment
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
 
-CUTS = 40
+CUTS = 30
 ROOT = Path(__file__).parents[2]
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from deskwire.engine.credentials import KEY_PREFIX, authenticate_key
+from deskwire.engine.credentials import KEY_PREFIX
 from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
 from deskwire.engine.identity.verifier import user_of
 from deskwire.engine.organisations.roles import membership_of, project_of
@@ -46,7 +46,7 @@ async def admit(
         return Caller()
     credential = _bearer(headers)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
-        key = services.store.peek(lambda reader: authenticate_key(reader, credential))
+        key = services.keys.authenticate(credential)
         await _note_use(services, key)
         return Caller(project=key.project, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)

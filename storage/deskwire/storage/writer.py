@@ -44,7 +44,8 @@ WAITING_MAX: Final = 10_000
 class Commit:
     """What a group commit made known, in commit order.
 
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do.
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
+    says whether anything about server keys or projects has changed.
     """
 
     events: Sequence[StoredEvent]
@@ -52,6 +53,7 @@ class Commit:
     erased: frozenset[int]
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
+    callers: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -200,7 +202,12 @@ class Writer:
 
     def _take(self, tx: SqliteTransaction) -> Commit:
         commit = Commit(
-            tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due), tuple(tx.runs_due)
+            tuple(tx.published),
+            tuple(tx.deliveries),
+            frozenset(tx.erased),
+            tuple(tx.due),
+            tuple(tx.runs_due),
+            tx.callers_changed,
         )
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
@@ -209,6 +216,7 @@ class Writer:
         tx.erased.clear()
         tx.due.clear()
         tx.runs_due.clear()
+        tx.callers_changed = False
         tx.scrub_wanted = False
         return commit
 
