@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test fuzz check bench binary format docs site explorer audit lock clean
+.PHONY: run demo test fuzz check bench soak crash powerloss binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -38,10 +38,28 @@ check: $(DEV_STAMP)
 bench: $(BENCH_STAMP)
 	.venv-bench/bin/python -m benchmarks $(ARGS)
 
+# Ends a server under load with SIGKILL, again and again, and checks what is there after that.
+ROUNDS ?= 30
+
+crash: $(DEV_STAMP)
+	$(BIN)/python -m tests.crash.loop --rounds $(ROUNDS) $(ARGS)
+
+# Records what a server asks of its disk, and checks what a loss of power at any moment leaves. Linux with a C compiler.
+CUTS ?= 500
+
+powerloss: $(DEV_STAMP)
+	$(BIN)/python -m tests.crash.powerloss --cuts $(CUTS) $(ARGS)
+
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)
 	PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=0 $(BIN)/pyinstaller --clean --noconfirm --log-level ERROR \
 	  --workpath build/binary --distpath dist binary/deskwire.spec
+
+# Half the load for long, with everybody coming and going; says whether anything grows. Results: benchmarks/results/soak.*
+MINUTES ?= 60
+
+soak: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) $(ARGS)
 
 format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only

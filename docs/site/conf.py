@@ -55,6 +55,7 @@ NAVIGATION = {
         "security",
         "reporting",
         "performance",
+        "soak",
         "guide/demo",
     ),
     "Reference": ("reference/api", "reference/events", "reference/errors", "reference/settings"),

@@ -239,6 +239,7 @@ class _Front:
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
+        full = False
         while True:
             await self._slots.acquire()
             raw = None
@@ -247,12 +248,15 @@ class _Front:
             except OSError as error:
                 if error.errno not in _FULL:
                     raise
-                log.error("front.accept_failed", error=str(error))
+                if not full:  # once, not ten times a second
+                    log.error("front.accept_failed", error=str(error), effect="new connections wait")
+                full = True
                 await trio.sleep(_FULL_PAUSE_S)
             finally:
                 if raw is None:
                     self._slots.release()
             if raw is not None:
+                full = False
                 accepting.start_soon(self._route, self._wrapped(raw), requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:

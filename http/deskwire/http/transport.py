@@ -22,6 +22,9 @@ _OUT_OF_TIME = "the peer did not read in time"
 LINGER_S: Final = 1.0
 """How long a closed connection may go on sending; who needs longer is not listening."""
 
+ENDED_S: Final = 2.0
+"""How long a connection is kept whose peer has closed: a request may have come just before, and be taken up only now."""
+
 _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
 
@@ -60,8 +63,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
     def bound_heads(self, seconds: float, connection: trio.CancelScope) -> None:
         """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
 
-        So, too, if the peer has closed and no request is answered: Hypercorn would keep what is left until it
-        is idle for too long.
+        So, much sooner, if the peer has closed and no request is answered: Hypercorn would keep what is left until
+        it is idle for too long.
         """
         self._head_s, self._connection = seconds, connection
         connection.deadline = inf
@@ -80,8 +83,9 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     def _expect(self) -> None:
         """The rest of a head, or the end, has to come from now on in its time."""
-        if not self._serving and self._connection.deadline == inf:
-            self._connection.deadline = trio.current_time() + self._head_s
+        if not self._serving:
+            within_s = min(self._head_s, ENDED_S) if self._ended else self._head_s
+            self._connection.deadline = min(self._connection.deadline, trio.current_time() + within_s)
 
     async def until_readable(self) -> None:
         """Return once a read may not have to wait; at once where that can't be told.
