@@ -51,6 +51,7 @@ class Chain:
     Args:
         positions: the channel's events.
         covered: those that a client has received.
+        forgotten: whether the server may know nothing more of who held it.
         excused: position up to which consumers did not want what they lacked, or were told of the gap.
     """
 
@@ -62,6 +63,7 @@ class Chain:
     last_id: str | None = None
     seatings: int = 0
     superseded: set[str] = field(default_factory=set)
+    forgotten: bool = False
     released: bool = False
     dropped_at: float = -inf
     pongs: list[tuple[float, int]] = field(default_factory=list)
@@ -85,6 +87,7 @@ class Judge:
         self.problems: list[str] = []
         self.trace: list[tuple[float, str]] = []
         self.gap_s = inf
+        self.frames = 0
         self._chains: dict[str, Chain] = {}
         self._positions: dict[str, int] = {}
         self._made_at: dict[int, float] = {}
@@ -157,6 +160,11 @@ class Judge:
         for chain in self._chains.values():
             chain.pongs.clear()
 
+    def forgotten(self, channel: str) -> None:
+        """The row of who held a channel is gone (ADR 8): with its contact, or because it was long unused."""
+        self.note(f"{channel} is forgotten")
+        self._chains[channel].forgotten = True
+
     # Who holds a channel
 
     def asked(self, link: Link, channel: str, resume: str) -> None:
@@ -168,6 +176,9 @@ class Judge:
         chain = self._chains[channel]
         free = chain.holder is None and trio.current_time() >= chain.dropped_at + LEASE_S
         self.note(f"{consumer_id} on {link.number} takes {channel} from {chain.last_id}")
+        if chain.forgotten:
+            chain.superseded.clear()
+            chain.last_id = None
         if consumer_id in chain.superseded and not free:
             self.wrong(f"{consumer_id} took {channel} back from {chain.last_id}")
         if free:
@@ -213,6 +224,7 @@ class Judge:
     def _answered(self, link: Link, channel: str, answer: dict[str, Any]) -> None:
         chain, hold = self._chains[channel], self._holds[link, channel]
         after, gap = answer["resumedAfter"], answer["gap"]
+        forgotten, chain.forgotten = chain.forgotten, False
         self.note(f"{hold.consumer_id} resumes {channel} after {after and self._positions[after]}, gap {gap}")
         if gap:
             self._check_gap(chain, hold)
@@ -220,7 +232,7 @@ class Judge:
             hold.begun = hold.last = self._positions[after]
             if hold.resume == "auto":
                 self._check_start(chain, hold, hold.last)
-        elif gap or hold.resume == "live" or chain.seatings == 1:
+        elif gap or hold.resume == "live" or chain.seatings == 1 or forgotten:
             self._begins_now(chain, hold)
 
     def _begins_now(self, chain: Chain, hold: Hold) -> None:
@@ -258,6 +270,7 @@ class Judge:
             self.wrong(f"{position} came after {hold.last} on {link.number}")
         if skipped := [p for p in chain.between(hold.last, position) if self._owed(chain, hold, p)]:
             self.wrong(f"{position} came on {link.number} without {skipped}")
+        self.frames += 1
         hold.last = position
         chain.covered.add(position)
         return position
