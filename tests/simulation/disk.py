@@ -85,8 +85,9 @@ class _Turns:
         self.killed = False
         self._jobs: deque[Any] = deque()
         self._news = trio.Event()
-        self._ours = threading.Semaphore(0)
-        self._theirs = threading.Semaphore(0)
+        self._ours, self._theirs = threading.Lock(), threading.Lock()
+        self._ours.acquire()
+        self._theirs.acquire()
 
     def put(self, job: Any) -> None:
         self._jobs.append(job)

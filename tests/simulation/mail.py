@@ -49,6 +49,7 @@ class _Due:
     """A delivery that a healthy endpoint has to be sent soon."""
 
     url: str
+    lane: int | None
     published_at: float
 
 
@@ -104,10 +105,11 @@ class Mail:
         now = trio.current_time()
         for conversation in commit.erased:
             self._erased[conversation] = now
+        self._due = {name: due for name, due in self._due.items() if due.lane not in commit.erased}
         for delivery in commit.deliveries:
             endpoint = self._endpoints.get(delivery.endpoint)
             if endpoint is not None and endpoint.url in healthy and endpoint.status == "enabled":
-                self._due[delivery.id] = _Due(endpoint.url, now)
+                self._due[delivery.id] = _Due(endpoint.url, delivery.lane, now)
 
     def forgive(self) -> None:
         """Promptness can't be asked of what is under way: the server restarts, or its disk fails."""

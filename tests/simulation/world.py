@@ -49,7 +49,7 @@ def settings(dice: random.Random) -> Config:
         stream_resume_window_s=dice.choice((5.0, 20.0, 2 * _HOUR_S)),
         webhook_concurrency=dice.choice((1, 4, 16)),
         webhook_memory_deliveries=dice.choice((3, 20, 1000)),
-        retention_interval_s=dice.choice((_HOUR_S, 6 * _HOUR_S, _DAY_S)),
+        retention_interval_s=dice.choice((6 * _HOUR_S, _DAY_S)),
         bot_only_retention_s=dice.choice((_DAY_S, 33 * _DAY_S)),
     )
 
