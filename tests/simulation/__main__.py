@@ -36,7 +36,7 @@ def _tell(verdict: Verdict, *, trace: bool) -> None:
     if trace:
         print(*(f"{at} {text}" for at, text in verdict.trace), sep="\n")
     for problem in verdict.problems[:5]:
-        print(f"seed {verdict.seed}: {problem}", flush=True)
+        print(f"seed {verdict.seed}: {problem}")
 
 
 def _summary(lives: list[Verdict], took_s: float) -> str:

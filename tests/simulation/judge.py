@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
@@ -85,6 +85,7 @@ class Judge:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.stop: Callable[[], object] = lambda: None
         self.trace: list[tuple[float, str]] = []
         self.gap_s = inf
         self.frames = 0
@@ -107,6 +108,7 @@ class Judge:
         """Write down a broken rule."""
         self.note(f"WRONG: {text}")
         self.problems.append(f"at {trio.current_time():.3f}: {text}")
+        self.stop()
 
     def open(self, channel: Channel) -> None:
         """A channel that consumers will ask for, before there is an event."""

@@ -73,29 +73,29 @@ def _decided(seed: int) -> Iterator[None]:
         yield
 
 
-def simulate(seed: int, directory: Path) -> Verdict:
-    """One life, the same for the same seed."""
+def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
+    """One life, the same for the same seed; it may end `to_the_end` or with the first problem."""
     dice = random.Random(seed)
-    lived: list[Verdict] = []
     worlds: list[World] = []
+    faults = [0]
 
-    async def life() -> None:
-        async with trio.open_nursery() as nursery:
-            world = World(directory, dice, nursery)
-            worlds.append(world)
-            began = trio.current_time()
-            faults = await _live(world)
-            lived.append(_verdict(seed, world, faults, trio.current_time() - began))
-            nursery.cancel_scope.cancel()
+    async def life() -> float:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                world = World(directory, dice, nursery)
+                worlds.append(world)
+                if not to_the_end:
+                    world.judge.stop = scope.cancel
+                await _live(world, faults)
+                nursery.cancel_scope.cancel()
+        return trio.current_time()
 
     with _decided(seed), capture_logs(processors=[format_exc_info]) as entries:
-        trio.run(life, clock=MockClock(autojump_threshold=0))
-    lived[0].problems.extend(
-        str(entry)
-        for entry in entries
-        if entry["log_level"] in ("error", "critical") and entry["event"] not in _EXPECTED
-    )
-    return lived[0]
+        lived_s = trio.run(life, clock=MockClock(autojump_threshold=0))
+    errors = [entry for entry in entries if entry["log_level"] in ("error", "critical")]
+    world = worlds[0]
+    world.judge.problems.extend(str(entry) for entry in errors if entry["event"] not in _EXPECTED)
+    return _verdict(seed, world, faults[0], lived_s)
 
 
 def live_alone(seed: int) -> Verdict:
@@ -121,23 +121,23 @@ def _verdict(seed: int, world: World, faults: int, lived_s: float) -> Verdict:
     )
 
 
-async def _live(world: World) -> int:
-    """How many faults there were."""
+async def _live(world: World, faults: list[int]) -> None:
+    """Turmoil and quiet, one after the other; counts the faults."""
     await world.start()
-    dice, faults = world.dice, 0
+    dice = world.dice
     receivers = world.internet.receivers
     await world.client.register(receivers[0].url, [])
     for receiver in dice.sample(receivers[1:], dice.randrange(3)):
         await world.client.register(receiver.url, [])
     for _ in range(dice.choice((1, 1, 2))):
-        faults += await _turmoil(world)
+        faults[0] += await _turmoil(world)
         await _idle(world)
     await _settle(world)
-    return faults
 
 
 async def _turmoil(world: World) -> int:
-    dice, faults = world.dice, dice_faults(world)
+    dice = world.dice
+    faults = dice.randrange(4, 16)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_writing, world)
         for _ in range(dice.randrange(1, 4)):
@@ -150,11 +150,6 @@ async def _turmoil(world: World) -> int:
             world.check()
         nursery.cancel_scope.cancel()
     return faults
-
-
-def dice_faults(world: World) -> int:
-    """How many faults the next turmoil has."""
-    return world.dice.randrange(4, 16)
 
 
 async def _writing(world: World) -> None:
@@ -203,6 +198,8 @@ async def _settle(world: World) -> None:
     if missing := world.judge.missing():
         world.judge.wrong(f"never received: {missing}")
     world.check()
+    for consumer in world.consumers:
+        consumer.kill()
     await trio.sleep(_DELIVERED_S)  # virtual time: the mock clock jumps
     world.audit(settled=True)
     world.check()

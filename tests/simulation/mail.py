@@ -69,7 +69,7 @@ class Mail:
         self._lane: dict[str, int | None] = {}
         self._taken: set[str] = set()
         self._attempts: dict[str, int] = {}
-        self._newest: dict[tuple[str, int], tuple[int, str]] = {}
+        self._newest: dict[tuple[int, int], tuple[int, str]] = {}
         self._due: dict[str, _Due] = {}
 
     # What is to be sent
@@ -80,6 +80,9 @@ class Mail:
         self._endpoints = {row[0]: _Endpoint(*row) for row in connection.execute(_ENDPOINTS)}
         steady = [each for rowid, each in self._endpoints.items() if before.get(rowid) == each]
         made = self._made(connection, commit)
+        for rowid in before.keys() | self._endpoints.keys():
+            if before.get(rowid) != self._endpoints.get(rowid):
+                self._begin_anew(rowid)
         now = trio.current_time()
         for conversation in commit.erased:
             self._erased.setdefault(conversation, float("inf"))
@@ -93,6 +96,12 @@ class Mail:
                 if (endpoint.rowid, event.position) not in made:
                     self._wrong(f"event {event.position} has no delivery to {endpoint.url}")
                 self._expected[endpoint.rowid, event.position] = (now, event.conversation)
+
+    def _begin_anew(self, rowid: int) -> None:
+        """What was under way to an endpoint that was changed is cut off, and may begin again."""
+        gone = {delivery for delivery, to in self._to.items() if to.rowid == rowid}
+        self._attempts = {name: number for name, number in self._attempts.items() if name not in gone}
+        self._newest = {where: last for where, last in self._newest.items() if where[0] != rowid}
 
     def _made(self, connection: sqlite3.Connection, commit: Commit) -> set[tuple[int, int]]:
         first = commit.events[0].position if commit.events else 1 << 62
@@ -156,7 +165,7 @@ class Mail:
         if self._erased.get(lane, float("inf")) < trio.current_time() - _UNDER_WAY_S:
             self._wrong(f"{delivery} is sent though its conversation is erased")
         if attempt == 1 and sequence is not None:
-            where = (f"{self._to[delivery].id} {receiver.url}", lane)
+            where = (self._to[delivery].rowid, lane)
             last, by = self._newest.get(where, (0, ""))
             if sequence < last:
                 self._wrong(f"{receiver.host} is sent {sequence} ({delivery}) after {last} ({by})")

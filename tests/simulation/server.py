@@ -9,11 +9,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import orjson
 import trio
-from quart_trio import QuartTrio
 
 from deskwire import parts
 from deskwire.config import Config
@@ -61,6 +60,18 @@ _CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
 _STOP_S: Final = 5.1
 """Within this the streams have ended after a stop."""
 _PASSWORDS: Final = Passwords(1024)
+_PROCESS: Final = SimpleNamespace(services=None)
+"""Whose services the app works with: there is one process at a time."""
+
+
+class _Current:
+    """The services of the process that is up, so that the app's routes are put together only once."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_PROCESS.services, name)
+
+
+_app: Final = cache(lambda: make_app(cast(Services, _Current())))
 _tls: Final = cache(partial(ssl.SSLContext, ssl.PROTOCOL_TLS_CLIENT))
 
 
@@ -113,7 +124,6 @@ class Server:
         self.answers = Answers(SECRET, trio_ms, config.idempotency_s)
         self.directory: Directory | None = None
         self._waits: Waits | None = None
-        self._app: QuartTrio | None = None
         self._nursery: trio.Nursery | None = None
 
     async def run(self, task_status: trio.TaskStatus[None]) -> None:
@@ -152,7 +162,7 @@ class Server:
         actors.start_soon(retention.run, config.retention_interval_s)
         await services.erasures.resume()
         actors.start_soon(self._waits.run)
-        self._app = make_app(services)
+        _PROCESS.services = services
         self.up = True
 
     # What reaches it
@@ -245,9 +255,8 @@ class Server:
                     asked.body = b"".join(pieces)
                     asked.over.set()
 
-        assert self._app is not None
         try:
-            await self._app(scope, receive, send)
+            await _app()(scope, receive, send)
         finally:
             asked.over.set()
 
@@ -324,8 +333,3 @@ class Server:
 
     def _voice(self, shelf: Shelf) -> Voice:
         return voice(Config(), self.disk, shelf)
-
-
-def words(value: object) -> bytes:
-    """A body."""
-    return orjson.dumps(value)
