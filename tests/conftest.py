@@ -6,9 +6,13 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.builders import InlineStore
 from tests.planted import leaks, logs_of, plant_of
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")  # how long an example takes says how busy the machine is
 
 
 @pytest.hookimpl(wrapper=True)

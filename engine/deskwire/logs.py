@@ -10,6 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
+import orjson
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
@@ -23,6 +24,17 @@ LEVELS: Final[dict[LogLevel, int]] = {
     "error": logging.ERROR,
 }
 CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
+
+_REQUESTS: Final = "deskwire.http"
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_requests: Final = structlog.get_logger(_REQUESTS)
+
+
+class _Direct:
+    """Where lines about requests are written without a detour; None if they go the usual way."""
+
+    stream: TextIO | None = None
+
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _WITH_LINES: Final = frozenset({"exception", "stack"})
@@ -45,12 +57,40 @@ def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
         )
     )
     _configure_stdlib(handler, LEVELS[level])
+    _Direct.stream = None if text or LEVELS[level] > logging.INFO else stream
     structlog.configure(
         processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,  # so that modules' loggers follow a later configure (tests do that)
     )
+
+
+def tell_request(method: str, route: str | None, status: int, seconds: float, request_id: str) -> None:
+    """Log an answer to a request.
+
+    There are thousands a second, and none of these values can hold a credential or what a stranger wrote, but for
+    an unusual method. So as JSON they are written at once, for a fifteenth of what an entry takes on its usual way.
+    """
+    ms = round(seconds * 1000, 1)
+    stream = _Direct.stream
+    if stream is None or method not in _METHODS:
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            _requests.info("http.request", method=method, route=route, status=status, ms=ms)
+        return
+    line = {
+        "method": method,
+        "route": route,
+        "status": status,
+        "ms": ms,
+        "event": "http.request",
+        "request_id": request_id,
+        "logger": _REQUESTS,
+        "level": "info",
+        "timestamp": _now(),
+    }
+    stream.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
+    stream.flush()
 
 
 def _shared() -> list[Processor]:
@@ -82,9 +122,12 @@ def _configure_stdlib(handler: logging.Handler, level: int) -> None:
 
 def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
     """Add `timestamp`: ISO 8601, UTC, milliseconds, `Z`; as the API writes times (decisions 1)."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    entry["timestamp"] = now.removesuffix("+00:00") + "Z"
+    entry["timestamp"] = _now()
     return entry
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def without_secrets(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:

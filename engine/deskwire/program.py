@@ -38,12 +38,14 @@ from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
-from deskwire.http.app import make_app
+from deskwire.http.app import ROUTES, make_app
 from deskwire.http.certificate import BadCertificate, Certificate
 from deskwire.http.front import FrontLimits, serve_front
+from deskwire.http.lane import Lane
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
+from deskwire.logs import tell_request
 from deskwire.provision import (
     DEMO_FILE,
     Demo,
@@ -189,6 +191,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
                     trusted_proxies=config.trusted_proxies,
                     description=description,
+                    tell_request=tell_request,
                     sign_in=config.own_tokens,
                 )
                 retention = parts.retention(config, store, directory, measured.pruned)
@@ -278,6 +281,7 @@ async def _front(
                     shutdown_s=config.shutdown_s,
                 ),
                 tls=None if certificate is None else certificate.context,
+                lane=Lane(services, ROUTES, idle_s=config.idle_connection_s),
             )
         )
         services.readiness.up = True

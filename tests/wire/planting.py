@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -42,18 +42,29 @@ def mark(place: str, whose: str = "") -> str:
     return f"mk{whose}{place}km"
 
 
+def files_below(directory: Path) -> Iterator[Path]:
+    """The files in a folder and in those below it.
+
+    Not `rglob`: it fails for a folder that is removed while it looks, as those of erased uploads are.
+    """
+    entries = (Path(folder, each) for folder, _, names in os.walk(directory) for each in names)
+    return (each for each in sorted(entries) if each.is_file())
+
+
+def holding(directory: Path, *markers: bytes) -> list[tuple[bytes, str]]:
+    """Which of the markers, all in small letters, are in which file, however that writes them."""
+    found = []
+    for path in files_below(directory):
+        with suppress(FileNotFoundError):  # a file that is on its way out
+            content = path.read_bytes().lower()
+            found += [(marker, path.name) for marker in markers if marker in content]
+    return found
+
+
 def left(directory: Path, places: tuple[str, ...], whose: str = "") -> list[tuple[str, str]]:
     """Which places are still in which file of the data directory."""
-    found = []
-    # Not `rglob`: a folder, too, may be on its way out.
-    entries = (Path(folder, each) for folder, _, names in os.walk(directory) for each in names)
-    for path in sorted(each for each in entries if each.is_file()):
-        try:
-            content = path.read_bytes().lower()
-        except FileNotFoundError:  # a file that is on its way out
-            continue
-        found += [(place, path.name) for place in places if mark(place, whose).encode() in content]
-    return found
+    marks = {mark(place, whose).encode(): place for place in places}
+    return [(marks[marker], name) for marker, name in holding(directory, *marks)]
 
 
 async def overwritten(service: Service) -> None:

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from .conftest import Service, running
+from .planting import holding
 from .test_uploads import gone, on_disk, send
 
 SECRET = b"<<file-marker>>" * 1_000
@@ -35,8 +36,7 @@ def unsigned(attachment: dict[str, Any]) -> dict[str, Any]:
 
 def left_in(directory: Path, *markers: bytes) -> list[str]:
     """Files of the data directory that still have one of the markers."""
-    files = (path for path in directory.rglob("*") if path.is_file())
-    return [path.name for path in files if any(marker in path.read_bytes() for marker in markers)]
+    return [name for _, name in holding(directory, *(marker.lower() for marker in markers))]
 
 
 async def test_a_message_shows_its_attachments_everywhere_with_urls_that_work(service: Service) -> None:

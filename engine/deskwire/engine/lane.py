@@ -21,10 +21,11 @@ class Lane(NamedTuple):
 
 def lanes_of(project: int, data: Mapping[str, Any]) -> tuple[Lane, ...]:
     """The lanes an event stands in, by its envelope's `data`; that has them also of what was deleted."""
-    match data:
-        case {"conversation": {"id": str(conversation), "contact": {"userId": str(contact)}}}:
-            return (Lane(project, "conversation", conversation), Lane(project, "contact", contact))
-        case {"contact": {"userId": str(contact)}}:
-            return (Lane(project, "contact", contact),)
-        case _:
-            return ()
+    conversation = data.get("conversation")
+    contact = (data if conversation is None else conversation).get("contact")
+    if contact is None:
+        return ()
+    of_contact = Lane(project, "contact", contact["userId"])
+    if conversation is None:
+        return (of_contact,)
+    return (Lane(project, "conversation", conversation["id"]), of_contact)

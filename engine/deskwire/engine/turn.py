@@ -7,7 +7,7 @@ written here is what every channel will read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from deskwire.engine.announce import (
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact, identify
 from deskwire.engine.conversation import Author, Conversation, Message
+from deskwire.engine.copying import changed
 from deskwire.engine.decide import fold
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.errors import Invalid
@@ -40,13 +41,21 @@ class Receipt:
     """What a committed command leaves: the new state, and what the API answers with.
 
     `state` is None after a deletion; `message` is the message object if the command posted one (what a workflow
-    says to it comes behind), `ticket` the ticket if it linked one or cut its link.
+    says to it comes behind), `ticket` the ticket if it linked one or cut its link. `after` is the last state, of
+    what was deleted, too, and `contact` whose conversation it is.
     """
 
     state: Conversation | None
-    conversation: Mapping[str, Any]
+    after: Conversation
+    contact: Contact
+    project: Project
     message: Mapping[str, Any] | None = None
     ticket: Ticket | None = None
+
+    @property
+    def conversation(self) -> Mapping[str, Any]:
+        """The conversation object."""
+        return conversation_view(self.after, self.contact, self.project.id)
 
 
 def commit_turn(
@@ -75,7 +84,7 @@ def commit_turn(
     steps = list(fold(before, tuple(_signed(fact, contact) for fact in facts), at))
     if not steps:
         assert before is not None, "creation is a fact"
-        return Receipt(before, conversation_view(before, contact, project.id))
+        return Receipt(before, before, contact, project)
 
     drafts = [
         draft for _, fact, after in steps for draft in _announced(tx, project, fact, after, contact, show)
@@ -96,7 +105,9 @@ def _receipt(
     gone = any(isinstance(fact, Deleted) for fact in facts)
     return Receipt(
         None if gone else state,
-        conversation_view(state, contact, project.id),
+        state,
+        contact,
+        project,
         view(posted[0], state.id, show) if posted else None,
     )
 
@@ -105,7 +116,7 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
     """A contact's message with the contact's id and name as they are now."""
     if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
         author = Author("contact", contact.id, contact.name)
-        return MessagePosted(replace(fact.message, author=author))
+        return MessagePosted(changed(fact.message, author=author))
     return fact
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import structlog
-from werkzeug.datastructures import Headers
 
 from deskwire.engine.credentials import KEY_PREFIX, authenticate_key
 from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
@@ -14,6 +13,7 @@ from deskwire.engine.identity.verifier import user_of
 from deskwire.engine.organisations.roles import membership_of, project_of
 from deskwire.engine.people import PERMISSIONS, ServerKey, User
 from deskwire.engine.ports import Reader
+from deskwire.http.fields import Fields
 from deskwire.http.routing import Access, Caller
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services
@@ -25,7 +25,7 @@ _TOUCH_MS: Final = 60_000
 
 
 async def admit(
-    services: Services, access: Access, headers: Headers, peer: str | None, path: Mapping[str, str]
+    services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str]
 ) -> Caller:
     """The caller, if the credential is good for the route; what it may do is `require_permission`'s to say.
 
@@ -83,14 +83,14 @@ def _caller(reader: Reader, access: Access, user: User, named: str | None, path:
             return Caller(user=user, named_project=named, credential=known_by)
 
 
-def _admit_scraper(scraping: Scraping, headers: Headers, peer: str | None) -> None:
+def _admit_scraper(scraping: Scraping, headers: Fields, peer: str | None) -> None:
     if scraping.token is None:
         scraping.check_local(peer, headers)
     else:
         scraping.check_token(_bearer(headers))
 
 
-def _bearer(headers: Headers) -> str:
+def _bearer(headers: Fields) -> str:
     header = headers.get("authorization")
     if header is None:
         raise Unauthenticated(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from contextlib import nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,11 +10,10 @@ from typing import Any, Final
 import orjson
 import structlog
 import trio
-from quart import Request, Response, g, request
+from quart import Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
-from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
 from deskwire.engine.ids import new_id
 from deskwire.http import (
     contact_export,
@@ -46,31 +44,16 @@ from deskwire.http import (
     webhooks,
     workflows,
 )
-from deskwire.http.access import admit, require_permission
 from deskwire.http.cors import Cors
+from deskwire.http.exchange import Asked, Reply, carried_out, failed, note
 from deskwire.http.headers import complete
-from deskwire.http.idempotency import REPLAYED, answered, key_of
-from deskwire.http.load import Body
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.paths import CONVERTERS
-from deskwire.http.problems import problem, problem_of
-from deskwire.http.proxies import client_address
-from deskwire.http.quotas import header_fields, refusal_of
-from deskwire.http.routing import (
-    NO_CONTENT,
-    Answer,
-    Call,
-    Caller,
-    Incoming,
-    Page,
-    RawJson,
-    Replayed,
-    Route,
-    Streamed,
-)
+from deskwire.http.problems import PROBLEM, problem
+from deskwire.http.quotas import header_fields
+from deskwire.http.routing import Route
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
-from deskwire.http.validation import Empty, parse_body, parse_query
 
 log: Final = structlog.get_logger(__name__)
 
@@ -104,8 +87,6 @@ _MODULES: Final = (
     description,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
-_JSON: Final = "application/json"
-_NONE_GIVEN: Final = "missing_credential"
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
 
@@ -142,88 +123,36 @@ def make_app(services: Services) -> QuartTrio:
 
 def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any, Response]]:
     async def view(**path: str) -> Response:
-        try:
-            return _response(await _serve(services, route, path))
-        except DomainError as refusal:
-            if isinstance(refusal, Unauthenticated) and refusal.reason != _NONE_GIVEN:
-                services.quotas.note_failure(_client(services))
-            return problem_of(refusal, _request_id())
+        asked = Asked(
+            _request_id(),
+            request.method,
+            route,
+            path,
+            dict(request.args.lists()),
+            request.headers,
+            request.remote_addr,
+            request.mimetype,
+            request.content_length,
+            request.body,
+        )
+        reply, g.quota = await carried_out(services, asked)
+        return _response(reply)
 
     return view
 
 
-async def _serve(services: Services, route: Route, path: dict[str, str]) -> Answer:
-    load, limits = services.load, services.limits
-    if not route.watching:
-        load.check(changes=route.method != "GET")
-    caller = await _admitted(services, route, path)
-    query = parse_query(route.query, dict(request.args.lists()))
-    key = key_of(route, request.headers)
-    with load.body() as room:
-        raw = b""
-        if not route.streamed and (route.body is not None or not route.json_only):
-            raw = await _read(request, getattr(limits, route.limit), limits.body_timeout_s, room)
-        if raw and route.json_only and request.mimetype != _JSON:
-            raise UnsupportedMediaType(f"The body must be {_JSON}, not {request.mimetype or 'of no type'}.")
-        body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
-        incoming = Incoming(request.method, request.headers, request.body)
-        call = Call(services, caller, path, query, body, raw, incoming, _client(services))
-        with nullcontext() if route.watching else load.working():
-            return await answered(route, call, key)
-
-
-def _client(services: Services) -> str | None:
-    forwarded_for = request.headers.getlist("X-Forwarded-For")
-    return client_address(request.remote_addr, forwarded_for, services.trusted_proxies)
-
-
-async def _admitted(services: Services, route: Route, path: dict[str, str]) -> Caller:
-    """The caller, who may call this, and has not called too often."""
-    quotas = services.quotas
-    if route.access.kind != "none" or route.method != "GET":
-        quotas.check_address(_client(services))
-    caller = await admit(services, route.access, request.headers, request.remote_addr, path)
-    g.quota = quotas.take(caller.project, caller.user)
-    if g.quota is not None and g.quota.retry_after_s:
-        raise refusal_of(g.quota)
-    require_permission(route.access, caller)
-    return caller
-
-
-async def _read(incoming: Request, limit: int, timeout_s: float, room: Body) -> bytes:
-    """The body, bounded while it arrives."""
-    too_large = TooLarge(f"The body may have at most {limit:,} bytes.")
-    if incoming.content_length is not None and incoming.content_length > limit:
-        raise too_large
-    body = bytearray()
-    with trio.move_on_after(timeout_s) as slow:
-        async for chunk in incoming.body:
-            room.grow(len(chunk))
-            body += chunk
-            if len(body) > limit:
-                raise too_large
-    if slow.cancelled_caught:
-        raise BadRequest(f"The body did not arrive within {timeout_s:g} s.", code="body_timeout")
-    return bytes(body)
-
-
-def _response(answer: Answer) -> Response:
-    if answer is NO_CONTENT:
-        return Response(b"", HTTPStatus.NO_CONTENT)
-    if isinstance(answer, Page):
-        return Response(
-            answer.body, answer.status, headers=dict(answer.headers), content_type=answer.content_type
-        )
-    if isinstance(answer, Replayed):
-        return Response(answer.body, HTTPStatus.OK, headers={REPLAYED: "true"}, content_type=_JSON)
-    if isinstance(answer, Streamed):
-        response = Response(
-            answer.pieces, answer.status, headers=dict(answer.headers), content_type=answer.content_type
-        )
+def _response(reply: Reply) -> Response:
+    response = Response(
+        reply.body if reply.pieces is None else reply.pieces,
+        reply.status,
+        headers=dict(reply.headers),
+        content_type=reply.content_type or None,
+    )
+    if not reply.content_type:
+        response.headers.pop("Content-Type", None)
+    if reply.pieces is not None:
         response.timeout = None  # what bounds it is the time that each write may take
-        return response
-    body = answer.body if isinstance(answer, RawJson) else orjson.dumps(answer)
-    return Response(body, HTTPStatus.OK, content_type=_JSON)
+    return response
 
 
 def _request_id() -> str:
@@ -249,11 +178,8 @@ async def _end(services: Services, cors: Cors, response: Response) -> Response:
         response.headers.update(header_fields(g.quota))
     cors.open_up(request, response.headers)
     complete(response.headers, secure=request.scheme == "https")
-    # The route, not the path: ids of people may stand in that, and the log outlives their erasure.
-    route = request.url_rule.rule if request.url_rule else None
-    method, status, seconds = request.method, response.status_code, trio.current_time() - g.started
-    services.measured.requests.note(method, route, status, seconds)
-    log.info("http.request", method=method, route=route, status=status, ms=round(seconds * 1000, 1))
+    rule = request.url_rule.rule if request.url_rule else None
+    note(services, request.method, rule, response.status_code, g.started, _request_id())
     return response
 
 
@@ -269,7 +195,8 @@ async def _refused_by_quart(error: HTTPException) -> Response:
         405: f"This path answers to {headers.get('Allow', 'other methods')}.",
         413: "The body is too large.",
     }.get(status, error.description or "The request can't be served.")
-    return problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id(), headers=headers)
+    document = problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id())
+    return Response(orjson.dumps(document), status, headers=headers, content_type=PROBLEM)
 
 
 def _allowed(methods: Iterable[str]) -> set[str]:
@@ -277,7 +204,5 @@ def _allowed(methods: Iterable[str]) -> set[str]:
 
 
 async def _failed(error: Exception) -> Response:
-    """A bug: the log has the traceback, the client the id to ask for."""
     log.error("http.failed", exc_info=error)
-    detail = "Something went wrong here. Give the request id when you report it."
-    return problem(500, "internal_error", detail, _request_id())
+    return _response(failed(_request_id()))

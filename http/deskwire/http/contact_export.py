@@ -15,7 +15,7 @@ from deskwire.http.validation import Body, Query
 routes = Routes()
 
 
-@routes.add("GET", "/s2s/contacts/<user:user_id>/export", S2S, answer=ContactExport)
+@routes.add("GET", "/s2s/contacts/<user:user_id>/export", S2S, answer=ContactExport, whole=False)
 async def export_contact(call: Call[Body, Query]) -> Answer:
     """Export what is stored about a contact as one JSON document, without agents' notes.
 
@@ -25,7 +25,9 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
     return _export(call, call.path["user_id"], internal=False)
 
 
-@routes.add("GET", "/contacts/<contact_id>/export", dashboard("contacts.manage"), answer=ContactExport)
+@routes.add(
+    "GET", "/contacts/<contact_id>/export", dashboard("contacts.manage"), answer=ContactExport, whole=False
+)
 async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
     """Export a contact (its con_ id) as S2S does, with what only agents see: notes, and the tickets' activity."""
     return _export(call, call.path["contact_id"], internal=True)

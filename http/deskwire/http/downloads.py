@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Final
 from urllib.parse import quote
 
-from werkzeug.datastructures import Headers
 from werkzeug.http import parse_etags, parse_range_header
 
 from deskwire.engine.errors import RangeNotSatisfiable
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.uploads.upload import Upload
+from deskwire.http.fields import Fields
 
 INLINE: Final = frozenset(
     {
@@ -62,17 +62,17 @@ def etag_of(upload: Upload) -> str:
     return upload.sha256
 
 
-def unchanged(headers: Headers, upload: Upload) -> bool:
+def unchanged(headers: Fields, upload: Upload) -> bool:
     """Whether the client has the file already (RFC 9110 section 13.1.2)."""
     return parse_etags(headers.get("If-None-Match")).contains_weak(etag_of(upload))
 
 
-def wanted_part(headers: Headers, upload: Upload) -> tuple[int, int] | None:
+def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
     """Where the one part that is asked for begins and ends; None for the whole file (RFC 9110 section 14.2).
 
     More parts than one are answered with the whole, which a server may always do. Raises RangeNotSatisfiable.
     """
-    asked = headers.get("Range", "")
+    asked = headers.get("Range") or ""
     condition = headers.get("If-Range")
     if not asked.lower().startswith("bytes=") or condition not in (None, f'"{etag_of(upload)}"'):
         return None

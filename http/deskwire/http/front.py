@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -31,6 +32,7 @@ from hypercorn.typing import (
     Scope,
 )
 
+from deskwire.http.lane import Lane
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.strict import StrictServer
 from deskwire.http.transport import FrontStream, TlsFrontStream
@@ -90,6 +92,7 @@ async def serve_front(
     config: Config,
     limits: FrontLimits,
     tls: Tls | None = None,
+    lane: Lane | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `listeners` until `stop` is set, then stop in order; started once the app's lifespan is up.
@@ -101,6 +104,7 @@ async def serve_front(
         close_streams: tells all connections of `stream_handler` to end.
         config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
         tls: for HTTPS; None for plain HTTP.
+        lane: serves each connection until a request is not for it; None to have the app serve all.
 
     Raises what the app's lifespan startup raises.
 
@@ -113,7 +117,7 @@ async def serve_front(
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
             handler = partial(_serve_http, app, config, state, limits.head_s)
-            front = _Front(handler, stream_handler, limits, tls)
+            front = _Front(handler, stream_handler, limits, tls, lane)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
@@ -177,8 +181,14 @@ class _Front:
     """The nursery tree of the connections: streams outside, requests within, accepting inside."""
 
     def __init__(
-        self, http: HttpHandler, stream: StreamHandler, limits: FrontLimits, tls: Tls | None
+        self,
+        http: HttpHandler,
+        stream: StreamHandler,
+        limits: FrontLimits,
+        tls: Tls | None,
+        lane: Lane | None,
     ) -> None:
+        self._lane = lane
         self._http = http
         self._stream = stream
         self._limits = limits
@@ -208,6 +218,8 @@ class _Front:
                     await listener.aclose()
                 last = trio.current_time() + self._limits.shutdown_s
                 self._bound(requests, self._requests, trio.current_time() + self._limits.requests_s)
+                if self._lane is not None:
+                    self._lane.stop()
                 await self._context.terminated.set()
             close_streams()
             self._bound(streams, self._streams, last)
@@ -265,7 +277,19 @@ class _Front:
             streams.start_soon(self._keep, stream, self._streams, self._stream)
         elif first:
             self._requests.add(stream)
-            requests.start_soon(self._keep, stream, self._requests, partial(self._http, self._context))
+            requests.start_soon(self._keep, stream, self._requests, self._serve)
+
+    async def _serve(self, stream: FrontStream) -> None:
+        """A connection in the lane for as long as its requests are for that, then in Hypercorn's handler."""
+        others = True
+        if self._lane is not None:
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                others = False
+                others = await self._lane.serve(stream)
+                if not others:
+                    await stream.aclose()
+        if others:
+            await self._http(self._context, stream)
 
     async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
         """Whether TLS is spoken on the connection from here on."""

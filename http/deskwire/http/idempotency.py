@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 import orjson
-from werkzeug.datastructures import Headers
 
 from deskwire.engine.errors import AlreadyAnswered, AnswerErased, BadRequest, IdempotencyMismatch, Problem
+from deskwire.http.fields import Fields
 from deskwire.http.routing import Answer, Call, Replayed, Route
 
 HEADER: Final = "Idempotency-Key"
@@ -17,7 +17,7 @@ REPLAYED: Final = "Idempotent-Replayed"
 _KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
 
-def key_of(route: Route, headers: Headers) -> str | None:
+def key_of(route: Route, headers: Fields) -> str | None:
     """The request's key; None if it has none, or the route takes none.
 
     Raises BadRequest (`bad_idempotency_key`).

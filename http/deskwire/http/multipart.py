@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Final
 
-from werkzeug.datastructures import Headers
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import (
@@ -19,6 +18,7 @@ from werkzeug.sansio.multipart import (
 )
 
 from deskwire.engine.errors import BadRequest, Invalid, Problem, TooLarge, UnsupportedMediaType
+from deskwire.http.fields import Fields
 
 FIELD: Final = "file"
 OVERHEAD: Final = 64 * 1024
@@ -35,7 +35,7 @@ _PARTS_MAX: Final = 20
 _BOUNDARY_MAX: Final = 70  # RFC 2046 section 5.1.1
 
 
-def boundary_of(headers: Headers) -> bytes:
+def boundary_of(headers: Fields) -> bytes:
     """The boundary of a form.
 
     Raises UnsupportedMediaType if the body is none, BadRequest if it has no boundary.

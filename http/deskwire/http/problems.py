@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
-from quart import Response
 
 from deskwire.engine import errors
-from deskwire.engine.errors import DomainError, Problem
+from deskwire.engine.errors import DomainError
 from deskwire.http.headers import missing
 
-_TYPE: Final = "application/problem+json"
+PROBLEM: Final = "application/problem+json"
 
 STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.BadRequest: 400,
@@ -34,8 +33,8 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
 }
 
 
-def problem_of(error: DomainError, request_id: str) -> Response:
-    """The response to a refusal; a subclass has the status of its base unless it has one of its own."""
+def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The document of a refusal and its headers; a subclass has the status of its base unless it has one of its own."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     headers = {}
     if status == HTTPStatus.UNAUTHORIZED:
@@ -44,41 +43,17 @@ def problem_of(error: DomainError, request_id: str) -> Response:
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, errors.RangeNotSatisfiable):
         headers["Content-Range"] = f"bytes */{error.size}"
+    document = problem(status, error.reason, error.detail, request_id)
     problems = error.problems if isinstance(error, errors.BadRequest | errors.Invalid) else ()
-    return problem(status, error.reason, error.detail, request_id, problems, headers)
-
-
-def problem(
-    status: int,
-    code: str,
-    detail: str,
-    request_id: str,
-    problems: Sequence[Problem] = (),
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    """A problem document as a response."""
-    document = _document(status, code, detail, request_id)
     if problems:
         document["errors"] = [
             {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
         ]
-    return Response(orjson.dumps(document), status, headers=dict(headers or {}), content_type=_TYPE)
+    return document, headers
 
 
-def raw_problem(
-    status: int, code: str, detail: str, request_id: str
-) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """The headers and the body of a problem document, for what is answered without Quart."""
-    body = orjson.dumps(_document(status, code, detail, request_id))
-    headers = [
-        (b"content-type", _TYPE.encode()),
-        (b"content-length", b"%d" % len(body)),
-        (b"x-request-id", request_id.encode()),
-    ]
-    return [*headers, *missing(headers)], body
-
-
-def _document(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
+def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
+    """A problem document."""
     return {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -87,3 +62,16 @@ def _document(status: int, code: str, detail: str, request_id: str) -> dict[str,
         "code": code,
         "requestId": request_id,
     }
+
+
+def raw_problem(
+    status: int, code: str, detail: str, request_id: str
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The headers and the body of a problem document, for what is answered without Quart."""
+    body = orjson.dumps(problem(status, code, detail, request_id))
+    headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-request-id", request_id.encode()),
+    ]
+    return [*headers, *missing(headers)], body

@@ -14,11 +14,11 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
-from werkzeug.datastructures import Headers
 
 from deskwire.engine.idempotency.once import Once
 from deskwire.engine.people import Organisation, Project, Role, User
 from deskwire.engine.ports import Transaction
+from deskwire.http.fields import Fields
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
 
@@ -79,7 +79,7 @@ class Incoming:
     """
 
     method: str
-    headers: Headers
+    headers: Fields
     body: AsyncIterable[bytes]
 
 
@@ -244,6 +244,7 @@ class Route:
     streamed: bool
     idempotent: bool
     watching: bool
+    whole: bool
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
 
@@ -251,6 +252,12 @@ class Route:
     def summary(self) -> str:
         """What the endpoint does, in a line."""
         return (self.handler.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def direct(self) -> bool:
+        """Whether a call is JSON in one piece and answered by JSON in one piece, or by nothing."""
+        media = isinstance(self.answer, Media) and self.answer is not NOTHING
+        return self.whole and self.json_only and not self.streamed and not media
 
     @property
     def public_path(self) -> str:
@@ -290,6 +297,7 @@ class Routes:
         limit: str = "body_limit_bytes",
         streamed: bool = False,
         idempotent: bool = False,
+        whole: bool = True,
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
@@ -301,6 +309,7 @@ class Routes:
             json_only: refuse other content types than JSON.
             limit: name of the setting that bounds the body, in bytes.
             streamed: leave the body, and its bound, to the handler.
+            whole: answer in one piece, made beforehand.
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
         """
@@ -310,10 +319,9 @@ class Routes:
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-            whole = self.prefix + path
             route = Route(
                 method,
-                whole,
+                self.prefix + path,
                 chosen,
                 handler,
                 body,
@@ -323,6 +331,7 @@ class Routes:
                 streamed,
                 idempotent,
                 self.watching,
+                whole,
                 answer,
                 errors,
             )

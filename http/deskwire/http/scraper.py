@@ -13,9 +13,8 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from werkzeug.datastructures import Headers
-
 from deskwire.engine.errors import Forbidden, Unauthenticated
+from deskwire.http.fields import Fields
 from deskwire.http.proxies import Network, is_trusted
 
 _FORWARDED: Final = (
@@ -48,11 +47,11 @@ class Scraping:
         if not hmac.compare_digest(credential.encode(), self.token.encode()):
             raise Unauthenticated("This is not the metrics token.", code="invalid_metrics_token")
 
-    def check_local(self, peer: str | None, headers: Headers) -> None:
+    def check_local(self, peer: str | None, headers: Fields) -> None:
         """Raises Forbidden unless a request from `peer`, an address, is one of this machine itself."""
         public = self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname)
-        proxied = is_trusted(peer, self.trusted_proxies) or any(name in headers for name in _FORWARDED)
-        if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("Host", ""))):
+        proxied = is_trusted(peer, self.trusted_proxies) or any(headers.getlist(name) for name in _FORWARDED)
+        if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("Host") or "")):
             raise Forbidden(
                 "Without DESKWIRE_METRICS_TOKEN only this machine itself may read the metrics.",
                 code="metrics_local_only",

@@ -92,6 +92,7 @@ class Services:
         stream_key: what stream tokens are signed with.
         description: the description of the API; the first call takes a moment.
         sign_in: whether users sign in here with a password.
+        tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
@@ -118,6 +119,7 @@ class Services:
     measured: Measured
     scraping: Scraping
     description: Callable[[], Static]
+    tell_request: Callable[[str, str | None, int, float, str], None]
     readiness: Readiness = field(default_factory=Readiness)
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from socket import MSG_PEEK
 from typing import Final
@@ -23,6 +23,7 @@ LINGER_S: Final = 1.0
 """How long a closed connection may go on sending; who needs longer is not listening."""
 
 _LINGER_BYTES: Final = 1 << 20
+_READ_BYTES: Final = 1 << 16
 
 
 class FrontStream(trio.abc.HalfCloseableStream):
@@ -104,6 +105,33 @@ class FrontStream(trio.abc.HalfCloseableStream):
         data, self._pushed = self._pushed[:end], self._pushed[end:]
         return data
 
+    @property
+    def peer(self) -> str | None:
+        """The address of the other end; None if it is gone, or has none."""
+        try:
+            address = self.socket.getpeername()
+        except OSError:
+            return None
+        return str(address[0]) if isinstance(address, tuple) else None
+
+    async def receive_next(self) -> bytes:
+        """What the peer sends next, once there is some; empty at the end. Bounds on heads do not hold for it.
+
+        It takes half the time of `receive_some`, whose first try fails where there is nothing yet.
+
+        Raises BrokenResourceError.
+        """
+        if self._pushed:
+            data, self._pushed = self._pushed, b""
+            return data
+        while True:
+            await trio.lowlevel.wait_readable(self.socket)
+            with suppress(BlockingIOError):
+                try:
+                    return os.read(self.socket.fileno(), _READ_BYTES)
+                except ConnectionError as error:
+                    raise trio.BrokenResourceError from error
+
     def send_now(self, data: bytes) -> bytes:
         """Send what the system takes without waiting; returns the rest, for `send_all`.
 
@@ -179,6 +207,13 @@ class TlsFrontStream(FrontStream):
     def send_now(self, data: bytes) -> bytes:
         """As of `FrontStream`: nothing goes without waiting."""
         return data
+
+    async def receive_next(self) -> bytes:
+        """As of `FrontStream`."""
+        if self._pushed:
+            data, self._pushed = self._pushed, b""
+            return data
+        return bytes(await self._raw.receive_some(_READ_BYTES))
 
     async def first_byte(self) -> bytes:
         """The first byte that the client sends, left where it is; empty if it sends none.

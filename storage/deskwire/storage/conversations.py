@@ -11,6 +11,7 @@ import orjson
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation, Message
+from deskwire.engine.copying import changed
 from deskwire.engine.errors import StaleState
 from deskwire.engine.ports import Claimed, ConversationFilter, Listed, Page
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
@@ -143,7 +144,7 @@ class ConversationWrites:
             self.conn.execute(USUAL, (*values[:-_RARE], state.rowid))
         else:
             self.conn.execute(ALL, (*values, state.rowid))
-        return replace(state, revision=revision)
+        return changed(state, revision=revision)
 
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""

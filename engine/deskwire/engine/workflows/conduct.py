@@ -147,6 +147,8 @@ def _consequences(
     ids: Iterator[str],
 ) -> Iterator[Fact]:
     """What a plain command means for the workflow that runs, or starts with it."""
+    if workflow is None and (before is None or before.run is None):
+        return
     if not facts or any(isinstance(fact, Deleted) for fact in facts):
         return
     state = _after(before, facts)

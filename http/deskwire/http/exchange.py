@@ -1,0 +1,207 @@
+"""A request on its way through its route's checks to its handler, and back as an answer in bytes.
+
+Whoever has read the request from its connection, Quart or our own lane (ADR 28), has it carried out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+import structlog
+import trio
+
+from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
+from deskwire.engine.rate import Quota
+from deskwire.http.access import admit, require_permission
+from deskwire.http.fields import Fields
+from deskwire.http.idempotency import REPLAYED, answered, key_of
+from deskwire.http.load import Body
+from deskwire.http.problems import PROBLEM, problem, refusal
+from deskwire.http.proxies import client_address
+from deskwire.http.quotas import refusal_of
+from deskwire.http.routing import (
+    NO_CONTENT,
+    Answer,
+    Call,
+    Caller,
+    Incoming,
+    Page,
+    RawJson,
+    Replayed,
+    Route,
+    Streamed,
+)
+from deskwire.http.services import Services
+from deskwire.http.validation import Empty, parse_body, parse_query
+
+log: Final = structlog.get_logger(__name__)
+
+JSON: Final = "application/json"
+_NONE_GIVEN: Final = "missing_credential"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that has found its route.
+
+    Args:
+        id: the request's own, `req_…`.
+        path: the values of the route's parameters.
+        arguments: those of the query, each as often as it came.
+        peer: address of the connection's other end.
+        mimetype: of the body, in small letters and without parameters; empty if the request says none.
+        length: of the body, as the request says it.
+        body: its pieces, as they come.
+        whole: the body, if it has come already.
+    """
+
+    id: str
+    method: str
+    route: Route
+    path: Mapping[str, str]
+    arguments: Mapping[str, list[str]]
+    headers: Fields
+    peer: str | None
+    mimetype: str
+    length: int | None
+    body: AsyncIterable[bytes]
+    whole: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer. With `pieces` these are its body, of an unknown length."""
+
+    status: int
+    content_type: str
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pieces: AsyncIterator[bytes] | None = None
+
+
+async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | None]:
+    """The answer, and what the caller has left of its calls; None if that was not counted.
+
+    Raises what is a bug.
+    """
+    exchange = _Exchange(services, asked)
+    try:
+        reply = _reply(await exchange.serve())
+    except DomainError as error:
+        if isinstance(error, Unauthenticated) and error.reason != _NONE_GIVEN:
+            services.quotas.note_failure(exchange.client)
+        document, headers = refusal(error, asked.id)
+        reply = Reply(document["status"], PROBLEM, orjson.dumps(document), headers)
+    return reply, exchange.quota
+
+
+def failed(request_id: str) -> Reply:
+    """The answer to a request that met a bug: the log has the traceback, the client the id to ask for."""
+    detail = "Something went wrong here. Give the request id when you report it."
+    document = problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail, request_id)
+    return Reply(HTTPStatus.INTERNAL_SERVER_ERROR, PROBLEM, orjson.dumps(document))
+
+
+def note(
+    services: Services, method: str, route: str | None, status: int, began: float, request_id: str
+) -> None:
+    """Count an answer and log it.
+
+    Args:
+        route: the rule, not the path: ids of people may stand in that, and the log outlives their erasure.
+        began: when the request was read, on Trio's clock.
+    """
+    seconds = trio.current_time() - began
+    services.measured.requests.note(method, route, status, seconds)
+    services.tell_request(method, route, status, seconds, request_id)
+
+
+class _Exchange:
+    """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `carried_out`."""
+
+    __slots__ = ("_asked", "_services", "client", "quota")
+
+    def __init__(self, services: Services, asked: Asked) -> None:
+        self._services = services
+        self._asked = asked
+        forwarded_for: Sequence[str] = asked.headers.getlist("X-Forwarded-For")
+        self.client = client_address(asked.peer, forwarded_for, services.trusted_proxies)
+        self.quota: Quota | None = None
+
+    async def serve(self) -> Answer:
+        asked, services = self._asked, self._services
+        route, load = asked.route, services.load
+        if not route.watching:
+            load.check(changes=route.method != "GET")
+        caller = await self._admitted()
+        query = parse_query(route.query, asked.arguments)
+        key = key_of(route, asked.headers)
+        with load.body() as room:
+            raw = await self._read(room)
+            if raw and route.json_only and asked.mimetype != JSON:
+                raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
+            body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
+            incoming = Incoming(asked.method, asked.headers, asked.body)
+            call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, incoming, self.client)
+            with nullcontext() if route.watching else load.working():
+                return await answered(route, call, key)
+
+    async def _admitted(self) -> Caller:
+        """The caller, who may call this, and has not called too often."""
+        asked, quotas = self._asked, self._services.quotas
+        access = asked.route.access
+        if access.kind != "none" or asked.route.method != "GET":
+            quotas.check_address(self.client)
+        caller = await admit(self._services, access, asked.headers, asked.peer, asked.path)
+        self.quota = quotas.take(caller.project, caller.user)
+        if self.quota is not None and self.quota.retry_after_s:
+            raise refusal_of(self.quota)
+        require_permission(access, caller)
+        return caller
+
+    async def _read(self, room: Body) -> bytes:
+        """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
+        asked, limits = self._asked, self._services.limits
+        route = asked.route
+        if route.streamed or (route.body is None and route.json_only):
+            return b""
+        limit: int = getattr(limits, route.limit)
+        too_large = TooLarge(f"The body may have at most {limit:,} bytes.")
+        if asked.length is not None and asked.length > limit:
+            raise too_large
+        if asked.whole is not None:
+            room.grow(len(asked.whole))
+            return asked.whole
+        body = bytearray()
+        with trio.move_on_after(limits.body_timeout_s) as slow:
+            async for chunk in asked.body:
+                room.grow(len(chunk))
+                body += chunk
+                if len(body) > limit:
+                    raise too_large
+        if slow.cancelled_caught:
+            raise BadRequest(
+                f"The body did not arrive within {limits.body_timeout_s:g} s.", code="body_timeout"
+            )
+        return bytes(body)
+
+
+def _reply(answer: Answer) -> Reply:
+    if answer is NO_CONTENT:
+        return Reply(HTTPStatus.NO_CONTENT, "")
+    match answer:
+        case Page(body, content_type, headers, status):
+            return Reply(status, content_type, body, headers)
+        case Replayed(body):
+            return Reply(HTTPStatus.OK, JSON, body, {REPLAYED: "true"})
+        case Streamed(pieces, content_type, headers, status):
+            return Reply(status, content_type, b"", headers, pieces)
+        case RawJson(body):
+            return Reply(HTTPStatus.OK, JSON, body)
+        case _:
+            return Reply(HTTPStatus.OK, JSON, orjson.dumps(answer))

@@ -1,0 +1,223 @@
+"""Plain calls of the API, read from their connection and answered on it with no framework in between (ADR 28).
+
+A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
+one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+from math import inf
+from typing import Final
+from urllib.parse import parse_qsl
+
+import structlog
+import trio
+
+from deskwire.engine.ids import new_id
+from deskwire.engine.rate import Quota
+from deskwire.http.exchange import Asked, Reply, carried_out, failed, note
+from deskwire.http.headers import BASELINE, STRICT_TRANSPORT
+from deskwire.http.plain import END, HEAD_MAX, Head, plain_head
+from deskwire.http.quotas import header_fields
+from deskwire.http.routing import Route
+from deskwire.http.services import Services
+from deskwire.http.table import Table
+from deskwire.http.transport import FrontStream, TlsFrontStream
+
+log: Final = structlog.get_logger(__name__)
+
+_Found = tuple[Head, Route, dict[str, str]]
+
+
+class Lane:
+    """Serves connections until their first request that is for others.
+
+    Args:
+        routes: all of them; those that are not `direct` are left alone.
+        idle_s: how long a connection may wait for its next request.
+    """
+
+    def __init__(self, services: Services, routes: Iterable[Route], *, idle_s: float) -> None:
+        self._services = services
+        self._table = Table(route for route in routes if route.direct)
+        self._idle_s = idle_s
+        self._waiting: set[trio.CancelScope] = set()
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Let connections end: those that wait for a request at once, the others with their answer."""
+        self._stopping = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def serve(self, stream: FrontStream) -> bool:
+        """Answer requests; True if the next one is for others, with its bytes pushed back.
+
+        Raises BrokenResourceError if the client is gone.
+        """
+        connection = _Connection(stream)
+        with trio.CancelScope() as scope:
+            while not self._stopping:
+                if not connection.buffer and not await self._next(connection, scope):
+                    return False
+                found = self._found(connection)
+                if found is None:
+                    stream.push_back(connection.buffer)
+                    return True
+                if not await self._answer(connection, *found):
+                    return False
+        return False
+
+    async def _next(self, connection: _Connection, scope: trio.CancelScope) -> bool:
+        """Wait for the first bytes of a request; False if none come."""
+        scope.deadline = trio.current_time() + self._idle_s
+        self._waiting.add(scope)
+        try:
+            return await connection.receive()
+        finally:
+            self._waiting.discard(scope)
+            scope.deadline = inf
+
+    def _found(self, connection: _Connection) -> _Found | None:
+        """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
+        end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
+        head = plain_head(connection.buffer[:end]) if end >= len(END) else None
+        if head is None or "wait=" in head.query:  # who waits for events may hang up meanwhile
+            return None
+        found = self._table.find(head.method, head.path)
+        if found is None:
+            return None
+        connection.begin(end, head.length or 0)
+        return head, *found
+
+    async def _answer(self, connection: _Connection, head: Head, route: Route, path: dict[str, str]) -> bool:
+        """Carry the request out and write its answer; whether the connection may have another one."""
+        services, began = self._services, trio.current_time()
+        request_id = new_id("req", services.clock())
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        asked = Asked(
+            request_id,
+            head.method,
+            route,
+            path,
+            _arguments(head.query),
+            head.headers,
+            connection.peer,
+            (head.headers.get("content-type") or "").partition(";")[0].strip().lower(),
+            head.length,
+            connection,
+            connection.whole,
+        )
+        left = None
+        try:
+            reply, left = await carried_out(services, asked)
+        except _Gone:
+            return False
+        except Exception:  # the request's top: a bug in one is one answer of 500
+            log.exception("http.failed")
+            reply = failed(request_id)
+        goes_on = not (head.last or self._stopping or connection.missing)
+        note(services, head.method, route.path, reply.status, began, request_id)
+        await connection.send(_written(reply, request_id, left, connection.secure, goes_on))
+        return goes_on
+
+
+class _Gone(Exception):
+    """The client has hung up before its request was whole."""
+
+
+class _Connection:
+    """A connection's bytes; iterated, it gives the body of a request that had not come whole.
+
+    `buffer` is what has come and is not used up, `missing` how much of the body was not read yet, and `whole` the
+    body if it was there at once.
+    """
+
+    __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "whole")
+
+    def __init__(self, stream: FrontStream) -> None:
+        self._stream = stream
+        self.buffer = b""
+        self.missing = 0
+        self.whole: bytes | None = None
+        self.peer = stream.peer
+        self.secure = isinstance(stream, TlsFrontStream)
+
+    async def receive(self) -> bool:
+        """Wait for more bytes; False at the end. Raises BrokenResourceError."""
+        data = await self._stream.receive_next()
+        self.buffer += data
+        return bool(data)
+
+    def begin(self, end: int, length: int) -> None:
+        """Take a head of this length from the buffer, and the body if it is all there."""
+        upto = end + length
+        if len(self.buffer) < upto:
+            self.missing, self.whole, self.buffer = length, None, self.buffer[end:]
+        else:
+            self.missing, self.whole, self.buffer = 0, self.buffer[end:upto], self.buffer[upto:]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self.missing:
+            raise StopAsyncIteration
+        try:
+            if not self.buffer and not await self.receive():
+                raise _Gone
+        except trio.BrokenResourceError as error:
+            raise _Gone from error
+        piece, self.buffer = self.buffer[: self.missing], self.buffer[self.missing :]
+        self.missing -= len(piece)
+        return piece
+
+    async def send(self, data: bytes) -> None:
+        """Write it all. Raises BrokenResourceError."""
+        rest = self._stream.send_now(data)
+        if rest:
+            await self._stream.send_all(rest)
+
+
+def _arguments(query: str) -> dict[str, list[str]]:
+    arguments: dict[str, list[str]] = {}
+    if query:
+        for name, value in parse_qsl(query, keep_blank_values=True):
+            arguments.setdefault(name, []).append(value)
+    return arguments
+
+
+_HEADS: Final = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
+_PLAIN: Final = "".join(f"{name.lower()}: {value}\r\n" for name, value in BASELINE)
+_SECURE: Final = f"{STRICT_TRANSPORT[0].lower()}: {STRICT_TRANSPORT[1]}\r\n"
+
+
+def _written(reply: Reply, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
+    """The answer as it goes out."""
+    assert reply.pieces is None, "a direct route answers in one piece"
+    told = dict(reply.headers)
+    if reply.content_type:
+        told["content-type"] = reply.content_type
+    if reply.status != HTTPStatus.NO_CONTENT:  # RFC 9110 8.6
+        told["content-length"] = str(len(reply.body))
+    if left is not None:
+        told.update(header_fields(left))
+    if not goes_on:
+        told["connection"] = "close"
+    own = "".join(f"{name.lower()}: {value}\r\n" for name, value in told.items())
+    return (
+        f"{_HEADS[reply.status]}date: {_date(int(time.time()))}\r\nx-request-id: {request_id}\r\n"
+        f"{_PLAIN}{_SECURE if secure else ''}{own}\r\n"
+    ).encode("ascii") + reply.body
+
+
+@lru_cache(maxsize=1)
+def _date(now_s: int) -> str:
+    """A time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
+    return formatdate(now_s, usegmt=True)
