@@ -28,7 +28,9 @@ def main() -> int:
                 failed.append(verdict.seed)
     print(_summary(lives, time.monotonic() - began))
     if failed:
-        print(f"{len(failed)} failed: {' '.join(map(str, failed))}. Again: python -m tests.simulation --seeds 1 --trace --first {failed[0]}")
+        print(
+            f"{len(failed)} failed: {' '.join(map(str, failed))}. Again: python -m tests.simulation --seeds 1 --trace --first {failed[0]}"
+        )
     return bool(failed)
 
 
@@ -40,7 +42,10 @@ def _tell(verdict: Verdict, *, trace: bool) -> None:
 
 
 def _summary(lives: list[Verdict], took_s: float) -> str:
-    parts = [f"{len(lives):,} lives in {took_s:.0f} s", f"{sum(life.hours for life in lives):,.0f} simulated hours"]
+    parts = [
+        f"{len(lives):,} lives in {took_s:.0f} s",
+        f"{sum(life.hours for life in lives):,.0f} simulated hours",
+    ]
     for name in ("faults", "crashes", "requests", "replays", "events", "posts", "frames"):
         parts.append(f"{sum(getattr(life, name) for life in lives):,} {name}")
     return ", ".join(parts) + "."

@@ -32,7 +32,9 @@ from deskwire.storage.transaction import SqliteTransaction
 from deskwire.storage.writer import WAITING_MAX, Commit, Writer
 
 T = TypeVar("T")
-End = Literal["killed", "killed in a commit", "power lost", "power lost in a commit", "power lost in a checkpoint"]
+End = Literal[
+    "killed", "killed in a commit", "power lost", "power lost in a commit", "power lost in a checkpoint"
+]
 """How a process ends that does not stop in good order."""
 ENDS: Final[tuple[End, ...]] = (
     "killed",
@@ -140,10 +142,11 @@ class _Turns:
 
 
 class _Connection:
-    """The writer's connection. `fail_in` statements from now `failure` is raised."""
+    """The writer's connection. `fail_in` statements from now `failure` is raised; or `at_commit`, at the next one."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.fail_in: int | None = None
+        self.at_commit = False
         self.failure: type[BaseException] = sqlite3.OperationalError
         self._connection = connection
 
@@ -151,6 +154,8 @@ class _Connection:
         return getattr(self._connection, name)
 
     def execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        if self.at_commit and sql == "COMMIT":
+            self.at_commit, self.fail_in = False, 0
         if self.fail_in is not None and sql != "ROLLBACK":
             self.fail_in -= 1
             if self.fail_in < 0:
@@ -192,7 +197,9 @@ class Disk(SqliteStore):
         self._committed = committed
         self._dead = False
         self._synced = self._connection.execute("PRAGMA synchronous").fetchone()[0] >= _FULL
-        self._connection.execute("PRAGMA synchronous = OFF")  # the machine that runs this does not lose its power
+        self._connection.execute(
+            "PRAGMA synchronous = OFF"
+        )  # the machine that runs this does not lose its power
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {dice.choice((30, 1000))}")
         self._first = self._files()
         self._wire = _Connection(self._connection)
@@ -259,8 +266,12 @@ class Disk(SqliteStore):
     # What can happen to it
 
     def fail_soon(self) -> None:
-        """Have one of the next statements fail."""
-        self._wire.failure, self._wire.fail_in = sqlite3.OperationalError, self._dice.randrange(_STATEMENTS)
+        """Have one of the next statements fail, or the next commit."""
+        self._wire.failure = sqlite3.OperationalError
+        if self._dice.random() < 0.5:
+            self._wire.at_commit = True
+        else:
+            self._wire.fail_in = self._dice.randrange(_STATEMENTS)
 
     def fill(self, *, full: bool) -> None:
         """Let the file grow no more, or grow again."""

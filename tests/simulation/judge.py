@@ -22,6 +22,9 @@ from deskwire.storage.writer import Commit
 from tests.simulation.network import Link
 
 LEASE_S: Final = 60.0
+PROMPT_S: Final = 5.0
+"""A consumer that is well has an event after this at the latest, whatever others do."""
+
 SAVED_S: Final = 3.0
 """After this a confirmed position is on the disk, whatever else the disk has to do (`Hub`, `save_s`)."""
 
@@ -98,6 +101,9 @@ class Judge:
         self._killed_at = -inf
         self._holds: dict[tuple[Link, str], Hold] = {}
         self._dismissed: list[Link] = []
+        self._steady = ""
+        self._due: dict[int, float] = {}
+        self._settled: set[tuple[Link, str]] = set()
         self._asked: dict[tuple[Link, str], tuple[str, int]] = {}
 
     def note(self, text: str) -> None:
@@ -113,6 +119,19 @@ class Judge:
     def open(self, channel: Channel) -> None:
         """A channel that consumers will ask for, before there is an event."""
         self._chains[channel.name] = Chain(channel)
+
+    def watch(self, channel: str) -> None:
+        """Nobody but a consumer that is always well holds this channel; it must not wait for others."""
+        self._steady = channel
+
+    def forgive(self) -> None:
+        """Promptness can't be asked of what is under way: the server restarts, or its disk fails."""
+        self._due.clear()
+
+    def overdue(self) -> list[str]:
+        """Events that a consumer which is well waits for too long."""
+        late = trio.current_time() - PROMPT_S
+        return [f"event {position} on {self._steady}" for position, at in self._due.items() if at < late]
 
     # What is there to receive
 
@@ -136,6 +155,15 @@ class Judge:
         """The readers of the log know of events."""
         if commit.events:
             self._published = commit.events[-1].position
+        chain = self._chains.get(self._steady)
+        if (
+            chain is not None
+            and chain.holder is not None
+            and (chain.holder.link, self._steady) in self._settled
+        ):
+            positions = {event.position for event in commit.events} & set(chain.positions)
+            self._due.update(dict.fromkeys(sorted(positions), trio.current_time()))
+        self._due = {position: at for position, at in self._due.items() if position not in self._erased}
 
     def crashed(self, restarted_at: float) -> None:
         """The server is back after a kill: what was confirmed just before may be forgotten."""
@@ -226,6 +254,8 @@ class Judge:
     def _answered(self, link: Link, channel: str, answer: dict[str, Any]) -> None:
         chain, hold = self._chains[channel], self._holds[link, channel]
         after, gap = answer["resumedAfter"], answer["gap"]
+        if channel == self._steady:
+            self._settled = {(link, channel)}
         forgotten, chain.forgotten = chain.forgotten, False
         self.note(f"{hold.consumer_id} resumes {channel} after {after and self._positions[after]}, gap {gap}")
         if gap:
@@ -273,6 +303,9 @@ class Judge:
         if skipped := [p for p in chain.between(hold.last, position) if self._owed(chain, hold, p)]:
             self.wrong(f"{position} came on {link.number} without {skipped}")
         self.frames += 1
+        waited = trio.current_time() - self._due.pop(position, inf) if channel == self._steady else 0
+        if waited > PROMPT_S:
+            self.wrong(f"{position} was {waited:.1f} s on its way to {channel}")
         hold.last = position
         chain.covered.add(position)
         return position

@@ -23,7 +23,9 @@ MARK: Final = "mark-{:06d}-"
 PATIENCE_S: Final = 300.0
 """A request with a key is not sent again so shortly before the key may be forgotten."""
 
-_RECOVERED: Final = "SELECT position, id, type, project, conversation, sequence, body FROM events WHERE position > ?"
+_RECOVERED: Final = (
+    "SELECT position, id, type, project, conversation, sequence, body FROM events WHERE position > ?"
+)
 
 
 @dataclass(eq=False)
@@ -141,7 +143,9 @@ class Ledger:
     def recovered(self, connection: sqlite3.Connection) -> Commit:
         """What a crashed process has committed without telling anybody."""
         newest = max(self._heard, default=0)
-        events = [StoredEvent(*row) for row in connection.execute(f"{_RECOVERED} ORDER BY position", (newest,))]
+        events = [
+            StoredEvent(*row) for row in connection.execute(f"{_RECOVERED} ORDER BY position", (newest,))
+        ]
         self._lanes |= {event.conversation for event in events if event.conversation is not None}
         return Commit(events, (), frozenset(gone(connection, self._lanes)))
 
@@ -179,7 +183,9 @@ class Ledger:
                 self._wrong(f"{conversation} is at {there.get(conversation)}, its events at {sequence}")
         for conversation, sequence in self._acknowledged.items():
             if conversation not in self._deleted and there.get(conversation, -1) < sequence:
-                self._wrong(f"{conversation} was acknowledged at {sequence}, and is at {there.get(conversation)}")
+                self._wrong(
+                    f"{conversation} was acknowledged at {sequence}, and is at {there.get(conversation)}"
+                )
         if back := self._promised_gone & there.keys():
             self._wrong(f"{sorted(back)} were deleted, and are there")
 

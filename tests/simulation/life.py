@@ -33,8 +33,8 @@ _DELIVERED_S: Final = 3_700.0
 """Longer than the window of deliveries: nothing is pending then."""
 _DAY_S: Final = 86_400.0
 _IDLE_S: Final = (600.0, 2 * 3600.0, _DAY_S, 8 * _DAY_S, 35 * _DAY_S, 60 * _DAY_S)
-_WITH_CONSUMERS_S: Final = 2 * 3600.0
-"""Through a longer idle stretch consumers are away: each of them is a ping every 25 s."""
+_WITH_CONSUMERS_S: Final = 600.0
+"""Through a longer idle stretch consumers are away: each is a ping every 25 s, and twins fight without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,7 @@ async def _live(world: World, faults: list[int]) -> None:
 async def _turmoil(world: World) -> int:
     dice = world.dice
     faults = dice.randrange(4, 16)
+    world.attend()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_writing, world)
         for _ in range(dice.randrange(1, 4)):
@@ -166,8 +167,7 @@ async def _idle(world: World) -> None:
     world.judge.note(f"{idle_s / 3600:g} idle hours")
     world.flaky = False
     if idle_s > _WITH_CONSUMERS_S:
-        for consumer in world.consumers:
-            consumer.kill()
+        world.go_home()
     first_s = world.dice.random() * idle_s
     await trio.sleep(first_s)  # virtual time: the mock clock jumps
     if world.dice.random() < 0.5:
@@ -183,6 +183,7 @@ async def _idle(world: World) -> None:
 async def _settle(world: World) -> None:
     """Heal what can be healed, and see that everything has reached somebody who then is left alone."""
     world.heal()
+    world.attend()
     await trio.sleep(_RETURNED_S)  # virtual time: the mock clock jumps
     for channel in world.channels:
         world.launch_healthy(channel)
@@ -198,8 +199,7 @@ async def _settle(world: World) -> None:
     if missing := world.judge.missing():
         world.judge.wrong(f"never received: {missing}")
     world.check()
-    for consumer in world.consumers:
-        consumer.kill()
+    world.go_home()
     await trio.sleep(_DELIVERED_S)  # virtual time: the mock clock jumps
     world.audit(settled=True)
     world.check()

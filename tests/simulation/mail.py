@@ -105,7 +105,9 @@ class Mail:
 
     def _made(self, connection: sqlite3.Connection, commit: Commit) -> set[tuple[int, int]]:
         first = commit.events[0].position if commit.events else 1 << 62
-        rows = connection.execute("SELECT endpoint, event, id FROM deliveries WHERE event >= ?", (first,)).fetchall()
+        rows = connection.execute(
+            "SELECT endpoint, event, id FROM deliveries WHERE event >= ?", (first,)
+        ).fetchall()
         self._to.update({row[2]: self._endpoints[row[0]] for row in rows if row[0] in self._endpoints})
         return {(row[0], row[1]) for row in rows}
 
@@ -161,7 +163,9 @@ class Mail:
         if lane is not None:
             self._check_lane(receiver, delivery, lane, envelope["sequence"], attempt)
 
-    def _check_lane(self, receiver: Receiver, delivery: str, lane: int, sequence: int | None, attempt: int) -> None:
+    def _check_lane(
+        self, receiver: Receiver, delivery: str, lane: int, sequence: int | None, attempt: int
+    ) -> None:
         if self._erased.get(lane, float("inf")) < trio.current_time() - _UNDER_WAY_S:
             self._wrong(f"{delivery} is sent though its conversation is erased")
         if attempt == 1 and sequence is not None:

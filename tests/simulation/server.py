@@ -60,7 +60,7 @@ _CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
 _STOP_S: Final = 5.1
 """Within this the streams have ended after a stop."""
 _PASSWORDS: Final = Passwords(1024)
-_PROCESS: Final = SimpleNamespace(services=None)
+_PROCESS: Final = SimpleNamespace(services=SimpleNamespace(limits=parts.limits(Config())))
 """Whose services the app works with: there is one process at a time."""
 
 
@@ -71,7 +71,7 @@ class _Current:
         return getattr(_PROCESS.services, name)
 
 
-_app: Final = cache(lambda: make_app(cast(Services, _Current())))
+APP: Final = make_app(cast(Services, _Current()))
 _tls: Final = cache(partial(ssl.SSLContext, ssl.PROTOCOL_TLS_CLIENT))
 
 
@@ -91,7 +91,9 @@ class _TellingHub(Hub):
 
     judge: Judge
 
-    async def subscribe(self, project: Project, channel: Channel, grant: Grant, superseded: Any) -> Subscription:
+    async def subscribe(
+        self, project: Project, channel: Channel, grant: Grant, superseded: Any
+    ) -> Subscription:
         held = await super().subscribe(project, channel, grant, superseded)
         self.judge.seated(_CONNECTION.get(), channel.name, grant.consumer_id)
         return held
@@ -200,14 +202,13 @@ class Server:
 
     def over_bounds(self) -> list[str]:
         """What has outgrown its bound."""
-        config, assigned = self.config, self.directory
-        endpoints = len(self.couriers._seats)
+        config, live = self.config, 0 if self.directory is None else len(self.directory)
+        held = max((seat.courier.held for seat in self.couriers._seats.values()), default=0)
         sizes = {
-            "actors": (0 if assigned is None else len(assigned), config.actors_live),
+            "actors": (live, config.actors_live),
             "ring": (len(self.log._order), config.log_ring_events),
             "ring's bytes": (self.log._bytes, config.log_ring_bytes),
-            "deliveries": (self.couriers.held, config.webhook_memory_deliveries * endpoints),
-            "typing": (self.couriers.typing_held, 256 * endpoints),
+            "an endpoint's deliveries": (held, config.webhook_memory_deliveries),
             "writer's queue": (self.disk.waiting, config.writer_queue),
         }
         return [f"{name}: {size}, {bound} at most" for name, (size, bound) in sizes.items() if size > bound]
@@ -256,7 +257,7 @@ class Server:
                     asked.over.set()
 
         try:
-            await _app()(scope, receive, send)
+            await APP(scope, receive, send)
         finally:
             asked.over.set()
 
@@ -264,6 +265,8 @@ class Server:
         self._world.published(commit)
         self.log.publish(commit.events, commit.erased)
         self.couriers.commit_nowait(commit.deliveries, commit.erased)
+        for finding in self.over_bounds():
+            self._world.judge.wrong(finding)
         if self._waits is not None:
             self._waits.note_nowait(commit.runs_due)
 
@@ -329,6 +332,7 @@ class Server:
             measured=parts.measured(self.disk, self.couriers, self.stream, None),
             scraping=Scraping(None, None, ()),
             description=description,
+            tell_request=lambda *_: None,
         )
 
     def _voice(self, shelf: Shelf) -> Voice:

@@ -32,7 +32,8 @@ from tests.simulation.receiver import Receiver
 from tests.simulation.server import Server
 from tests.streaming import NOON, found_project, trio_ms
 
-CONTACTS: Final = ("ada", "bob")
+CONTACTS: Final = ("ada", "bob", "carol")
+"""For the last one's channel there is a consumer that is always well."""
 _RECEIVERS: Final = 5
 _HOUR_S: Final = 3600.0
 _DAY_S: Final = 24 * _HOUR_S
@@ -86,6 +87,9 @@ class World:
         self.channels = [open_channel(self.project, name) for name in names]
         for channel in self.channels:
             self.judge.open(channel)
+        self._quiet = self.channels.pop()
+        self.judge.watch(self._quiet.name)
+        self._steady: Consumer | None = None
         for number in range(_RECEIVERS):
             self.internet.receivers.append(Receiver(f"receiver-{number}.test", dice, self._arrived))
         self.internet.receivers[0].healthy = True
@@ -150,6 +154,7 @@ class World:
 
     async def _restart(self, *, stopped: bool = False) -> None:
         self.mail.ended()
+        self.judge.forgive()
         self.links.clear()
         await trio.sleep(self.dice.random() * 5)  # virtual time: the mock clock jumps
         (self.judge.stopped if stopped else self.judge.crashed)(trio.current_time())
@@ -167,12 +172,13 @@ class World:
     def check(self) -> None:
         """Look whether anything is too big, or too late."""
         if self.server is not None and self.server.up:
-            for finding in (*self.server.over_bounds(), *self.mail.overdue()):
+            for finding in (*self.server.over_bounds(), *self.mail.overdue(), *self.judge.overdue()):
                 self.judge.wrong(finding)
 
     def disk_failed(self) -> None:
         """The disk did not do what it should: what waited for it need not be prompt, or saved."""
         self.judge.disk_refused()
+        self.judge.forgive()
         self.mail.forgive()
 
     def heal(self) -> None:
@@ -201,16 +207,18 @@ class World:
         wal = self._path.with_name(f"{FILE_NAME}-wal")
         return self.ledger.leftovers(self._path.read_bytes() + (wal.read_bytes() if wal.exists() else b""))
 
-    async def dial(self) -> Link | None:
-        """A connection to the server, None if it refuses."""
+    async def dial(self, *, steady: bool = False) -> Link | None:
+        """A connection to the server, None if it refuses; to a `steady` one nothing happens."""
         await trio.sleep(self.dice.random() * 0.1)  # virtual time: the mock clock jumps
         if self.server is None or not self.server.up:
             return None
         self._dialled += 1
         link = Link(self._dialled, self._capacity, self.dice.random() * 0.1)
         link.server.sending = lambda data: self.judge.writing(link, data)
-        self.links.append(link)
         self.server.connect(link)
+        if steady:
+            return link
+        self.links.append(link)
         if self.flaky and self.dice.random() < 0.35:
             self.later(self._cut_soon, link)
         return link
@@ -229,7 +237,9 @@ class World:
 
     def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
         delivery, attempt = headers["service-delivery-id"], headers["service-attempt"]
-        self.judge.note(f"{receiver.host} has {delivery}, attempt {attempt}, {'takes' if taken else 'refuses'} it")
+        self.judge.note(
+            f"{receiver.host} has {delivery}, attempt {attempt}, {'takes' if taken else 'refuses'} it"
+        )
         self.mail.arrived(receiver, headers, body, taken)
 
     # The users
@@ -251,6 +261,20 @@ class World:
         """Start a consumer's process that does all as it should."""
         return self._run(None, [channel.name], "js", "prompt", "auto")
 
+    def attend(self) -> None:
+        """Start the consumer that is always well, unless it is there."""
+        if self._steady is None:
+            channels = [self._quiet.name]
+            self._steady = Consumer(self, "steady", channels, "js", "prompt", steady=True)
+            self.later(self._steady.run)
+
+    def go_home(self) -> None:
+        """End all consumers."""
+        for consumer in (*self.consumers, *([self._steady] if self._steady else [])):
+            consumer.kill()
+        self._steady = None
+        self.judge.forgive()
+
     def _run(
         self, consumer_id: str | None, channels: Sequence[str], kind: Kind, pongs: Pongs, resume: str
     ) -> Consumer:
@@ -263,5 +287,7 @@ class World:
 
 def _provision(tx: Transaction) -> Project:
     project = found_project(tx)
-    tx.insert_key(new_id("key", NOON), project.rowid, hash_server_key(SERVER_KEY), SERVER_KEY[-4:], "backend", NOON)
+    tx.insert_key(
+        new_id("key", NOON), project.rowid, hash_server_key(SERVER_KEY), SERVER_KEY[-4:], "backend", NOON
+    )
     return project
