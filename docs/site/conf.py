@@ -54,6 +54,7 @@ NAVIGATION = {
         "security",
         "reporting",
         "performance",
+        "simulation",
         "guide/demo",
     ),
     "Reference": ("reference/api", "reference/events", "reference/errors", "reference/settings"),

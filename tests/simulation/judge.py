@@ -221,8 +221,9 @@ class Judge:
         chain.holder = self._holds[link, channel] = Hold(link, consumer_id, *self._asked[link, channel])
         chain.last_id, chain.released = consumer_id, False
         chain.seatings += 1
-        if chain.seatings == 1 or chain.holder.resume == "live":  # also if its answer gets lost
+        if chain.seatings == 1 or chain.holder.resume == "live" or chain.forgotten:  # also if its answer gets lost
             self._begins_now(chain, chain.holder)
+        chain.forgotten = False
 
     def left(self, link: Link, channel: str, *, for_good: bool) -> None:
         """A hold has ended."""
@@ -256,7 +257,6 @@ class Judge:
         after, gap = answer["resumedAfter"], answer["gap"]
         if channel == self._steady:
             self._settled = {(link, channel)}
-        forgotten, chain.forgotten = chain.forgotten, False
         self.note(f"{hold.consumer_id} resumes {channel} after {after and self._positions[after]}, gap {gap}")
         if gap:
             self._check_gap(chain, hold)
@@ -264,7 +264,7 @@ class Judge:
             hold.begun = hold.last = self._positions[after]
             if hold.resume == "auto":
                 self._check_start(chain, hold, hold.last)
-        elif gap or hold.resume == "live" or chain.seatings == 1 or forgotten:
+        elif gap or hold.resume == "live" or chain.seatings == 1:
             self._begins_now(chain, hold)
 
     def _begins_now(self, chain: Chain, hold: Hold) -> None:

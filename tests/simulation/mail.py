@@ -65,6 +65,7 @@ class Mail:
         self._endpoints: dict[int, _Endpoint] = {}
         self._expected: dict[tuple[int, int], tuple[float, int | None]] = {}
         self._to: dict[str, _Endpoint] = {}
+        self._changed_at: dict[int, float] = {}
         self._erased: dict[int, float] = {}
         self._lane: dict[str, int | None] = {}
         self._taken: set[str] = set()
@@ -98,10 +99,11 @@ class Mail:
                 self._expected[endpoint.rowid, event.position] = (now, event.conversation)
 
     def _begin_anew(self, rowid: int) -> None:
-        """What was under way to an endpoint that was changed is cut off, and may begin again."""
+        """An endpoint was changed."""
         gone = {delivery for delivery, to in self._to.items() if to.rowid == rowid}
         self._attempts = {name: number for name, number in self._attempts.items() if name not in gone}
         self._newest = {where: last for where, last in self._newest.items() if where[0] != rowid}
+        self._changed_at[rowid] = trio.current_time()
 
     def _made(self, connection: sqlite3.Connection, commit: Commit) -> set[tuple[int, int]]:
         first = commit.events[0].position if commit.events else 1 << 62
@@ -156,6 +158,9 @@ class Mail:
                 self._wrong(f"{receiver.host} waited {waited:.1f} s for {delivery}")
         if body != self._ledger.bodies.get(event_id):
             self._wrong(f"{delivery} has a body that is not that of {event_id}")
+        rowid = self._to[delivery].rowid
+        if trio.current_time() < self._changed_at.get(rowid, -1) + _UNDER_WAY_S:
+            return  # what is under way is cut off, and begins again
         if not self._attempts.get(delivery, 0) < attempt <= _ATTEMPTS:
             self._wrong(f"{delivery} has attempt {attempt} after {self._attempts.get(delivery, 0)}")
         self._attempts[delivery] = attempt
