@@ -221,7 +221,9 @@ class Judge:
         chain.holder = self._holds[link, channel] = Hold(link, consumer_id, *self._asked[link, channel])
         chain.last_id, chain.released = consumer_id, False
         chain.seatings += 1
-        if chain.seatings == 1 or chain.holder.resume == "live" or chain.forgotten:  # also if its answer gets lost
+        if (
+            chain.seatings == 1 or chain.holder.resume == "live" or chain.forgotten
+        ):  # also if its answer gets lost
             self._begins_now(chain, chain.holder)
         chain.forgotten = False
 

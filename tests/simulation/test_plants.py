@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -10,10 +11,21 @@ import pytest
 from tests.simulation.life import simulate
 from tests.simulation.plants import PLANTS, planted
 
-LIVES: Final = 12
+LIVES: Final = 30
+FOUND_SOON: Final = (
+    "skip_a_sequence",
+    "forget_a_row",
+    "send_a_conversation_out_of_order",
+    "hold_up_all_for_one",
+    "answer_a_key_twice",
+    "drop_the_fence",
+    "lose_an_event_of_the_stream",
+)
+"""Those that cost a second or two; `SIMULATION_PLANTS=all` looks for all."""
+CHOSEN: Final = tuple(PLANTS) if os.environ.get("SIMULATION_PLANTS") == "all" else FOUND_SOON
 
 
-@pytest.mark.parametrize("bug", PLANTS)
+@pytest.mark.parametrize("bug", CHOSEN)
 def test_a_planted_bug_is_found_within_a_few_lives(tmp_path: Path, bug: str) -> None:
     with planted(bug):
         for seed in range(LIVES):
