@@ -62,14 +62,14 @@ class Verdict:
 @contextmanager
 def _decided(seed: int) -> Iterator[None]:
     """Within it everything that is left to chance is left to the seed: scheduling, ids, nonces."""
-    chance = random.Random(seed)
+    ids, secret, nonces = (random.Random(f"{seed} {name}") for name in ("ids", "secrets", "nonces"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", True)  # as Trio's own plugin does
         patch.setattr("trio._core._run._r", random.Random(seed))
-        patch.setattr(secrets, "randbits", chance.getrandbits)
-        patch.setattr(secrets, "randbelow", chance.randrange)
-        patch.setattr(secrets, "token_bytes", lambda size=32: chance.randbytes(size))
-        patch.setattr(os, "urandom", chance.randbytes)
+        patch.setattr(secrets, "randbits", ids.getrandbits)
+        patch.setattr(secrets, "randbelow", ids.randrange)
+        patch.setattr(secrets, "token_bytes", lambda size=32: secret.randbytes(size))
+        patch.setattr(os, "urandom", nonces.randbytes)  # also of what is made once in a process; it shows nowhere
         yield
 
 

@@ -19,6 +19,7 @@ from deskwire.engine.delivery.schedule import Ended, Schedule
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.log import EventLog
 from deskwire.engine.stream.seat import Seat
+from deskwire.engine.stream.subscription import Subscription
 from deskwire.storage import database
 from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.events import EventWrites
@@ -137,15 +138,28 @@ def _drop_the_fence(patch: Patch) -> None:
 
 
 def _lose_an_event_of_the_stream(patch: Patch) -> None:
-    """Every fiftieth look at the log in memory passes over its first event."""
-    recent = EventLog.recent
+    """Every tenth look at the log that finds something passes over its first event."""
+    take = Subscription._take
     count = [0]
 
-    def passing_over(self: Any, source: Any, after: int, *rest: Any) -> Any:
-        count[0] += 1
-        return recent(self, source, after + (count[0] % 50 == 0), *rest)
+    def passing_over(self: Any, events: Any, newest: int) -> Any:
+        count[0] += bool(events)
+        return take(self, events[1:] if events and count[0] % 10 == 0 else events, newest)
 
-    patch.setattr(EventLog, "recent", passing_over)
+    patch.setattr(Subscription, "_take", passing_over)
+
+
+def _write_to_who_lost_the_channel(patch: Patch) -> None:
+    """One that is superseded stays current, and is not told to go."""
+    take = Seat.take
+
+    def taken(self: Any, *values: Any) -> Any:
+        previous = take(self, *values)
+        if previous is not None:
+            previous.current, previous.superseded = True, lambda: None
+        return previous
+
+    patch.setattr(Seat, "take", taken)
 
 
 def _leave_erased_text(patch: Patch) -> None:
@@ -171,6 +185,7 @@ PLANTS: Final[Mapping[str, Callable[[Patch], None]]] = {
         _answer_a_key_twice,
         _drop_the_fence,
         _lose_an_event_of_the_stream,
+        _write_to_who_lost_the_channel,
         _leave_erased_text,
     )
 }

@@ -20,6 +20,8 @@ FOUND_SOON: Final = (
     "answer_a_key_twice",
     "drop_the_fence",
     "lose_an_event_of_the_stream",
+    "write_to_who_lost_the_channel",
+    "leave_erased_text",
 )
 """Those that cost a second or two; `SIMULATION_PLANTS=all` looks for all."""
 CHOSEN: Final = tuple(PLANTS) if os.environ.get("SIMULATION_PLANTS") == "all" else FOUND_SOON

@@ -107,7 +107,7 @@ class World:
         self.ledger.committed(commit)
         self.mail.committed(commit, connection)
         seated = {channel for (channel,) in connection.execute("SELECT channel FROM consumers")}
-        for channel in self._seated - seated:
+        for channel in sorted(self._seated - seated):
             self.judge.forgotten(channel)
         self._seated = seated
 
