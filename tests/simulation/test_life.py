@@ -24,7 +24,7 @@ CORPUS: Final = [
     if not line.startswith("#")
 ]
 FIRST: Final = int(os.environ.get("SIMULATION_FIRST", "0"))
-COUNT: Final = int(os.environ.get("SIMULATION_SEEDS", "20"))
+COUNT: Final = int(os.environ.get("SIMULATION_SEEDS", "16"))
 SEEDS: Final = dict.fromkeys([*CORPUS, *range(FIRST, FIRST + COUNT)])
 _AGAIN: Final = "from tests.simulation.life import live_alone; print(live_alone({}).mark)"
 
