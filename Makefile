@@ -6,6 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 RUN_STAMP := .venv/.run-stamp
 DEV_STAMP := .venv/.dev-stamp
+BENCH_STAMP := .venv-bench/.stamp
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 # One version of each library for every Python (`fewest`): what is tested on 3.11 is what 3.13 gets.
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
@@ -28,6 +29,7 @@ check: $(DEV_STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+<<<<<<< HEAD
 # Lives of the whole service, one for each seed, on all cores: `make simulate SEEDS=10000 FIRST=0` for a night.
 SEEDS ?= 200
 FIRST ?= 0
@@ -37,6 +39,11 @@ simulate: $(DEV_STAMP)
 
 bench: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
+=======
+# Has an environment of its own, with what Deskwire is compared with. wrk makes the load if the system has it.
+bench: $(BENCH_STAMP)
+	.venv-bench/bin/python -m benchmarks $(ARGS)
+>>>>>>> main
 
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)
@@ -60,7 +67,7 @@ site: .venv/.site-stamp
 audit:
 	$(PYTHON) -m venv --clear .venv-audit
 	.venv-audit/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/audit.txt
-	for each in run build dev site audit; do .venv-audit/bin/pip-audit --require-hashes --disable-pip -r requirements/$$each.txt || exit 1; done
+	for each in run build dev site audit bench; do .venv-audit/bin/pip-audit --require-hashes --disable-pip -r requirements/$$each.txt || exit 1; done
 
 # The explorer's two files and their licences, from their npm package; nothing that it depends on is installed or run.
 SWAGGER_UI := swagger-ui-dist@5.35.0
@@ -77,10 +84,10 @@ explorer:
 lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt pyproject.toml -o requirements/run.txt
-	for each in audit build site; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	for each in audit bench build site; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 
 clean:
-	rm -rf .venv .venv-audit build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-audit .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 # What the program itself needs; the tools of developers come on top when they are asked for.
 $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
@@ -96,6 +103,13 @@ $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
 $(DEV_STAMP): $(RUN_STAMP) requirements/dev.txt
 	@echo "Installing the tools of developers (once; about a minute) ..."
 	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(BENCH_STAMP): requirements/run.txt requirements/build.txt requirements/bench.txt pyproject.toml
+	@echo "Preparing .venv-bench (once; about a minute) ..."
+	@$(PYTHON) -m venv --clear .venv-bench
+	@for each in run build bench; do .venv-bench/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$$each.txt || exit 1; done
+	@.venv-bench/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/.site-stamp: $(DEV_STAMP) requirements/site.txt

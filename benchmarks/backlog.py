@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -31,7 +32,8 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     receiver = processes.start("benchmarks.receiver", "dead", core=processes.LOAD)
     try:
         url = f"http://127.0.0.1:{json.loads(processes.line(receiver))[0]}/hook"
-        pending = trio.run(_fill, folder, url, scale.backlog)
+        wanted = json.dumps([str(folder), url, scale.backlog])
+        pending = int(processes.answer("benchmarks.backlog", wanted, core=processes.SERVER))
         with_them = _most_mb(folder, scale.rate_s)
         _end_all(folder)
         without = _most_mb(folder, scale.rate_s)
@@ -46,15 +48,15 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     return [Section("backlog", title, ("pending", "MB in all", "MB more"), rows, note)]
 
 
-async def _fill(folder: Path, url: str, messages: int) -> int:
-    """Store messages and their deliveries; how many of these there are."""
-    async with open_store(folder, batch=256, readers=1, on_commit=lambda _: None) as store:
-        filling = await Filling.begin(store, folder)
+async def _fill(folder: str, url: str, messages: int) -> None:
+    """Store messages and their deliveries, and print how many of these there are."""
+    async with open_store(Path(folder), batch=256, readers=1, on_commit=lambda _: None) as store:
+        filling = await Filling.begin(store, Path(folder))
         endpoint = await store.write(partial(hook, filling.project, Sealing(SECRET), url))
         await filling.create(min(_CONVERSATIONS, messages // 2))
         await filling.post(max(0, messages - 2 * min(_CONVERSATIONS, messages // 2)))
         last = await store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 2 * messages))
-        return len(last)
+        print(len(last))
 
 
 def _end_all(folder: Path) -> None:
@@ -69,3 +71,7 @@ def _most_mb(folder: Path, for_s: float) -> float:
             most = max(most, processes.resident_mb(server.process))
             time.sleep(_LOOK_S)
         return most
+
+
+if __name__ == "__main__":
+    trio.run(_fill, *json.loads(sys.stdin.read()))

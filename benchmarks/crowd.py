@@ -93,11 +93,11 @@ class Consumer:
             self.hear()
         return self._messages.popleft()
 
-    def count(self) -> int:
-        """How many text messages there are that were not taken yet."""
-        count = len(self._messages)
+    def take(self) -> list[bytes]:
+        """The text messages that were not taken yet."""
+        taken = list(self._messages)
         self._messages.clear()
-        return count
+        return taken
 
     def hear(self) -> None:
         """Receive, and answer pings."""
@@ -127,8 +127,8 @@ class Consumer:
         return data
 
 
-def _gather(crowd: Crowd) -> list[Consumer]:
-    """All consumers, subscribed; some at a time, so that they share commits."""
+def gather(crowd: Crowd) -> list[Consumer]:
+    """All consumers in place; some at a time, so that they share commits."""
     consumers: list[Consumer] = []
     held = [crowd.channels[start : start + crowd.each] for start in range(0, len(crowd.channels), crowd.each)]
     for start in range(0, len(held), _AT_ONCE):
@@ -175,7 +175,7 @@ def _count(selector: selectors.BaseSelector, wanted: int) -> tuple[float, float]
         for key, _ in ready:
             if key.data is not None:
                 key.data.hear()
-                found += key.data.count()
+                found += len(key.data.take())
     elapsed = time.perf_counter() - began
     return elapsed, (time.process_time() - cpu) / elapsed
 
@@ -195,7 +195,7 @@ def _serve(selector: selectors.BaseSelector) -> None:
 def main() -> None:
     """Gather, then count."""
     with selectors.DefaultSelector() as selector:
-        for consumer in _gather(Crowd(**json.loads(sys.stdin.readline()))):
+        for consumer in gather(Crowd(**json.loads(sys.stdin.readline()))):
             selector.register(consumer.socket, selectors.EVENT_READ, consumer)
         selector.register(sys.stdin, selectors.EVENT_READ)
         print("in place", flush=True)

@@ -5,112 +5,207 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks import processes
+from benchmarks import processes, references
+from benchmarks.generator import load
+from benchmarks.observer import Watch
+from benchmarks.references import NATS
 from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
+from benchmarks.taking import Taken, in_turn, middle, ratio, take
+from deskwire.engine.sealing import derived_key
+from deskwire.provision import installation_secret
 
 _SPREAD: Final = 64
-_CONNECTIONS: Final = 16
-_PAUSE_S: Final = 0.5
+_CONNECTIONS: Final = 64
+_PAUSE_S: Final = 0.4
 _DRAIN_S: Final = 60.0
+_ALONE: Final = "Deskwire, nobody"
+_CONSUMER: Final = "Deskwire, one consumer"
+_BOTH: Final = "Deskwire, one consumer and one webhook"
+_NATS_ALONE: Final = f"{NATS}, nobody"
+_NATS_CONSUMER: Final = f"{NATS}, one consumer"
+_HALF: Final = 0.5
 
-_Ages = dict[str, list[float]]
+
+@dataclass(slots=True)
+class _Target:
+    """A server with who reads it; `late` has each round's frames a second, their p99, and webhooks a second."""
+
+    server: Server
+    ids: Sequence[str]
+    frames: subprocess.Popen[str] | None = None
+    hooks: subprocess.Popen[str] | None = None
+    late: list[tuple[float | None, float | None, float | None]] = field(default_factory=list)
+
+    def take_all(self) -> tuple[list[float], list[float]]:
+        """The ages of all frames and webhooks that have come since the last time."""
+        frames = [] if self.frames is None else json.loads(processes.ask(self.frames, "take"))
+        hooks = [] if self.hooks is None else json.loads(processes.ask(self.hooks, "take"))["ages"]
+        return frames, hooks
+
+    def drain(self, wanted: int | None = None) -> tuple[list[float], list[float]]:
+        """Wait for so many, else until nothing more comes, or for as long as that may take; all that has come."""
+        frames, hooks = list[float](), list[float]()
+        deadline = time.monotonic() + _DRAIN_S
+        while (self.frames or self.hooks) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+            more = self.take_all()
+            frames += more[0]
+            hooks += more[1]
+            counts = [len(came) for came, reader in ((frames, self.frames), (hooks, self.hooks)) if reader]
+            if min(counts) >= wanted if wanted is not None else not any(more):
+                break
+        return frames, hooks
+
+    def maximum(self, scale: Scale, connections: int) -> Taken:
+        """As many posts as are answered, and what comes of them meanwhile."""
+        self.drain()
+        began = time.monotonic()
+        job = self.server.posts(list(self.ids), **scale.load(connections))
+        taken = take(self.server, job)
+        elapsed, (frames, hooks) = time.monotonic() - began, self.take_all()
+        self.late.append(
+            (
+                len(frames) / elapsed if self.frames else None,
+                percentile(sorted(frames), 0.99) if frames else None,
+                len(hooks) / elapsed if self.hooks else None,
+            )
+        )
+        return taken
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Latency at a steady rate; then the maximum rate of two servers in turn, one of them with readers."""
+    """The maximum rate of all in turn; then how late frames are at half of it, and all at a small rate."""
+    rows, found = list[tuple[Cell, ...]](), dict[str, list[Taken]]()
     with ExitStack() as stack:
-        alone = stack.enter_context(deskwire(directory / "alone"))
-        read = stack.enter_context(deskwire(directory / "read", allow_private_webhooks="true"))
-        ids = {server.port: server.create(_SPREAD) for server in (alone, read)}
-        observer = stack.enter_context(_observing(read))
-        latency = _latency(scale, read, ids[read.port], observer)
-        maximum = _maximum(scale, {"alone": alone, "read": read}, ids, observer)
-    return [latency, maximum]
+        targets = dict(_targets(stack, directory))
+        for connections in scale.connections:
+            found = in_turn(
+                scale.rounds,
+                [(label, partial(each.maximum, scale, connections)) for label, each in targets.items()],
+            )
+            rows += [_maximum_row(label, connections, found, target) for label, target in targets.items()]
+        half = {
+            label: middle(found[label]).rate * _HALF
+            for label in (_CONSUMER, _NATS_CONSUMER)
+            if label in found
+        }
+        late = [row for label, rate in half.items() for row in _late(scale, label, targets[label], rate)]
+        late += _late(scale, _BOTH, targets[_BOTH], scale.rate)
+    columns = (
+        "read by",
+        "connections",
+        "POST/s",
+        "server's µs",
+        "share",
+        "frames/s",
+        "frame p99 ms",
+        "webhooks/s",
+    )
+    note = (
+        f"{_SPREAD} conversations. Share: of the same server's rate without readers. Frames and webhooks are those that came "
+        "while posts did; what is left of them comes afterwards."
+    )
+    return [
+        Section("maximum", "POST with and without readers", columns, rows, note),
+        Section(
+            "latency",
+            "POST until …",
+            ("until", "messages/s", "messages", "p50 ms", "p99 ms", "most ms"),
+            late,
+        ),
+    ]
+
+
+def _targets(stack: ExitStack, directory: Path) -> Iterator[tuple[str, _Target]]:
+    envelope = ""
+    for label in (_ALONE, _CONSUMER, _BOTH):
+        where = directory / f"delivering-{len(label)}"
+        server = stack.enter_context(deskwire(where, allow_private_webhooks="true"))
+        target = _Target(server, server.create(_SPREAD))
+        envelope = envelope or server.envelope(target.ids[0])
+        if label != _ALONE:
+            target.frames = stack.enter_context(_observing(_watch(server, where)))
+        if label == _BOTH:
+            target.hooks = stack.enter_context(_receiving(server))
+        yield label, target
+    if references.nats_server():
+        for label in (_NATS_ALONE, _NATS_CONSUMER):
+            pushed = label == _NATS_CONSUMER
+            where = directory / f"delivering-nats-{pushed}"
+            server = stack.enter_context(references.nats(where, envelope, pushed=pushed))
+            frames = stack.enter_context(_observing(Watch(server.port))) if pushed else None
+            yield label, _Target(server, [str(number) for number in range(_SPREAD)], frames)
+
+
+def _watch(server: Server, directory: Path) -> Watch:
+    token_key = derived_key(installation_secret(directory, None), "stream").hex()
+    channel = f"private-project-{server.project}"
+    return Watch(server.port, channel, server.project, server.stream_key(), token_key)
 
 
 @contextmanager
-def _observing(server: Server) -> Iterator[subprocess.Popen[str]]:
-    arguments = (str(server.port), server.key, server.project, server.stream_key())
-    process = processes.start("benchmarks.observer", *arguments, core=processes.LOAD)
+def _observing(watch: Watch) -> Iterator[subprocess.Popen[str]]:
+    process = processes.start("benchmarks.observer", core=processes.LOAD)
     try:
-        processes.line(process, "in place")
+        if processes.ask(process, watch.encode()) != "in place":
+            raise RuntimeError("the consumer is not in place")
         yield process
     finally:
         processes.stop(process)
 
 
-def _take(observer: subprocess.Popen[str]) -> _Ages:
-    ages: _Ages = json.loads(processes.ask(observer, "take"))
-    return ages
+@contextmanager
+def _receiving(server: Server) -> Iterator[subprocess.Popen[str]]:
+    process = processes.start("benchmarks.receiver", "measured", core=processes.LOAD)
+    try:
+        (port,) = json.loads(processes.line(process))
+        with server.api() as api:
+            api.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{port}/hook"}).raise_for_status()
+        yield process
+    finally:
+        processes.stop(process)
 
 
-def _drain(observer: subprocess.Popen[str]) -> _Ages:
-    """Wait until nothing more comes; all that has."""
-    all_of_it: _Ages = {"frames": [], "webhooks": []}
-    deadline = time.monotonic() + _DRAIN_S
-    while time.monotonic() < deadline:
-        time.sleep(_PAUSE_S)
-        ages = _take(observer)
-        for way, found in ages.items():
-            all_of_it[way] += found
-        if not any(ages.values()):
-            break
-    return all_of_it
+def _maximum_row(
+    label: str, connections: int, taken: dict[str, list[Taken]], target: _Target
+) -> tuple[Cell, ...]:
+    found, rounds = middle(taken[label]), target.late
+    target.late = []
+    late = [[each for each in column if each is not None] for column in zip(*rounds, strict=True)]
+    alone = _NATS_ALONE if label.startswith(NATS) else _ALONE
+    return (
+        label,
+        connections,
+        found.rate,
+        found.us,
+        ratio(taken, label, alone),
+        *(median(each) if each else None for each in late),
+    )
 
 
-def _latency(scale: Scale, server: Server, ids: list[str], observer: subprocess.Popen[str]) -> Section:
-    processes.load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.load_s, rate=scale.rate))
-    _drain(observer)
-    job = server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s, rate=scale.rate)
-    answers = processes.load(job).latencies
-    ages = _drain(observer)
-    ways = {"answer": answers, "frame at a stream consumer": ages["frames"], "webhook": ages["webhooks"]}
-    rows = [_ages_row(label, found) for label, found in ways.items()]
-    title = f"POST until …, at {scale.rate} messages/s"
-    return Section("latency", title, ("until", "messages", "p50 ms", "p99 ms", "most ms"), rows)
+def _late(scale: Scale, label: str, target: _Target, rate: float) -> Iterator[tuple[Cell, ...]]:
+    """Ages at a fixed rate; the generator is ours, and an answer counts from when its request was due."""
 
+    def job(for_s: float) -> list[float]:
+        how = {"connections": _CONNECTIONS, "for_s": for_s, "rate": rate}
+        return load(target.server.posts(list(target.ids), **how)).latencies
 
-def _ages_row(label: str, found: list[float]) -> tuple[Cell, ...]:
-    found.sort()
-    return label, len(found), percentile(found, 0.5), percentile(found, 0.99), percentile(found, 1.0)
-
-
-def _maximum(
-    scale: Scale, servers: dict[str, Server], ids: dict[int, list[str]], observer: subprocess.Popen[str]
-) -> Section:
-    rates: dict[str, list[float]] = {name: [] for name in servers}
-    during: list[tuple[float, float, float]] = []
-    for _ in range(scale.rounds):
-        for name, server in servers.items():
-            job = server.posts(
-                ids[server.port],
-                connections=64,
-                warm_s=scale.warm_s,
-                for_s=max(scale.load_s, scale.rate_s / 2),
-            )
-            _drain(observer)
-            began = time.monotonic()
-            rates[name].append(processes.load(job).rate)
-            elapsed, ages = time.monotonic() - began, _take(observer)
-            if name == "read":
-                late = percentile(sorted(ages["frames"]), 0.99)
-                during.append((len(ages["frames"]) / elapsed, late, len(ages["webhooks"]) / elapsed))
-    shares = [read / alone for read, alone in zip(rates["read"], rates["alone"], strict=True)]
-    rows: list[tuple[Cell, ...]] = [
-        ("nobody", median(rates["alone"]), 1.0, None, None, None),
-        (
-            "one consumer, one webhook",
-            median(rates["read"]),
-            median(shares),
-            *map(median, zip(*during, strict=True)),
-        ),
-    ]
-    columns = ("read by", "POST/s", "share", "frames/s", "frame p99 ms", "webhooks/s")
-    return Section("maximum", "Maximum rate with and without readers, 64 connections", columns, rows)
+    job(scale.warm_s)
+    target.drain()
+    answers = job(scale.rate_s)
+    frames, hooks = target.drain(len(answers))
+    ways = {"its answer": answers, "its frame": frames, "its webhook": hooks}
+    for way, found in ways.items():
+        if found:
+            found.sort()
+            shares = (percentile(found, share) for share in (0.5, 0.99, 1.0))
+            yield f"{way}; {label}", rate, len(found), *shares

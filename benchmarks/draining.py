@@ -106,11 +106,8 @@ def _receiver(folder: Path, *, tls: bool) -> Iterator[tuple[int, str]]:
 
 def _drained(scale: Scale, folder: Path, port: int, authority: str) -> Iterator[tuple[Cell, ...]]:
     wanted = {"directory": str(folder), "port": port, "authority": authority, "scale": asdict(scale)}
-    process = processes.start("benchmarks.draining", core=processes.SERVER)
-    output, _ = process.communicate(json.dumps(wanted))
-    if process.returncode:
-        raise RuntimeError(f"the benchmark of deliveries ended with status {process.returncode}")
-    rates: _Rates = json.loads(output)
+    answer = processes.answer("benchmarks.draining", json.dumps(wanted), core=processes.SERVER)
+    rates: _Rates = json.loads(answer)
     for flights, taken in rates.items():
         ours, one, each = ([rate for rate, _ in side] for side in zip(*taken, strict=True))
         of_one, of_each = (median(map(truediv, ours, theirs)) for theirs in (one, each))

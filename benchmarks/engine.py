@@ -25,27 +25,23 @@ from deskwire.storage.store import open_store
 
 _ROW: Final = bytes(1_000)
 _BATCH: Final = 64
-_Figures = dict[str, list[tuple[float, float, float]]]
+_Figures = dict[str, list[tuple[float, float, float, float]]]
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """Commands a second in a process of its own, on the servers' core."""
     wanted = json.dumps({"directory": str(directory / "engine"), "scale": asdict(scale)})
-    process = processes.start("benchmarks.engine", core=processes.SERVER)
-    output, _ = process.communicate(wanted)
-    if process.returncode:
-        raise RuntimeError(f"the engine's benchmark ended with status {process.returncode}")
-    figures: _Figures = json.loads(output)
+    figures: _Figures = json.loads(processes.answer("benchmarks.engine", wanted, core=processes.SERVER))
     rows: list[tuple[Cell, ...]] = [
         (label, *(median(column) for column in zip(*taken, strict=True))) for label, taken in figures.items()
     ]
-    note = "A command is a posted message: conversation, message and event rows in one commit."
-    columns = ("what", "per second", "p50 ms", "p99 ms")
+    note = "A command is a posted message: conversation, message and event rows in one commit. µs: processor time of each."
+    columns = ("what", "per second", "p50 ms", "p99 ms", "µs")
     return [Section("engine", "Engine and SQLite without HTTP", columns, rows, note)]
 
 
 async def main(directory: Path, in_flight: list[int], rounds: int, for_s: float) -> _Figures:
-    """All figures, round by round: rate, p50 and p99 of each."""
+    """All figures, round by round: rate, p50, p99 and processor time of each."""
     figures: _Figures = {}
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)
@@ -75,10 +71,10 @@ async def _conversations(live: Directory, project: Project, count: int) -> list[
 
 async def _commands(
     live: Directory, project: Project, ids: list[str], for_s: float
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """A task for each conversation, which posts again as soon as it is answered."""
     taken: list[float] = []
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
 
     async def keep_posting(conversation_id: str) -> None:
         now = began
@@ -90,7 +86,7 @@ async def _commands(
     async with trio.open_nursery() as nursery:
         for each in ids:
             nursery.start_soon(keep_posting, each)
-    return _figures(taken, len(taken), time.perf_counter() - began)
+    return _figures(taken, len(taken), time.perf_counter() - began, time.process_time() - cpu)
 
 
 def _bare(path: Path) -> sqlite3.Connection:
@@ -99,10 +95,11 @@ def _bare(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> tuple[float, float, float]:
+def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> tuple[float, float, float, float]:
     """Rows a second, and milliseconds for each commit."""
     taken: list[float] = []
-    now = began = time.perf_counter()
+    now, cpu = time.perf_counter(), time.process_time()
+    began = now
     while now < began + for_s:
         connection.execute("BEGIN IMMEDIATE")
         for _ in range(size):
@@ -110,12 +107,12 @@ def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> tuple[f
         connection.execute("COMMIT")
         now, last = time.perf_counter(), now
         taken.append((now - last) * 1000)
-    return _figures(taken, len(taken) * size, now - began)
+    return _figures(taken, len(taken) * size, now - began, time.process_time() - cpu)
 
 
-def _figures(taken: list[float], count: int, elapsed: float) -> tuple[float, float, float]:
+def _figures(taken: list[float], count: int, elapsed: float, cpu: float) -> tuple[float, float, float, float]:
     taken.sort()
-    return count / elapsed, percentile(taken, 0.5), percentile(taken, 0.99)
+    return count / elapsed, percentile(taken, 0.5), percentile(taken, 0.99), cpu * 1e6 / count
 
 
 if __name__ == "__main__":

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
 import trio
 
-from deskwire.engine.clock import wall_clock
+from benchmarks import processes
+from deskwire.engine.announce import conversation_view, message_view
+from deskwire.engine.clock import iso, wall_clock
 from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
-from deskwire.engine.conversation import Author, Conversation
+from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.decide import decide
 from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.events import Draft
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.turn import commit_turn
+from deskwire.engine.uploads.links import nowhere
 from deskwire.provision import installation_secret, plan_demo, provision_demo
 from deskwire.storage.store import SqliteStore, open_store
 
@@ -27,6 +35,8 @@ SECRET: Final = "a benchmark's secret of a good length"
 """What the endpoints' own secrets are sealed with."""
 _TURNS: Final = 1_000
 """In one commit."""
+_IN_A_ROW: Final = 5
+"""Messages that a conversation gets at once where it is grown: its rows lie as scattered as in life, or nearly."""
 _TEXT: Final = "The parcel has not arrived yet, could you please look into it? " * 4
 _DEMO_URL: Final = "http://127.0.0.1"
 _ARGON2_KIB: Final = 8 * 1024
@@ -60,7 +70,7 @@ class Filling:
     def __init__(self, store: SqliteStore, project: Project) -> None:
         self._store = store
         self._states: list[Conversation] = []
-        self._posted = 0
+        self._posted = self._grown = 0
         self.project: Final = project
 
     @classmethod
@@ -75,6 +85,16 @@ class Filling:
             self._states += await self._store.write(partial(_create_all, self.project, numbers))
         return [state.id for state in self._states]
 
+    async def grow(self, count: int) -> None:
+        """Post about so many messages, some in a row to each conversation in turn; faster than `post`, and to nobody."""
+        wanted = self._grown + count
+        while self._grown < wanted:
+            first = self._grown // _IN_A_ROW
+            chosen = [number % len(self._states) for number in range(first, first + _TURNS // _IN_A_ROW)]
+            chosen = chosen[: max(1, (wanted - self._grown) // _IN_A_ROW)]
+            await self._store.write(partial(_grow_all, self.project, self._states, chosen))
+            self._grown += len(chosen) * _IN_A_ROW
+
     async def post(self, count: int) -> None:
         """Post messages to all conversations in turn."""
         for first in range(0, count, _TURNS):
@@ -84,11 +104,11 @@ class Filling:
 
 
 async def fill(directory: Path, conversations: int, messages: int) -> list[str]:
-    """Store that many of both in a fresh directory; the conversations' ids."""
+    """Store that many of both in a fresh directory, the messages to within a few; the conversations' ids."""
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         filling = await Filling.begin(store, directory)
         ids = await filling.create(conversations)
-        await filling.post(messages - conversations)
+        await filling.grow(messages - conversations)
         return ids
 
 
@@ -112,6 +132,35 @@ def _post_all(project: Project, states: list[Conversation], turns: range, tx: Tr
         states[chosen] = _turn(tx, project, states[chosen], post(), None)
 
 
+def _grow_all(project: Project, states: list[Conversation], chosen: Sequence[int], tx: Transaction) -> None:
+    for number in chosen:
+        states[number] = _grow(tx, project, states[number])
+
+
+def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversation:
+    """Write messages as that many turns would, with what these have in common done once."""
+    claimed, at = tx.claim(before), wall_clock()
+    assert not claimed.routed, "webhooks would have to be told"
+    author = Author("contact", claimed.contact.id, claimed.contact.name)
+    times = {"lastMessageAt": iso(at), "updatedAt": iso(at)}
+    about = conversation_view(before, claimed.contact, project.id) | times
+    for number in range(_IN_A_ROW):
+        message = Message(new_id("msg", at), author, _TEXT, at, index=before.messages + number)
+        sequence = before.sequence + number + 1
+        shown = message_view(message, before.id, partial(nowhere().shown, now=at))
+        data = {"message": shown, "conversation": {**about, "sequence": sequence}}
+        tx.append_event(project, Draft("message.created", sequence, data), before.rowid, at)
+        tx.insert_message(before.rowid, message)
+    after = replace(
+        before,
+        last_message_at=at,
+        updated_at=at,
+        sequence=before.sequence + _IN_A_ROW,
+        messages=before.messages + _IN_A_ROW,
+    )
+    return tx.save_conversation(before, after, claimed.routed)
+
+
 def _turn(
     tx: Transaction,
     project: Project,
@@ -126,5 +175,15 @@ def _turn(
 
 
 def fill_directory(directory: Path, conversations: int, messages: int) -> list[str]:
-    """`fill`, from outside of Trio."""
-    return trio.run(fill, directory, conversations, messages)
+    """`fill` in a process of its own, which can be ended at any time."""
+    wanted = json.dumps([str(directory), conversations, messages])
+    ids: list[str] = json.loads(processes.answer("benchmarks.filling", wanted, core=processes.SERVER))
+    return ids
+
+
+async def _main(directory: str, conversations: int, messages: int) -> None:
+    print(json.dumps(await fill(Path(directory), conversations, messages)))
+
+
+if __name__ == "__main__":
+    trio.run(_main, *json.loads(sys.stdin.read()))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import processes
+from benchmarks.generator import load
 from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
@@ -96,11 +97,9 @@ def _ages(
     scale: Scale, server: Server, ids: list[str], receiver: subprocess.Popen[str], rate: int
 ) -> tuple[float, float, int]:
     """p50 and p95 in milliseconds at the measured endpoint, and of how many messages."""
-    processes.load(
-        server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s / 2, rate=rate)
-    )  # others fall ill
+    load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s / 2, rate=rate))  # others fall ill
     _drain(receiver)
-    processes.load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s, rate=rate))
+    load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s, rate=rate))
     ages = sorted(_drain(receiver))
     return percentile(ages, 0.5), percentile(ages, 0.95), len(ages)
 

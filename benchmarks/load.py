@@ -1,130 +1,109 @@
-"""The load generator: HTTP/1.1 over plain sockets, in a process of its own; a job on stdin, figures on stdout.
+"""The load generator: requests over plain sockets, in a process of its own; a job on stdin, its outcome on stdout.
 
-It knows just enough HTTP for the servers measured here: keep-alive, which Hypercorn ends after 1,000 requests
-with `Connection: close`, and answers with a Content-Length. A client library would be slower than the servers, and then it is the client that is measured.
+It knows just enough of HTTP/1.1 and of NATS for the servers measured here: keep-alive, which Hypercorn ends after 1,000
+requests with `Connection: close`, answers with a Content-Length, and a publication's acknowledgement. A client library
+would be slower than the servers, and then it is the client that is measured.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import selectors
 import socket
 import sys
 import time
 from collections import deque
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Final
+
+from benchmarks.job import BEGUN, NUMBER, SENT, Job, Outcome, full_size
+from benchmarks.nats_wire import INBOX, greet, publication
 
 _READ: Final = 65_536
 _PATIENCE_S: Final = 30.0
 """How long any answer may take before the run is given up."""
+_LEAST: Final = 4
+"""Answers that are waited for where there is no fixed rate, however long they take: a rate of nothing says nothing."""
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_CLOSE: Final = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
+_MESSAGE: Final = re.compile(rb"MSG \S+ \S+ (\d+)\r\n")
+_SENT, _NUMBER, _INBOX = SENT.encode(), NUMBER.encode(), INBOX.encode()
 
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What to send.
-
-    Args:
-        paths: taken in turn.
-        key, project: the credential, and the project where that does not say it.
-        body: `@number@` in it becomes a running number, `@sent@` the time of sending in nanoseconds.
-        connections: each has one request under way at most.
-        warm_s, for_s: not measured and measured time; with `count` instead, that many requests are all.
-        rate: requests a second; None is as many as are answered. Latency counts from when one was due.
-        keep: return the answers' bodies.
-    """
-
-    port: int
-    paths: list[str]
-    method: str = "POST"
-    key: str = ""
-    project: str = ""
-    body: str = ""
-    connections: int = 1
-    warm_s: float = 0.0
-    for_s: float = 0.0
-    count: int | None = None
-    rate: float | None = None
-    keep: bool = False
-
-    def encode(self) -> str:
-        """The job as text."""
-        return json.dumps(asdict(self))
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What came of a job: latencies in milliseconds, sorted; `busy` is the generator's own share of a core."""
-
-    rate: float = 0.0
-    latencies: list[float] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    bodies: list[str] = field(default_factory=list)
-    busy: float = 0.0
-
-
-_SENT: Final = b"@sent@"
-_NUMBER: Final = b"@number@"
+_Answer = tuple[bool, bool, bytes]
+"""Whether it is what was wanted, whether the connection ends with it, and its body."""
 
 
 class _Requests:
-    """Requests as bytes; those of one path differ in the two numbers only."""
+    """Requests as bytes; those of one kind differ in the two numbers only."""
 
     def __init__(self, job: Job) -> None:
-        self._body = job.body.encode()
-        size = len(self._body.replace(_SENT, b"0" * 19).replace(_NUMBER, b"0" * 8))
-        kind = "Content-Type: application/json\r\n" if job.body else ""
-        kind += f"project: {job.project}\r\n" if job.project else ""
-        self._heads = [
-            f"{job.method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {job.key}\r\n"
-            f"{kind}Content-Length: {size}\r\n\r\n".encode()
-            for path in job.paths
-        ]
+        self._made: list[bytes] = []
+        end = "" if job.wire == "http" else "\r\n"
+        for call in job.each():
+            size = full_size(call.body)
+            head = job.head(call, size) if job.wire == "http" else publication(call.path, INBOX, size)
+            self._made.append(f"{head}{call.body}{end}".encode())
+        self._timed = any(_SENT in each for each in self._made)
+        self._numbered = any(_NUMBER in each for each in self._made)
 
     def make(self, number: int) -> bytes:
-        body = self._body.replace(_SENT, b"%019d" % time.monotonic_ns()).replace(_NUMBER, b"%08d" % number)
-        return self._heads[number % len(self._heads)] + body
+        request = self._made[number % len(self._made)]
+        if self._timed:
+            request = request.replace(_SENT, b"%019d" % time.monotonic_ns())
+        return request.replace(_NUMBER, b"%08d" % number) if self._numbered else request
+
+
+def answer_of_http(data: bytes) -> _Answer | None:
+    """The answer once it is whole."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    size = _LENGTH.search(data, 0, end + 2)
+    if len(data) < end + 4 + (int(size[1]) if size else 0):
+        return None
+    ends = _CLOSE.search(data, 0, end + 2) is not None
+    if data.startswith(b"HTTP/1.1 20"):
+        return True, ends, data[end + 4 :]
+    return False, ends, data
+
+
+def answer_of_nats(data: bytes) -> _Answer | None:
+    """What JetStream says of a publication once it is whole."""
+    found = _MESSAGE.search(data)
+    if found is None:
+        if b"-ERR" in data:
+            return False, True, data
+        return None
+    start, size = found.end(), int(found[1])
+    if len(data) < start + size + 2:
+        return None
+    body = data[start : start + size]
+    return b'"error"' not in body, False, body
 
 
 class _Connection:
     """A connection with at most one request under way."""
 
-    def __init__(self, port: int, selector: selectors.BaseSelector) -> None:
-        self._port = port
+    __slots__ = ("_greets", "_port", "_selector", "due", "got", "inbox", "socket")
+
+    def __init__(self, job: Job, selector: selectors.BaseSelector) -> None:
+        self._port, self._greets = job.port, job.wire == "nats"
         self._selector = selector
         self.due = 0.0
-        self._got = b""
-        self._open()
+        self.open()
 
-    def _open(self) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", self._port))
+    def open(self) -> None:
+        self.got = b""
+        self.socket = socket.create_connection(("127.0.0.1", self._port), _PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.inbox = greet(self.socket).encode() if self._greets else b""
         self._selector.register(self.socket, selectors.EVENT_READ, self)
 
-    def reopen(self) -> None:
-        """Connect anew, as the server has asked for."""
+    def close(self) -> None:
         self._selector.unregister(self.socket)
         self.socket.close()
-        self._open()
-
-    def send(self, request: bytes, due: float) -> None:
-        self.due = due
-        self.socket.sendall(request)
-
-    def receive(self) -> tuple[bytes, bytes] | None:
-        """Head and body of the answer once it is whole."""
-        data = self.socket.recv(_READ)
-        if not data:
-            raise ConnectionError("the server has closed a connection")
-        self._got += data
-        head, blank, rest = self._got.partition(b"\r\n\r\n")
-        if not blank:
-            return None
-        size = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
-        if len(rest) < size:
-            return None
-        self._got = b""
-        return head, rest
 
 
 class _Run:
@@ -133,70 +112,98 @@ class _Run:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._requests = _Requests(job)
+        self._answer: Callable[[bytes], _Answer | None] = (
+            answer_of_nats if job.wire == "nats" else answer_of_http
+        )
         self._selector = selectors.DefaultSelector()
-        self._idle: deque[_Connection] = deque()
-        for _ in range(job.connections):
-            self._idle.append(_Connection(job.port, self._selector))
+        self._idle = deque(_Connection(job, self._selector) for _ in range(job.connections))
         self._sent = self._under_way = 0
         self._outcome = Outcome()
 
     def run(self) -> Outcome:
         job, outcome = self._job, self._outcome
-        began, cpu = time.perf_counter(), time.process_time()
-        self._from = began + job.warm_s
+        if job.until_cut:
+            print(BEGUN, flush=True)
+        self._began, cpu = time.perf_counter(), time.process_time()
+        self._from = self._last = self._began + job.warm_s
         self._until = float("inf") if job.count is not None else self._from + job.for_s
-        while self._send_what_is_due(began) or self._under_way:
-            self._receive(began)
-        elapsed = time.perf_counter() - began
+        try:
+            self._exchange()
+        except ConnectionError:
+            if not job.until_cut:
+                raise
+        elapsed = time.perf_counter() - self._began
         outcome.busy = (time.process_time() - cpu) / elapsed
-        outcome.rate = len(outcome.latencies) / (elapsed if job.count is not None else job.for_s)
+        measured_s = elapsed if job.count is not None else max(job.for_s, self._last - self._from)
+        outcome.rate = len(outcome.latencies) / measured_s
         outcome.latencies.sort()
         return outcome
 
-    def _send_what_is_due(self, began: float) -> bool:
-        """Send on all idle connections what is due; whether there will be more to send."""
-        while (due := self._next_due(began)) is not None:
-            if not self._idle or due > (now := time.perf_counter()):
-                return True
-            request = self._requests.make(self._sent)
-            self._idle.popleft().send(request, due if self._job.rate else now)
+    def _exchange(self) -> None:
+        while True:
+            pause_s = self._send(time.perf_counter())
+            if pause_s is None and not self._under_way:
+                return
+            ready = self._selector.select(_PATIENCE_S if pause_s is None else pause_s)
+            if not ready and pause_s is None:
+                raise TimeoutError("the server does not answer")
+            for key, _ in ready:
+                self._receive(key.data)
+
+    def _send(self, now: float) -> float | None:
+        """Send what is due; the seconds until more is, or None while only an answer lets more be sent."""
+        job, idle, make = self._job, self._idle, self._requests.make
+        while idle and (job.count is None or self._sent < job.count):
+            due = self._began + self._sent / job.rate if job.rate else now
+            if due >= self._until and (job.rate or len(self._outcome.latencies) >= _LEAST):
+                return None
+            if due > now:
+                return due - now
+            connection = idle.popleft()
+            connection.due = due
+            request = make(self._sent)
+            if connection.inbox:
+                request = request.replace(_INBOX, connection.inbox, 1)
+            connection.socket.sendall(request)
             self._sent += 1
             self._under_way += 1
-        return False
+        return None
 
-    def _next_due(self, began: float) -> float | None:
-        if self._job.count is not None and self._sent >= self._job.count:
-            return None
-        due = began + self._sent / self._job.rate if self._job.rate else time.perf_counter()
-        return due if due < self._until else None
+    def _receive(self, connection: _Connection) -> None:
+        data = connection.socket.recv(_READ)
+        if not data:
+            raise ConnectionError("the server has closed a connection")
+        if connection.got:
+            data = connection.got + data
+        answer = self._answer(data)
+        if answer is None:
+            connection.got = data
+            return
+        connection.got = b""
+        self._note(connection, answer)
 
-    def _receive(self, began: float) -> None:
-        due = self._next_due(began)
-        pause_s = max(0.0, due - time.perf_counter()) if due is not None and self._idle else _PATIENCE_S
-        ready = self._selector.select(pause_s)
-        if not ready and pause_s == _PATIENCE_S:
-            raise TimeoutError("the server does not answer")
-        for key, _ in ready:
-            connection: _Connection = key.data
-            if (answer := connection.receive()) is not None:
-                self._note(connection, *answer)
-
-    def _note(self, connection: _Connection, head: bytes, body: bytes) -> None:
-        now = time.perf_counter()
-        self._idle.append(connection)
+    def _note(self, connection: _Connection, answer: _Answer) -> None:
+        now, job, outcome = time.perf_counter(), self._job, self._outcome
+        wanted, ends, body = answer
         self._under_way -= 1
-        if head.split(None, 2)[1] != b"200":
-            self._outcome.failures.append(f"{head.decode()}\n{body.decode()}"[:2_000])
+        outcome.answers += 1
+        if not wanted:
+            outcome.failures.append(body.decode(errors="replace")[:2_000])
         elif self._measured(connection.due, now):
-            self._outcome.latencies.append((now - connection.due) * 1000)
-        if b"connection: close" in head.lower():
-            connection.reopen()
-        if self._job.keep:
-            self._outcome.bodies.append(body.decode())
+            outcome.latencies.append((now - connection.due) * 1000)
+            self._last = now
+        if job.keep:
+            outcome.bodies.append(body.decode())
+        if ends:
+            connection.close()
+            connection.open()
+        self._idle.append(connection)
 
     def _measured(self, due: float, now: float) -> bool:
-        """At a fixed rate whatever was due in the measured time counts; else what was answered in it."""
-        return due >= self._from if self._job.rate else self._from <= now < self._until
+        """At a fixed rate whatever was due in the measured time counts; else what was answered in it, and the least."""
+        if self._job.rate:
+            return due >= self._from
+        return self._from <= now and (now < self._until or len(self._outcome.latencies) < _LEAST)
 
 
 def run(job: Job) -> Outcome:
@@ -205,5 +212,4 @@ def run(job: Job) -> Outcome:
 
 
 if __name__ == "__main__":
-    given: dict[str, Any] = json.loads(sys.stdin.read())
-    print(json.dumps(asdict(run(Job(**given)))))
+    print(json.dumps(asdict(run(Job.decode(sys.stdin.read())))))

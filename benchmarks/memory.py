@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import trustme
+
 from benchmarks import processes
 from benchmarks.crowd import Crowd
 from benchmarks.fanning import conversation_id
 from benchmarks.filling import fill_directory
-from benchmarks.load import Job
 from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
@@ -24,7 +26,6 @@ _ALLOWED_MB: Final = 150.0
 _STAY: Final = {"actor_idle_s": "3600", "idle_connection_s": "3600", "stream_unsubscribed_s": "3600"}
 """Nothing is let go of while it is measured."""
 _WARM: Final = 2_000
-_CONNECTIONS: Final = 16
 _FIRST: Final = 50
 
 _Row = tuple[Cell, ...]
@@ -42,6 +43,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         rows.append(_held(stored, ids, partial(_live, ids=ids)))
     # A process for each, as the next one would be given the memory that the one before has let go of.
     rows.append(_held(stored, ids, partial(_connections, count=scale.idle_connections)))
+    rows.append(_held_with_tls(stored, scale.idle_connections))
     rows.append(_held(stored, ids, partial(_websockets, directory=stored, count=scale.idle_websockets)))
     note = (
         f"Allowed with 2,000 conversations alive: {_ALLOWED_MB:g} MB in all. 1 MB is 10^6 bytes. Creating a conversation "
@@ -60,35 +62,48 @@ def _created(server: Server, count: int) -> Sequence[_Row]:
     ]
 
 
-def _held(directory: Path, ids: list[str], hold: Callable[[Server], _Row]) -> _Row:
+def _held(directory: Path, ids: list[str], hold: Callable[[Server], _Row], **settings: str) -> _Row:
     """What `hold` finds in a process that has answered requests before."""
-    with deskwire(directory, **_STAY) as server:
-        _mark_read(server, ids[:1], _WARM)
+    with deskwire(directory, **_STAY, **settings) as server:
+        server.wake(ids[:1] * _WARM)
         return hold(server)
+
+
+def _held_with_tls(directory: Path, count: int) -> _Row:
+    """The same connections with TLS, which the server itself speaks."""
+    issuer = trustme.CA()
+    files = {name: str(directory / f"{name}.pem") for name in ("tls_cert", "tls_key")}
+    issued = issuer.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(files["tls_key"])
+    for part in issued.cert_chain_pems:
+        part.write_to_path(files["tls_cert"], append=True)
+    authority = ssl.create_default_context()
+    issuer.configure_trust(authority)
+    with deskwire(directory, **_STAY, **files) as server:
+        _connections(server, _FIRST, authority)
+        return _connections(server, count, authority)
 
 
 def _live(server: Server, ids: list[str]) -> _Row:
     """Load stored conversations by a command that changes nothing, so that only their actors are added."""
     before = processes.resident_mb(server.process)
-    _mark_read(server, ids, len(ids))
+    server.wake(ids)
     return _share(f"a live conversation, of {len(ids):,}", server, before, len(ids))
 
 
-def _mark_read(server: Server, ids: list[str], count: int) -> None:
-    paths = [f"/v3/s2s/conversations/{each}/read" for each in ids]
-    processes.load(Job(server.port, paths, key=server.key, connections=_CONNECTIONS, count=count))
-
-
-def _connections(server: Server, count: int) -> _Row:
+def _connections(server: Server, count: int, authority: ssl.SSLContext | None = None) -> _Row:
     """Connections that have had one answer each and are kept."""
     before = processes.resident_mb(server.process)
+    what = "an idle kept connection" if authority is None else "an idle kept connection with TLS"
     with ExitStack() as stack:
         for _ in range(count):
             kept = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            if authority is not None:
+                kept = stack.enter_context(authority.wrap_socket(kept, server_hostname="127.0.0.1"))
             kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             if b" 200 " not in kept.recv(4_096):
                 raise RuntimeError("the server does not say that it lives")
-        return _share(f"an idle kept connection, of {count:,}", server, before, count)
+        return _share(f"{what}, of {count:,}", server, before, count)
 
 
 def _websockets(server: Server, directory: Path, count: int) -> _Row:

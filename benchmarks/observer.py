@@ -1,84 +1,98 @@
-"""A stream consumer and a webhook receiver in one process, which say how old messages are when they come.
+"""A stream consumer that says how old messages are when they come: of Deskwire's stream, or of a NATS subject.
 
-Each message carries the time it was sent, by the clock that all processes of a machine share. Started with the
-port, server key, project id and stream key; prints a line when it is in place, and then for each line on stdin the
-ages in milliseconds of what has come since the last one.
+Each message carries the time it was sent, by the clock that all processes of a machine share. Takes a `Watch` on
+stdin, prints a line when it is in place, and then for each line on stdin the ages in milliseconds of what has come
+since the last one. Plain sockets, as a client library would be slower than the servers.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import selectors
+import socket
 import sys
 import time
-from functools import partial
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Final
 
-import trio
-from trio_websocket import WebSocketConnection, open_websocket_url
-
-from benchmarks.stream import client, subscribe, url
+from benchmarks.crowd import Consumer, Crowd, gather
+from benchmarks.nats_wire import PUSHED, greet, messages
 
 _SENT: Final = re.compile(rb"sent (\d{19}) ")
-_LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-_ANSWER: Final = b"HTTP/1.1 204 No Content\r\n\r\n"
-_READ: Final = 65_536
+_READ: Final = 262_144
 
 
-class Ages:
-    """Ages in milliseconds of the messages that have come by one way."""
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What to consume: a channel of Deskwire's, or without one what NATS pushes."""
 
-    def __init__(self) -> None:
-        self._taken: list[float] = []
+    port: int
+    channel: str = ""
+    project: str = ""
+    stream_key: str = ""
+    token_key: str = ""
 
-    def note(self, data: bytes) -> None:
-        """Note the message in `data` if there is one."""
-        now = time.monotonic_ns()
-        if found := _SENT.search(data):
-            self._taken.append((now - int(found[1])) / 1e6)
-
-    def take(self) -> list[float]:
-        """All since the last call."""
-        taken, self._taken = self._taken, []
-        return taken
+    def encode(self) -> str:
+        """As one line."""
+        return json.dumps(asdict(self))
 
 
-async def _consume(websocket: WebSocketConnection, ages: Ages) -> None:
-    while True:
-        ages.note(str(await websocket.get_message()).encode())
+def _deskwire(watch: Watch) -> tuple[socket.socket, Callable[[], list[bytes]]]:
+    crowd = Crowd(
+        watch.port,
+        f"/app/{watch.stream_key}",
+        [watch.channel],
+        watch.project,
+        watch.stream_key,
+        watch.token_key,
+    )
+    consumer: Consumer = gather(crowd)[0]
+
+    def hear() -> list[bytes]:
+        consumer.hear()
+        return consumer.take()
+
+    return consumer.socket, hear
 
 
-async def _receive(ages: Ages, stream: trio.SocketStream) -> None:
-    """Answer webhook after webhook on one connection."""
-    data = b""
-    async with stream:
-        async for chunk in stream:
-            data += chunk
-            head, blank, body = data.partition(b"\r\n\r\n")
-            size = _LENGTH.search(head)
-            if not blank or size is None or len(body) < int(size[1]):
-                continue
-            ages.note(body)
-            data = body[int(size[1]) :]
-            await stream.send_all(_ANSWER)
+def _nats(watch: Watch) -> tuple[socket.socket, Callable[[], list[bytes]]]:
+    stream = socket.create_connection(("127.0.0.1", watch.port))
+    greet(stream, PUSHED)
+    rest = b""
+
+    def hear() -> list[bytes]:
+        nonlocal rest
+        if not (data := stream.recv(_READ)):
+            raise ConnectionError("the server has closed the connection")
+        found, rest = messages(rest + data)
+        return found
+
+    return stream, hear
 
 
-async def main(port: int, key: str, project: str, stream_key: str) -> None:
+def main() -> None:
     """Observe until stdin ends."""
-    frames, webhooks = Ages(), Ages()
-    async with trio.open_nursery() as nursery, client(port, key) as api:
-        serve = partial(trio.serve_tcp, partial(_receive, webhooks), 0, host="127.0.0.1")
-        listeners: list[trio.SocketListener] = await nursery.start(serve)
-        hook = f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}/hook"
-        (await api.post("/s2s/webhooks", json={"url": hook})).raise_for_status()
-        async with open_websocket_url(url(port, stream_key)) as websocket:
-            await subscribe(websocket, api, f"private-project-{project}", "benchmark")
-            nursery.start_soon(_consume, websocket, frames)
-            print("in place", flush=True)
-            while await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
-                print(json.dumps({"frames": frames.take(), "webhooks": webhooks.take()}), flush=True)
-            nursery.cancel_scope.cancel()
+    watch = Watch(**json.loads(sys.stdin.readline()))
+    stream, hear = _deskwire(watch) if watch.channel else _nats(watch)
+    ages: list[float] = []
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ, True)
+        selector.register(sys.stdin, selectors.EVENT_READ, False)
+        print("in place", flush=True)
+        while True:
+            for key, _ in selector.select():
+                if key.data:
+                    came = hear()
+                    now = time.monotonic_ns()
+                    ages += [(now - int(sent[1])) / 1e6 for each in came if (sent := _SENT.search(each))]
+                elif sys.stdin.readline():
+                    print(json.dumps(ages), flush=True)
+                    ages = []
+                else:
+                    return
 
 
 if __name__ == "__main__":
-    trio.run(main, int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4])
+    main()

@@ -1,72 +1,91 @@
-"""How many messages a second are taken in over HTTP, and how long each waits for its answer."""
+"""How many messages a second are taken in over HTTP, how long each waits for its answer, and what it costs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Final
 
-from benchmarks import processes
-from benchmarks.load import Outcome
-from benchmarks.report import Section, median, percentile
+from benchmarks import references
+from benchmarks.references import ASGI, FASTAPI, FASTAPIS, NATS, QUART
+from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
-from benchmarks.service import Server, deskwire, reference
+from benchmarks.service import Server, deskwire
+from benchmarks.taking import Taken, in_turn, middle, ratio, take
 
-_Target = tuple[str, Server, list[str]]
-_ASGI = "empty ASGI app"
-_QUART = "empty Quart-Trio route"
+_COLUMNS: Final = ("server", "connections", "requests/s", "p50 ms", "p99 ms", "server's µs", "load's core")
+_RATIOS: Final = ("of ASGI", "of FastAPI", "of NATS")
+_Target = tuple[str, Server, Sequence[str]]
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Post to all servers in turn, round by round, so that a disturbance meets all of them."""
+    """Ask all servers in turn, round by round, so that a disturbance meets all of them."""
     with ExitStack() as stack:
         ours = stack.enter_context(deskwire(directory / "posting"))
-        asgi = stack.enter_context(reference("asgi"))
-        quart = stack.enter_context(reference("quart"))
         ids = ours.create(max(scale.conversations))
-        targets: list[_Target] = [(_ASGI, asgi, ids[:1]), (_QUART, quart, ids[:1])]
+        others = _references(stack, directory, ours.envelope(ids[0]))
+        targets = [(label, server, ids[:1]) for label, server in others.items()]
         targets += [(_label(count), ours, ids[:count]) for count in scale.conversations]
-        rows = [row for connections in scale.connections for row in _compare(scale, targets, connections)]
-    columns = (
-        "server",
-        "connections",
-        "requests/s",
-        "p50 ms",
-        "p99 ms",
-        "of ASGI",
-        "of Quart",
-        "load's core",
+        posted = [row for connections in scale.connections for row in _posted(scale, targets, connections)]
+        apps = {ASGI: others[ASGI], "Deskwire": ours}
+        apps.update((FASTAPI, server) for label, server in others.items() if FASTAPIS.get(label) == "async")
+        empty = [row for connections in scale.connections for row in _empty(scale, apps, connections)]
+    note = (
+        "Deskwire answers once the message and its event are on disk. FastAPI inserts one row into SQLite, synced, and "
+        "`of FastAPI` is of the faster of its two ways; NATS "
+        "acknowledges the envelope that Deskwire makes of the message, synced. The empty apps read the body and store nothing."
     )
-    note = "Deskwire answers once the message and its event are on disk. Server and load have a core each."
-    return [Section("post", "POST a message", columns, rows, note)]
+    return [
+        Section("route", "An empty route, GET", (*_COLUMNS, "of ASGI", "of FastAPI"), empty),
+        Section("post", "POST a message", (*_COLUMNS, *_RATIOS), posted, note),
+    ]
+
+
+def _references(stack: ExitStack, directory: Path, envelope: str) -> dict[str, Server]:
+    servers = {
+        ASGI: stack.enter_context(references.hypercorn("asgi")),
+        QUART: stack.enter_context(references.hypercorn("quart")),
+    }
+    for label, kind in FASTAPIS.items() if references.has_fastapi() else ():
+        servers[label] = stack.enter_context(references.fastapi(directory / f"posting-fastapi-{kind}", kind))
+    if references.nats_server():
+        servers[NATS] = stack.enter_context(references.nats(directory / "posting-nats", envelope))
+    return servers
 
 
 def _label(count: int) -> str:
     return f"Deskwire, {count:,} conversation{'s' if count > 1 else ''}"
 
 
-def _compare(
-    scale: Scale, targets: list[_Target], connections: int
-) -> list[tuple[str, int, float, float, float, float, float, float]]:
-    taken: dict[str, list[Outcome]] = {label: [] for label, _, _ in targets}
-    for _ in range(scale.rounds):
-        for label, server, ids in targets:
-            job = server.posts(ids, connections=connections, warm_s=scale.warm_s, for_s=scale.load_s)
-            taken[label].append(processes.load(job))
-    return [
-        (
-            label,
-            connections,
-            median(each.rate for each in outcomes),
-            median(percentile(each.latencies, 0.5) for each in outcomes),
-            median(percentile(each.latencies, 0.99) for each in outcomes),
-            _ratio(outcomes, taken[_ASGI]),
-            _ratio(outcomes, taken[_QUART]),
-            median(each.busy for each in outcomes),
-        )
-        for label, outcomes in taken.items()
+def _posted(scale: Scale, targets: Sequence[_Target], connections: int) -> Iterator[tuple[Cell, ...]]:
+    figures = [
+        (label, partial(take, server, server.posts(list(ids), **scale.load(connections))))
+        for label, server, ids in targets
     ]
+    return _rows(in_turn(scale.rounds, figures), connections, (ASGI, *FASTAPIS, NATS))
 
 
-def _ratio(these: list[Outcome], those: list[Outcome]) -> float:
-    """The median of the rounds' ratios: both sides of each were taken within seconds."""
-    return median(this.rate / that.rate for this, that in zip(these, those, strict=True))
+def _empty(scale: Scale, apps: Mapping[str, Server], connections: int) -> Iterator[tuple[Cell, ...]]:
+    figures = [
+        (label, partial(take, server, server.gets(["/healthz"], **scale.load(connections))))
+        for label, server in apps.items()
+    ]
+    return _rows(in_turn(scale.rounds, figures), connections, (ASGI, FASTAPI))
+
+
+def _rows(
+    taken: Mapping[str, Sequence[Taken]], connections: int, bases: Sequence[str]
+) -> Iterator[tuple[Cell, ...]]:
+    """Each server's figures and how they stand to the bases; FastAPI's is the faster of the two."""
+    ways = [each for each in FASTAPIS if each in bases and each in taken]
+    fastest = max(ways, key=lambda each: middle(taken[each]).rate, default="")
+    shown = [each for each in bases if each not in FASTAPIS or each == (fastest or next(iter(FASTAPIS)))]
+    for label, found in taken.items():
+        yield *_figures(label, connections, found), *(ratio(taken, label, base) for base in shown)
+
+
+def _figures(label: str, connections: int, found: Sequence[Taken]) -> tuple[Cell, ...]:
+    of_all = middle(found)
+    return label, connections, of_all.rate, of_all.p50, of_all.p99, of_all.us, of_all.busy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
@@ -11,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
-
-from benchmarks.load import Job, Outcome
 
 _STOP_S: Final = 20.0
 _FILES: Final = 12_000
@@ -39,17 +36,37 @@ def start(
     module: str, *arguments: str, core: int, settings: dict[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """Start `python -m module` with pipes to its stdin and stdout; the log of a server is thrown away."""
+    command = [sys.executable, "-m", module, *arguments]
+    return run(command, core=core, settings=settings, quiet=not module.startswith("benchmarks."))
+
+
+def run(
+    command: Sequence[str], *, core: int, settings: dict[str, str] | None = None, quiet: bool = False
+) -> subprocess.Popen[str]:
+    """Start a program with pipes to its stdin and stdout; what it says on stderr is thrown away if it is `quiet`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     with _on_core(core):
         return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            command,
             env=kept | (settings or {}),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=None if module.startswith("benchmarks.") else subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL if quiet else None,
             text=True,
         )
+
+
+def answer(module: str, question: str, *, core: int) -> str:
+    """What `python -m module` answers on its stdout to a question on its stdin. Raises RuntimeError if it fails."""
+    process = start(module, core=core)
+    try:
+        output, _ = process.communicate(question)
+    finally:
+        stop(process)
+    if process.returncode:
+        raise RuntimeError(f"{module} ended with status {process.returncode}")
+    return output
 
 
 def allow_files() -> None:
@@ -99,18 +116,6 @@ def ask(process: subprocess.Popen[str], question: str) -> str:
     """Write it a line; the line that it answers."""
     tell(process, question)
     return line(process)
-
-
-def load(job: Job) -> Outcome:
-    """Carry out a job in a process of its own. Raises RuntimeError if anything was answered but 200."""
-    process = start("benchmarks.load", core=LOAD)
-    output, _ = process.communicate(job.encode())
-    if process.returncode:
-        raise RuntimeError(f"the load generator ended with status {process.returncode}")
-    outcome = Outcome(**json.loads(output))
-    if outcome.failures:
-        raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with:\n{outcome.failures[0]}")
-    return outcome
 
 
 def cpu_s(process: subprocess.Popen[str]) -> float | None:

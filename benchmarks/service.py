@@ -8,18 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx
 
 from benchmarks import processes
-from benchmarks.load import Job
+from benchmarks.generator import load
+from benchmarks.job import NUMBER, SENT, Job
+from benchmarks.nats_wire import SUBJECT
 
-TEXT: Final = "sent @sent@ " + "The parcel has not arrived yet, could you please look into it? " * 4
+TEXT: Final = f"sent {SENT} " + "The parcel has not arrived yet, could you please look into it? " * 4
 MESSAGE: Final = json.dumps({"text": TEXT})
 _CREATION: Final = json.dumps(
     {
-        "contact": {"userId": "user-@number@", "name": "Ada Lovelace"},
+        "contact": {"userId": f"user-{NUMBER}", "name": "Ada Lovelace"},
         "message": {"text": "Hello, is anyone there?"},
     }
 )
@@ -28,7 +30,10 @@ _DEMO_FILE: Final = "demo.json"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server under load; `key`, `project` and its owner's `token` are Deskwire's only."""
+    """A server under load; `key`, `project` and its owner's `token` are Deskwire's only.
+
+    `message` is the body that is posted.
+    """
 
     name: str
     process: subprocess.Popen[str]
@@ -36,6 +41,8 @@ class Server:
     key: str = ""
     project: str = ""
     token: str = ""
+    message: str = MESSAGE
+    wire: Literal["http", "nats"] = "http"
 
     def api(self) -> httpx.Client:
         """A client for what is not measured."""
@@ -51,9 +58,29 @@ class Server:
         return str(answer.raise_for_status().json()["auth"]).partition(":")[0]
 
     def posts(self, conversations: list[str], **how: Any) -> Job:
-        """The job of posting messages to these conversations in turn."""
-        paths = [f"/v3/s2s/conversations/{each}/messages" for each in conversations]
-        return Job(self.port, paths, key=self.key, body=MESSAGE, **how)
+        """The job of posting messages to these conversations in turn; of NATS, of publishing under their subjects."""
+        before, behind = (
+            ("/v3/s2s/conversations/", "/messages") if self.wire == "http" else (f"{SUBJECT}.", "")
+        )
+        paths = [f"{before}{each}{behind}" for each in conversations]
+        return Job(self.port, paths, key=self.key, body=self.message, wire=self.wire, **how)
+
+    def gets(self, paths: list[str], **how: Any) -> Job:
+        """The job of reading these in turn."""
+        return Job(self.port, paths, "GET", key=self.key, **how)
+
+    def wake(self, conversations: list[str]) -> None:
+        """Load each conversation by a command that changes nothing."""
+        paths = [f"/v3/s2s/conversations/{each}/read" for each in conversations]
+        load(Job(self.port, paths, key=self.key, connections=16, count=len(paths)))
+
+    def envelope(self, conversation: str) -> str:
+        """What Deskwire stores and sends for a posted message, with the mark of its time still in it."""
+        with self.api() as api:
+            api.post(f"/s2s/conversations/{conversation}/messages", json={"text": TEXT}).raise_for_status()
+            events = api.get(f"/s2s/conversations/{conversation}/events", params={"limit": 200})
+        found: str = json.dumps(events.raise_for_status().json()["items"][-1], separators=(",", ":"))
+        return found
 
     def create(self, count: int) -> list[str]:
         """Start conversations, each with a message; their ids."""
@@ -66,7 +93,7 @@ class Server:
             count=count,
             keep=True,
         )
-        return [json.loads(body)["id"] for body in processes.load(job).bodies]
+        return [json.loads(body)["id"] for body in load(job).bodies]
 
 
 @contextmanager
@@ -74,7 +101,7 @@ def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
     """A real process on `directory`, with its demo project; settings by variable without prefix."""
     process = start_deskwire(directory, **settings)
     try:
-        url = processes.line(process, "running at http").partition("http://")[2].split()[0]
+        url = processes.line(process, "running at http").partition("running at ")[2].split()[0]
         demo = json.loads((directory / _DEMO_FILE).read_text())
         port = int(url.rpartition(":")[2])
         yield Server("deskwire", process, port, demo["serverKey"], demo["projectId"], demo["token"])
@@ -88,13 +115,3 @@ def start_deskwire(directory: Path, **settings: str) -> subprocess.Popen[str]:
     variables = {f"DESKWIRE_{name.upper()}": value for name, value in settings.items()}
     arguments = ("serve", "--data", str(directory), "--port", "0")
     return processes.start("deskwire", *arguments, core=processes.SERVER, settings=variables)
-
-
-@contextmanager
-def reference(kind: str) -> Iterator[Server]:
-    """An empty app on stock Hypercorn: `asgi` or `quart`."""
-    process = processes.start("benchmarks.reference", kind, core=processes.SERVER)
-    try:
-        yield Server(kind, process, int(processes.line(process, "http").rpartition(":")[2]))
-    finally:
-        processes.stop(process)

@@ -1,47 +1,47 @@
-"""How long the program takes from its call until it is ready, on an empty directory and on full ones."""
+"""How long the program takes until it is ready: at its first start, with messages stored, and after `kill -9` under load."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from pathlib import Path
 from typing import Final
 
 from benchmarks import processes
-from benchmarks.filling import fill_directory
+from benchmarks.generator import load_until_killed
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
-from benchmarks.service import start_deskwire
+from benchmarks.service import Server, deskwire, start_deskwire
+from benchmarks.stored import Stored, stored
 
-_FILE: Final = "deskwire.sqlite3"
-_MESSAGES_EACH: Final = 50
+_SPREAD: Final = 64
+_CONNECTIONS: Final = 64
+_LONG_S: Final = 60.0
+_KB: Final = 1_000
+_PAGE: Final = 200
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Start on each directory in turn; the empty one is emptied again each time."""
-    rows: list[tuple[Cell, ...]] = []
-    folders: dict[int, tuple[Path, float]] = {}
-    for messages in scale.stored:
-        folder = directory / f"start-{messages}"
-        began = time.perf_counter()
-        if messages:
-            fill_directory(folder, max(1, messages // _MESSAGES_EACH), messages)
-        folders[messages] = folder, time.perf_counter() - began
-    taken: dict[int, list[float]] = {messages: [] for messages in scale.stored}
+    """Start on each directory in turn; then kill and recover on the smallest and the largest."""
+    databases = [stored(directory, messages, "starting") for messages in scale.stored]
+    taken: dict[int, list[float]] = {messages: [] for messages in (0, *scale.stored)}
     for _ in range(scale.rounds):
-        for messages, (folder, _) in folders.items():
-            taken[messages].append(_timed_start(folder, empty=not messages))
-    for messages, (folder, filling_s) in folders.items():
-        size_mb = (folder / _FILE).stat().st_size / 1e6
-        rows.append((messages, median(taken[messages]), size_mb, messages / filling_s if messages else None))
-    columns = ("messages stored", "ready after s", "database MB", "bulk messages/s")
-    note = "The first start makes the demo project, with a password to hash. Filling is in bulk, through the engine."
-    return [Section("start", "Start of the program", columns, rows, note)]
+        fresh = directory / "started"
+        shutil.rmtree(fresh, ignore_errors=True)
+        taken[0].append(_timed_start(fresh))
+        for each in databases:
+            taken[each.messages].append(_timed_start(each.directory))
+    rows: list[tuple[Cell, ...]] = [(0, median(taken[0]), None, None)]
+    for each in databases:
+        rows.append((each.messages, median(taken[each.messages]), each.size_mb, each.messages / each.took_s))
+    columns = ("messages stored", "ready after s", "database MB", "filled at messages/s")
+    note = "The first start makes the demo project, with a password to hash. Filling is in bulk, through the store."
+    started = Section("start", "Start of the program", columns, rows, note)
+    return [started, _recoveries(scale, [databases[0], databases[-1]])]
 
 
-def _timed_start(folder: Path, *, empty: bool) -> float:
-    if empty:
-        shutil.rmtree(folder, ignore_errors=True)
+def _timed_start(folder: Path) -> float:
     began = time.perf_counter()
     process = start_deskwire(folder)
     try:
@@ -49,3 +49,56 @@ def _timed_start(folder: Path, *, empty: bool) -> float:
         return time.perf_counter() - began
     finally:
         processes.stop(process)
+
+
+def _recoveries(scale: Scale, databases: list[Stored]) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for each in databases:
+        found = [_recovery(scale, each) for _ in range(scale.kills)]
+        acknowledged, wal, ready, missing = zip(*found, strict=True)
+        rows.append((each.messages, len(found), sum(acknowledged), sum(missing), median(wal), median(ready)))
+    columns = (
+        "messages stored",
+        "kills",
+        "acknowledged",
+        "of them missing",
+        "log to recover KB",
+        "ready after s",
+    )
+    title = f"After kill -9, {_CONNECTIONS} connections posting"
+    note = (
+        "Every acknowledged message is asked for again. A killed program leaves the system's cache of the disk alone: this is "
+        "no loss of power."
+    )
+    return Section("recovery", title, columns, rows, note)
+
+
+def _recovery(scale: Scale, database: Stored) -> tuple[int, float, float, int]:
+    """Acknowledged messages, KB of SQLite's log, seconds until ready, acknowledged messages that are gone."""
+    chosen = database.ids[:_SPREAD]
+    with deskwire(database.directory) as server:
+        job = server.posts(chosen, connections=_CONNECTIONS, for_s=_LONG_S, keep=True)
+        outcome = load_until_killed(job, server.process, scale.load_s)
+    wal = sum(each.stat().st_size for each in database.directory.glob("*-wal")) / _KB
+    began = time.perf_counter()
+    with deskwire(database.directory) as server:
+        ready = time.perf_counter() - began
+        acknowledged = {json.loads(body)["id"] for body in outcome.bodies}
+        return len(acknowledged), wal, ready, len(acknowledged - _found(server, chosen))
+
+
+def _found(server: Server, chosen: list[str]) -> set[str]:
+    """The ids of all messages of these conversations."""
+    found = set[str]()
+    with server.api() as api:
+        for conversation in chosen:
+            path, behind, items = (
+                f"/s2s/conversations/{conversation}/messages",
+                dict[str, str](),
+                [None] * _PAGE,
+            )
+            while len(items) == _PAGE:
+                items = api.get(path, params={"limit": _PAGE, **behind}).raise_for_status().json()["items"]
+                found |= {item["id"] for item in items}
+                behind = {"after": items[-1]["id"]} if items else behind
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,8 @@ import trio
 
 from benchmarks import processes
 from benchmarks.filling import found
-from benchmarks.load import Job, Outcome
+from benchmarks.generator import load
+from benchmarks.job import Job, Outcome
 from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
@@ -63,7 +65,8 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     """Ask for each list with one request under way, and with four."""
     where = directory / "tickets"
     where.mkdir()
-    ids = trio.run(fill, where, scale.tickets)
+    wanted = json.dumps([str(where), scale.tickets])
+    ids: list[str] = json.loads(processes.answer("benchmarks.ticketing", wanted, core=processes.SERVER))
     with deskwire(where) as server:
         lists = (*_middles(server), *_LISTS)[: scale.lists]
         rows = [_row(scale, server, name, query) for name, query in lists]
@@ -75,14 +78,15 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     return [Section("tickets", title, columns, rows, note), changed]
 
 
-async def fill(directory: Path, count: int) -> list[str]:
-    """Store that many tickets in a fresh directory; their ids."""
+async def _fill(folder: str, count: int) -> None:
+    """Store that many tickets in a fresh directory, and print their ids."""
+    directory = Path(folder)
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)
         ids = [new_id("tkt", wall_clock() + number) for number in range(count)]
         for first in range(0, count, _AT_ONCE):
             await store.write(partial(_create, project, ids, range(first, min(first + _AT_ONCE, count))))
-        return ids
+        print(json.dumps(ids))
 
 
 def _create(project: Project, ids: list[str], numbers: range, tx: Transaction) -> None:
@@ -117,7 +121,7 @@ def _middles(server: Server) -> Iterator[tuple[str, str]]:
 
 
 def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, float, float, float, float]:
-    def taken(connections: int) -> list[Outcome]:
+    def taken(connections: int, rounds: int) -> list[Outcome]:
         job = Job(
             server.port,
             [f"{_PAGE}{query}"],
@@ -126,11 +130,11 @@ def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, floa
             project=server.project,
             connections=connections,
             warm_s=scale.warm_s,
-            for_s=scale.load_s,
+            for_s=scale.list_s,
         )
-        return [processes.load(job) for _ in range(scale.rounds)]
+        return [load(job) for _ in range(rounds)]
 
-    alone, together = taken(1), taken(4)
+    alone, together = taken(1, scale.rounds), taken(4, 1)
     return (
         name,
         median(each.rate for each in alone),
@@ -153,10 +157,14 @@ def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[int, int, float
         body=body,
         count=scale.bulk_calls,
     )
-    outcome = processes.load(job)
+    outcome = load(job)
     return (
         len(chosen),
         scale.bulk_calls,
         percentile(outcome.latencies, 0.5),
         percentile(outcome.latencies, 0.95),
     )
+
+
+if __name__ == "__main__":
+    trio.run(_fill, *json.loads(sys.stdin.read()))

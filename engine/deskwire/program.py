@@ -41,6 +41,7 @@ from deskwire.filing import model, open_shelf, voice
 from deskwire.http.app import ROUTES, make_app
 from deskwire.http.certificate import BadCertificate, Certificate
 from deskwire.http.front import FrontLimits, serve_front
+from deskwire.http.keys import Keys
 from deskwire.http.lane import Lane
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
@@ -148,6 +149,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         listeners = await _listen(config)
         url = config.public_url or _url(config.host, listeners[0], certificate)
+        tell.keys = keys = Keys(store)
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
         stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
         measured = parts.measured(store, couriers, stream, certificate)
@@ -167,6 +169,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                 tell.waits = waits = Waits(store, wall_clock, directory)
                 services = Services(
                     store=store,
+                    keys=keys,
                     directory=directory,
                     erasures=Erasures(actors, store, directory),
                     log=events,
@@ -225,6 +228,7 @@ class _Readers:
     upkeep: Upkeep | None = None
     shelf: Shelf | None = None
     waits: Waits | None = None
+    keys: Keys | None = None
 
     def __call__(self, commit: Commit) -> None:
         if self.log is not None:
@@ -235,6 +239,8 @@ class _Readers:
             self.upkeep.note_nowait(commit.due)
         if self.waits is not None:
             self.waits.note_nowait(commit.runs_due)
+        if self.keys is not None and commit.callers:
+            self.keys.forget()
         if self.shelf is not None and commit.erased:
             self.shelf.wake_nowait()
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ulid import ULID
 
 from deskwire.engine.ids import Mint, id_time_ms, is_id, new_id, ulid_value
 
@@ -33,6 +34,14 @@ def test_many_ids_of_one_millisecond_are_all_different_and_ordered() -> None:
     mint = Mint()
     made = [mint.new("evt", 5) for _ in range(5_000)]
     assert made == sorted(set(made))
+
+
+@given(TIMES)
+@settings(deadline=None, derandomize=True)
+def test_an_id_is_written_as_the_library_of_ulids_writes_it(at: int) -> None:
+    written = new_id("cnv", at).removeprefix("cnv_")
+    assert str(ULID.from_str(written)) == written
+    assert ULID.from_str(written).milliseconds == at
 
 
 @given(TIMES)

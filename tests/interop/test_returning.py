@@ -96,7 +96,7 @@ async def process(directory: Path, port: int = 0) -> AsyncIterator[tuple[Server,
             await trio.to_thread.run_sync(server.wait_ready, abandon_on_cancel=True)
         url, key = server.demo["baseUrl"], {"Authorization": f"Bearer {server.demo['serverKey']}"}
         async with httpx.AsyncClient(base_url=f"{url}/v3", headers=key, timeout=20) as http:
-            yield server, Service(url, server.demo, http, http, directory)
+            yield server, Service(url, server.demo, http, http, directory, server.process.terminate)
     finally:
         server.process.kill()
         server.process.communicate()

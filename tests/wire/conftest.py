@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,7 @@ class Service:
     http: httpx.AsyncClient
     dashboard: httpx.AsyncClient
     directory: Path
+    stop: Callable[[], None]
 
     async def create(self, user: str = "u1", **fields: Any) -> dict[str, Any]:
         """Start a conversation; returns it."""
@@ -122,7 +123,7 @@ async def running(
             caller(f"{serving.url}/v3", key, verify=trust or True) as http,
             caller(f"{serving.url}/v3", user, verify=trust or True) as dashboard,
         ):
-            yield Service(serving.url, demo, http, dashboard, directory)
+            yield Service(serving.url, demo, http, dashboard, directory, serving.stop)
         serving.stop()
 
 

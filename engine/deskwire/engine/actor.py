@@ -19,11 +19,11 @@ from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowComman
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
-from deskwire.engine.facts import Fact, WorkflowCompleted
+from deskwire.engine.facts import Deleted, Fact, NetworkLogsReplaced, Revealed, WorkflowCompleted
 from deskwire.engine.ids import Mint
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.ports import Brief, Store, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.typists import SetTyping
 from deskwire.engine.uploads.links import Links
@@ -70,7 +70,7 @@ class Ask:
 
 
 class Actor:
-    """A conversation's task. `send_nowait` gives it work, `run` does it.
+    """A conversation's task. `send_nowait` gives it work, `run` does it; `used_at` is when work last came.
 
     Args:
         project: whose conversation it is; for another project's id it finds nothing.
@@ -91,6 +91,7 @@ class Actor:
         "_unanswered",
         "conversation_id",
         "project",
+        "used_at",
     )
 
     def __init__(
@@ -105,6 +106,7 @@ class Actor:
     ) -> None:
         self.project = project
         self.conversation_id = conversation_id
+        self.used_at = 0.0
         self._unanswered = 0
         self._gone = False
         self._links = links
@@ -146,17 +148,13 @@ class Actor:
         self._outbox.close()
         self._indicator.end()
 
-    async def run(self, idle_s: float, let_go: Callable[[], bool]) -> None:
-        """Serve commands until closed, let go, or the conversation is gone.
-
-        Args:
-            idle_s: how long to wait for a command before asking to be let go.
-            let_go: says whether the actor may end; after a yes nobody sends to it any more.
+    async def run(self) -> None:
+        """Serve commands until closed, or the conversation is gone.
 
         Cancellation: a commit under way is carried out; whoever waits is told Unavailable.
         """
         try:
-            while not self._gone and (ask := await self._next(idle_s, let_go)) is not None:
+            while not self._gone and (ask := await self._next()) is not None:
                 ask.settle(await self._serve(ask))
                 self._unanswered -= 1
                 del ask  # with its request: nothing of it is kept while the next is waited for
@@ -172,21 +170,15 @@ class Actor:
             except (trio.WouldBlock, trio.EndOfChannel):
                 return
 
-    async def _next(self, idle_s: float, let_go: Callable[[], bool]) -> Ask | None:
-        while True:
-            with trio.move_on_after(idle_s):
-                try:
-                    return await self._receive()
-                except trio.EndOfChannel:
-                    return None
-            if let_go():
-                return None
-
-    async def _receive(self) -> Ask:
-        while True:
-            with trio.move_on_at(self._indicator.lapses_at):
-                return await self._inbox.receive()
-            self._indicator.lapse()
+    async def _next(self) -> Ask | None:
+        try:
+            while self._indicator.on:
+                with trio.move_on_at(self._indicator.lapses_at):
+                    return await self._inbox.receive()
+                self._indicator.lapse()
+            return await self._inbox.receive()
+        except trio.EndOfChannel:
+            return None
 
     async def _serve(self, ask: Ask) -> Receipt | Exception:
         """The answer to one command. A failed commit forgets the state: the next one reads it again."""
@@ -218,7 +210,8 @@ class Actor:
         at = self._clock()
         facts = conduct(self._state, command, at, self._workflow(command), _message_ids(at))
         job = _job(self.project, command, self._state, facts, at, self._links)
-        receipt = await self._store.write(job if ask.around is None else ask.around(job))
+        whole = job if ask.around is None else ask.around(job)
+        receipt = await self._store.write(whole if any(map(_takes_long, facts)) else Brief(whole))
         self._state = receipt.state
         self._gone = receipt.state is None
         self._indicator.note(facts)
@@ -273,6 +266,11 @@ def no_such_conversation() -> NotFound:
 def shutting_down() -> Unavailable:
     """The refusal for whoever asks, or still waits, at the end."""
     return Unavailable("The service is shutting down.", code="shutting_down")
+
+
+def _takes_long(fact: Fact) -> bool:
+    """Whether what it writes grows with the conversation."""
+    return isinstance(fact, Deleted | Revealed | NetworkLogsReplaced)
 
 
 def _message_ids(at: int) -> Iterator[str]:

@@ -43,9 +43,9 @@ def hash_server_key(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def authenticate_key(reader: Reader, key: str) -> ServerKey:
-    """The server key that `key` is. Raises Unauthenticated if it is unknown or revoked."""
-    found = reader.server_key(hash_server_key(key))
+def authenticate_key(reader: Reader, hashed: bytes) -> ServerKey:
+    """The server key with this hash. Raises Unauthenticated if it is unknown or revoked."""
+    found = reader.server_key(hashed)
     if found is None:
         raise Unauthenticated("The server key is not known.", code="invalid_server_key")
     if found.revoked_at is not None:

@@ -78,7 +78,8 @@ class Directory:
         self._live = live
         self._passing = passing or Passing(clock)
         self._links = links
-        self._actors: OrderedDict[_Key, Actor] = OrderedDict()
+        self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
+        self._tending = False
 
     def __len__(self) -> int:
         """How many actors are alive."""
@@ -126,13 +127,31 @@ class Directory:
             self.commands.actors += 1
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
             Context().run(self._nursery.start_soon, self._run, key, actor)
+            if not self._tending:
+                self._tending = True
+                Context().run(self._nursery.start_soon, self._tend)
         else:
             self._actors.move_to_end(key)
+        actor.used_at = trio.current_time()
         return actor
+
+    async def _tend(self) -> None:
+        """End actors that nobody has used for long; one task for all, as a timer each costs more than they do."""
+        try:
+            while self._actors:
+                key, actor = next(iter(self._actors.items()))
+                until = actor.used_at + self._idle_s
+                if trio.current_time() < until:
+                    await trio.sleep_until(until)
+                elif not self._let_go(key, actor):
+                    actor.used_at = trio.current_time()
+                    self._actors.move_to_end(key)
+        finally:
+            self._tending = False
 
     async def _run(self, key: _Key, actor: Actor) -> None:
         try:
-            await actor.run(self._idle_s, lambda: self._let_go(key, actor))
+            await actor.run()
         finally:
             self._forget(key, actor)
             actor.refuse_rest(no_such_conversation())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation, Message
@@ -364,6 +364,20 @@ class Transaction(
 
         What is still pending for them is dropped `at` this time (ms).
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Brief(Generic[T]):
+    """A job for `Store.write` that takes well below a millisecond, whatever is stored.
+
+    So nothing that waits for Trio's thread is held up if it is run there.
+    """
+
+    job: Callable[[Transaction], T]
+
+    def __call__(self, tx: Transaction, /) -> T:
+        """Do the job."""
+        return self.job(tx)
 
 
 class Store(Protocol):

@@ -7,12 +7,12 @@ from typing import Final
 
 import structlog
 
-from deskwire.engine.credentials import KEY_PREFIX, authenticate_key
+from deskwire.engine.credentials import KEY_PREFIX
 from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
 from deskwire.engine.identity.verifier import user_of
 from deskwire.engine.organisations.roles import membership_of, project_of
 from deskwire.engine.people import PERMISSIONS, ServerKey, User
-from deskwire.engine.ports import Reader
+from deskwire.engine.ports import Brief, Reader
 from deskwire.http.fields import Fields
 from deskwire.http.routing import Access, Caller
 from deskwire.http.scraper import Scraping
@@ -46,7 +46,7 @@ async def admit(
         return Caller()
     credential = _bearer(headers)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
-        key = services.store.peek(lambda reader: authenticate_key(reader, credential))
+        key = services.keys.authenticate(credential)
         await _note_use(services, key)
         return Caller(project=key.project, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)
@@ -109,6 +109,6 @@ async def _note_use(services: Services, key: ServerKey) -> None:
         return
     services.key_uses[key.rowid] = now
     try:
-        await services.store.write(lambda tx: tx.touch_key(key.rowid, now))
+        await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))
     except Unavailable as error:
         log.warning("server_key.use_not_noted", reason=error.reason)

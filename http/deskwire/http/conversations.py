@@ -99,6 +99,8 @@ def attached(
     call: Call[Any, Any], upload_ids: list[str], pointer: str
 ) -> tuple[tuple[Attachment, ...], list[Problem]]:
     """A message's attachments, and all that is wrong with them: unknown ones, one twice."""
+    if not upload_ids:
+        return (), []
     uploads = call.services.store.peek(lambda reader: _uploads(reader, call.project, upload_ids))
     problems: list[Problem] = []
     for index, (upload_id, upload) in enumerate(zip(upload_ids, uploads, strict=True)):

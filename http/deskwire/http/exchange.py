@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
@@ -103,8 +102,8 @@ async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | 
 def failed(request_id: str) -> Reply:
     """The answer to a request that met a bug: the log has the traceback, the client the id to ask for."""
     detail = "Something went wrong here. Give the request id when you report it."
-    document = problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail, request_id)
-    return Reply(HTTPStatus.INTERNAL_SERVER_ERROR, PROBLEM, orjson.dumps(document))
+    document = problem(500, "internal_error", detail, request_id)
+    return Reply(500, PROBLEM, orjson.dumps(document))
 
 
 def note(
@@ -193,15 +192,15 @@ class _Exchange:
 
 def _reply(answer: Answer) -> Reply:
     if answer is NO_CONTENT:
-        return Reply(HTTPStatus.NO_CONTENT, "")
+        return Reply(204, "")
     match answer:
         case Page(body, content_type, headers, status):
             return Reply(status, content_type, body, headers)
         case Replayed(body):
-            return Reply(HTTPStatus.OK, JSON, body, {REPLAYED: "true"})
+            return Reply(200, JSON, body, {REPLAYED: "true"})
         case Streamed(pieces, content_type, headers, status):
             return Reply(status, content_type, b"", headers, pieces)
         case RawJson(body):
-            return Reply(HTTPStatus.OK, JSON, body)
+            return Reply(200, JSON, body)
         case _:
-            return Reply(HTTPStatus.OK, JSON, orjson.dumps(answer))
+            return Reply(200, JSON, orjson.dumps(answer))

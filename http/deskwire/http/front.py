@@ -118,6 +118,8 @@ async def serve_front(
             await lifespan.wait_for_startup()
             handler = partial(_serve_http, app, config, state, limits.head_s)
             front = _Front(handler, stream_handler, limits, tls, lane)
+            if lane is not None:
+                outside.start_soon(lane.run)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()

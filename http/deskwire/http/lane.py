@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from math import inf
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -31,6 +31,9 @@ from deskwire.http.transport import FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
 
+_UNREAD_MAX: Final = 1 << 16
+"""Bytes of a refused request's body that are read away, so that the connection can have another one."""
+
 _Found = tuple[Head, Route, dict[str, str]]
 
 
@@ -46,8 +49,23 @@ class Lane:
         self._services = services
         self._table = Table(route for route in routes if route.direct)
         self._idle_s = idle_s
-        self._waiting: set[trio.CancelScope] = set()
+        self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
+        self._news = trio.Event()
         self._stopping = False
+
+    async def run(self) -> None:
+        """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
+        while True:
+            if not self._waiting:
+                self._news = trio.Event()
+                await self._news.wait()
+                continue
+            scope, since = next(iter(self._waiting.items()))
+            if trio.current_time() < since + self._idle_s:
+                await trio.sleep_until(since + self._idle_s)
+            else:
+                del self._waiting[scope]
+                scope.cancel()
 
     def stop(self) -> None:
         """Let connections end: those that wait for a request at once, the others with their answer."""
@@ -75,13 +93,12 @@ class Lane:
 
     async def _next(self, connection: _Connection, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request; False if none come."""
-        scope.deadline = trio.current_time() + self._idle_s
-        self._waiting.add(scope)
+        self._waiting[scope] = trio.current_time()
+        self._news.set()
         try:
             return await connection.receive()
         finally:
-            self._waiting.discard(scope)
-            scope.deadline = inf
+            self._waiting.pop(scope, None)
 
     def _found(self, connection: _Connection) -> _Found | None:
         """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
@@ -122,10 +139,19 @@ class Lane:
         except Exception:  # the request's top: a bug in one is one answer of 500
             log.exception("http.failed")
             reply = failed(request_id)
-        goes_on = not (head.last or self._stopping or connection.missing)
+        goes_on = not (head.last or self._stopping or connection.missing > _UNREAD_MAX)
         note(services, head.method, route.path, reply.status, began, request_id)
         await connection.send(_written(reply, request_id, left, connection.secure, goes_on))
-        return goes_on
+        return goes_on and await self._rest_read(connection)
+
+    async def _rest_read(self, connection: _Connection) -> bool:
+        """Read away what was left of a body; whether it came in time."""
+        if connection.missing:
+            with trio.move_on_after(self._services.limits.body_timeout_s):
+                with suppress(_Gone):
+                    async for _ in connection:
+                        pass
+        return not connection.missing
 
 
 class _Gone(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from deskwire.engine.errors import Unavailable
 
@@ -47,15 +47,9 @@ class Load:
         if changes and self.writes() >= self.writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Hold a place for a handler. Raises Unavailable (`overloaded`) if there is none."""
-        self.check()
-        self.requests += 1
-        try:
-            yield
-        finally:
-            self.requests -= 1
+    def working(self) -> Working:
+        """A place for a handler, to hold by `with`. Raises Unavailable (`overloaded`) there if there is none."""
+        return Working(self)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -70,14 +64,9 @@ class Load:
             self.waits -= 1
             self.requests += 1  # perhaps one too many for a moment: this one is nearly done
 
-    @contextmanager
-    def body(self) -> Iterator[Body]:
-        """Room for a body, given back at the end."""
-        body = Body(self)
-        try:
-            yield body
-        finally:
-            self.bodies_bytes -= body.size
+    def body(self) -> Body:
+        """Room for a body, given back at the end of a `with`."""
+        return Body(self)
 
     def room(self, size: int) -> None:
         """Take room for a part of a body. Raises Unavailable (`overloaded`) if there is none."""
@@ -91,11 +80,31 @@ class Load:
 
 
 @dataclass(slots=True)
+class Working:
+    """The place that one handler holds. A class, as a generator for each request costs three times as much."""
+
+    load: Load
+
+    def __enter__(self) -> None:
+        self.load.check()
+        self.load.requests += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.load.requests -= 1
+
+
+@dataclass(slots=True)
 class Body:
     """The room that one body takes."""
 
     load: Load
     size: int = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.load.bodies_bytes -= self.size
 
     def grow(self, size: int) -> None:
         """Take so many bytes more. Raises Unavailable (`overloaded`)."""

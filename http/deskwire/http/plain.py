@@ -58,9 +58,10 @@ class Head:
 class _Reading:
     """What the parser has found."""
 
-    __slots__ = ("pairs", "target")
+    __slots__ = ("complete", "pairs", "target")
 
     def __init__(self) -> None:
+        self.complete = False
         self.target = b""
         self.pairs: list[tuple[str, str]] = []
 
@@ -69,6 +70,9 @@ class _Reading:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.pairs.append((name.decode("ascii").lower(), value.decode("ascii")))
+
+    def on_headers_complete(self) -> None:
+        self.complete = True
 
 
 def plain_head(data: bytes) -> Head | None:
@@ -82,7 +86,7 @@ def plain_head(data: bytes) -> Head | None:
     except (HttpParserError, HttpParserUpgrade):
         return None
     target, method = _TARGET.fullmatch(reading.target), parser.get_method()
-    if target is None or method not in _METHODS or parser.get_http_version() != "1.1":
+    if not reading.complete or target is None or method not in _METHODS or parser.get_http_version() != "1.1":
         return None
     headers = PlainFields(reading.pairs)
     if len(headers.getlist("host")) != 1 or any(headers.getlist(name) for name in _ELSEWHERE):

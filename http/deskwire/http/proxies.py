@@ -7,6 +7,7 @@ first address that is none of theirs is the client's. Whatever a client wrote it
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Network = IPv4Network | IPv6Network
@@ -32,7 +33,10 @@ def client_address(peer: str | None, forwarded_for: Iterable[str], trusted: Sequ
         if further is None:
             break
         nearest = further
-    return str(nearest)
+    return _text(nearest)
+
+
+_text = lru_cache(maxsize=1024)(str)
 
 
 def is_trusted(address: Address | str | None, trusted: Sequence[Network]) -> bool:
@@ -41,6 +45,7 @@ def is_trusted(address: Address | str | None, trusted: Sequence[Network]) -> boo
     return known is not None and any(known in network for network in trusted)
 
 
+@lru_cache(maxsize=1024)  # a client has the same one in each of its calls
 def _address(text: str) -> Address | None:
     """An address as proxies write it: perhaps in brackets, perhaps with a port; IPv4 whichever way it is put."""
     text = text.strip()

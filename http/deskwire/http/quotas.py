@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
@@ -58,6 +59,7 @@ class Quotas:
             self.failures.take(place, self.clock())
 
 
+@lru_cache(maxsize=1024)  # a client has the same one in each of its calls
 def network_of(address: str | None) -> str | None:
     """What failures are counted by: the address, of IPv6 its /64; None for one that is this machine's own.
 

@@ -24,6 +24,7 @@ from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
+from deskwire.http.keys import Keys
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.proxies import Network
@@ -85,6 +86,7 @@ class Services:
     """The engine as the HTTP layer sees it.
 
     Args:
+        keys: the server keys, those that were looked up remembered.
         shelf: the uploads.
         voice: makes voice replies.
         answers: those kept for requests that are sent again.
@@ -98,6 +100,7 @@ class Services:
     """
 
     store: Store
+    keys: Keys
     directory: Directory
     erasures: Erasures
     log: EventLog

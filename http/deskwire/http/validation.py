@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Final, TypeVar
 
 import orjson
@@ -162,6 +163,9 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
 
     Raises BadRequest naming every parameter that is unknown, bad, or given more than once.
     """
+    if not pairs and not _required(model):
+        default: Q = _default(model)
+        return default
     twice = [
         Problem(f"?{name}", "repeated", "The parameter is given more than once.")
         for name, values in pairs.items()
@@ -175,6 +179,17 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
     if twice:
         raise _bad_query(*twice)
     return parsed
+
+
+@cache
+def _required(model: type[Query]) -> bool:
+    return any(each.is_required() for each in model.model_fields.values())
+
+
+@cache
+def _default(model: type[Q]) -> Q:
+    """What a request without parameters asks for; shared by all, as nobody changes it."""
+    return model()
 
 
 def _bad_query(*problems: Problem) -> BadRequest:

@@ -80,7 +80,8 @@ class SqliteTransaction(
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`,
-    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides.
+    `due` and `runs_due` until it is durable. `scrub_wanted` says that text was deleted besides, `callers_changed`
+    that something about server keys or projects is another: the database says so, whoever has changed it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -90,9 +91,20 @@ class SqliteTransaction(
         self.erased: set[int] = set()
         self.due: list[int] = []
         self.runs_due: list[int] = []
+        self.callers_changed = False
+        connection.create_function("callers_change", 0, self._note_callers)
+        for table, what in (("server_keys", "UPDATE OF hash, project, revoked_at"), ("projects", "UPDATE")):
+            for change in ("INSERT", what, "DELETE"):
+                connection.execute(
+                    f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
+                    "BEGIN SELECT callers_change(); END"
+                )
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
+
+    def _note_callers(self) -> None:
+        self.callers_changed = True
 
     def erase_conversation(self, state: Conversation) -> None:
         self.erase_deliveries(state.rowid)

@@ -1,4 +1,8 @@
-"""One thread owns the write connection and puts all jobs that are waiting into one transaction.
+"""One task owns the write connection and puts all jobs that are waiting into one transaction.
+
+What takes time is done in a thread: each COMMIT, with its fsync, and all of a transaction with a job in it that is
+not `Brief`. Brief ones are run right here: in a thread each of their statements would change hands with everything
+else that runs, which takes longer than the statements (docs/performance.md).
 
 A job that raises before it has written is merely reported. One that raises after a write takes its
 batch's transaction back; the others are then run again, each by itself, so that a bad neighbour costs
@@ -7,14 +11,13 @@ time and nothing else. A failed COMMIT fails the whole batch: nothing of it may 
 
 from __future__ import annotations
 
-import queue
 import sqlite3
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from math import inf
+from typing import Any, Final, Generic, TypeVar, TypeVarTuple
 
 import structlog
 import trio
@@ -22,13 +25,15 @@ import trio
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Brief, Transaction
 from deskwire.engine.tally import Commits
 from deskwire.storage.scrub import Scrubber
 from deskwire.storage.ticket_search import SearchMerge
 from deskwire.storage.transaction import SqliteTransaction
 
 T = TypeVar("T")
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
 log: Final = structlog.get_logger(__name__)
 
 WAITING_MAX: Final = 10_000
@@ -39,7 +44,8 @@ WAITING_MAX: Final = 10_000
 class Commit:
     """What a group commit made known, in commit order.
 
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do.
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
+    says whether anything about server keys or projects has changed.
     """
 
     events: Sequence[StoredEvent]
@@ -47,6 +53,7 @@ class Commit:
     erased: frozenset[int]
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
+    callers: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -58,12 +65,12 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """The writer thread. `scrubbing` says whether bytes of something that was erased may still be in the file.
+    """The writer. `scrubbing` says whether bytes of something that was erased may still be in the file.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
         batch: how many jobs one transaction takes at most.
-        on_commit: called on the Trio thread for each commit, before any of its jobs is answered.
+        on_commit: called for each commit, before any of its jobs is answered.
         waiting_max: how many jobs may wait.
     """
 
@@ -82,35 +89,39 @@ class Writer:
         self._batch = batch
         self._on_commit = on_commit
         self._waiting_max = waiting_max
-        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._jobs: deque[_Job[Any]] = deque()
+        self._news = trio.Event()
+        self._thread = trio.CapacityLimiter(1)
         self._erased = False
         self._stopped = False
-        self._crashed = trio.Event()
-        self._crash: Exception | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit jobs until cancelled; those that are queued by then are still committed.
 
-        Raises what broke the thread, if anything does: without it nothing may go on.
+        Raises what is a bug: without the writer nothing may go on.
         """
-        token = trio.lowlevel.current_trio_token()
-        thread = threading.Thread(target=self._guard, args=(token,), name="deskwire-writer", daemon=True)
-        thread.start()
+        tx = SqliteTransaction(self._connection)
+        scrubber = Scrubber(self._connection, self._file, SearchMerge(self._connection))
         task_status.started()
         try:
-            await self._crashed.wait()
-            assert self._crash is not None
-            raise self._crash
-        finally:
+            pause_s = await self._scrub(scrubber)
+            while True:
+                with trio.move_on_after(pause_s):
+                    await self._news.wait()
+                with trio.CancelScope(shield=True):
+                    await self._turn(tx)
+                    pause_s = await self._scrub(scrubber)
+        except trio.Cancelled:
             self._stopped = True
-            self._jobs.put(None)
             with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(thread.join)
+                while self._jobs:
+                    await self._turn(tx)
+            raise
 
     @property
     def waiting(self) -> int:
         """How many jobs no commit has taken yet."""
-        return self._jobs.qsize()
+        return len(self._jobs)
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`."""
@@ -119,93 +130,69 @@ class Writer:
         if self.waiting >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         waiting = _Job(job)
-        self._jobs.put(waiting)
+        self._jobs.append(waiting)
+        self._news.set()
         await waiting.done.wait()
         if waiting.error is not None:
             raise waiting.error
         return waiting.result  # type: ignore[return-value]  # set whenever there is no error
 
-    def _guard(self, token: trio.lowlevel.TrioToken) -> None:
-        try:
-            self._loop(token)
-        except Exception as error:  # the thread's top: `run` raises it where it is seen
-            log.exception("storage.writer_failed")
-            self._crash = error
-            with suppress(trio.RunFinishedError):
-                token.run_sync_soon(self._crashed.set)
+    async def _scrub(self, scrubber: Scrubber) -> float:
+        """Do the next part of the scrubber's work; how long to wait for a job before the part after it."""
+        if self._erased:
+            self._erased = False
+            scrubber.restart()
+        pause_s = await self._threaded(scrubber.step) if scrubber.due else inf
+        self.scrubbing = scrubber.due
+        return pause_s
 
-    def _loop(self, token: trio.lowlevel.TrioToken) -> None:
-        tx = SqliteTransaction(self._connection)
-        scrubber = Scrubber(self._connection, self._file, SearchMerge(self._connection))
-        pause_s = scrubber.step() if scrubber.due else None
-        while True:
-            batch, more = self._gather(pause_s)
-            if batch:
-                self._commit_and_tell(tx, batch, token)
-            if self._erased:
-                self._erased = False
-                scrubber.restart()
-            pause_s = scrubber.step() if scrubber.due else None
-            self.scrubbing = scrubber.due
-            if not more:
-                return
+    async def _turn(self, tx: SqliteTransaction) -> None:
+        """Commit what waits, a batch of it, and answer."""
+        batch = [self._jobs.popleft() for _ in range(min(self._batch, len(self._jobs)))]
+        if not self._jobs:
+            self._news = trio.Event()
+        if batch:
+            for job in await self._commit(tx, batch):
+                await self._commit(tx, [job])
 
-    def _gather(self, timeout_s: float | None) -> tuple[list[_Job[Any]], bool]:
-        """The jobs of the next batch, and whether to go on after it."""
-        batch: list[_Job[Any]] = []
-        try:
-            job = self._jobs.get(timeout=timeout_s)
-            while job is not None:
-                batch.append(job)
-                if len(batch) == self._batch:
-                    return batch, True
-                job = self._jobs.get_nowait()
-        except queue.Empty:
-            return batch, True
-        return batch, False
-
-    def _commit_and_tell(
-        self, tx: SqliteTransaction, batch: list[_Job[Any]], token: trio.lowlevel.TrioToken
-    ) -> None:
-        spoiled = self._commit(tx, batch, token)
-        for job in spoiled:
-            self._commit(tx, [job], token)
-
-    def _commit(
-        self, tx: SqliteTransaction, batch: list[_Job[Any]], token: trio.lowlevel.TrioToken
-    ) -> list[_Job[Any]]:
+    async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
         """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
         began = time.perf_counter()
         try:
-            tx.conn.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                changes, job.error = tx.conn.total_changes, None
-                try:
-                    job.result = job.run(tx)
-                except sqlite3.OperationalError:
-                    raise  # the disk, not the job
-                except Exception as error:  # noqa: BLE001  # the job's own; `write` raises it
-                    job.error = error
-                    if tx.conn.total_changes != changes:
-                        self._undo(tx)
-                        self._tell(token, None, [job])
-                        # Those it refused before, too: what they were refused for may be undone by now.
-                        return [other for other in batch if other is not job]
-            tx.conn.execute("COMMIT")
+            if all(isinstance(job.run, Brief) for job in batch):
+                spoiler = _carry_out(tx, batch)
+                if spoiler is None:
+                    await self._threaded(_end, tx)
+            else:
+                spoiler = await self._threaded(_whole, tx, batch)
         except sqlite3.Error as error:
             self._undo(tx)
-            self.commits.refused += 1
-            log.error("storage.commit_failed", error=str(error), jobs=len(batch))
-            for job in batch:
-                job.error = Unavailable(
-                    "The disk refused the change; nothing of it is stored.", code="storage_failed"
-                )
-            self._tell(token, None, batch)
+            self._refuse(batch, error)
             return []
+        if spoiler is not None:
+            self._undo(tx)
+            spoiler.done.set()
+            # Those it refused before, too: what they were refused for may be undone by now.
+            return [job for job in batch if job is not spoiler]
         self.commits.seconds.observe(time.perf_counter() - began)
         self.commits.jobs.observe(len(batch))
-        self._tell(token, self._take(tx), batch)
+        self._on_commit(self._take(tx))
+        for job in batch:
+            job.done.set()
         return []
+
+    async def _threaded(self, work: Callable[[*Ts], R], *given: *Ts) -> R:
+        return await trio.to_thread.run_sync(work, *given, limiter=self._thread)
+
+    def _refuse(self, batch: Sequence[_Job[Any]], error: sqlite3.Error) -> None:
+        """Tell a batch that the disk did not take it."""
+        self.commits.refused += 1
+        log.error("storage.commit_failed", error=str(error), jobs=len(batch))
+        for job in batch:
+            job.error = Unavailable(
+                "The disk refused the change; nothing of it is stored.", code="storage_failed"
+            )
+            job.done.set()
 
     def _undo(self, tx: SqliteTransaction) -> None:
         if tx.conn.in_transaction:
@@ -215,7 +202,12 @@ class Writer:
 
     def _take(self, tx: SqliteTransaction) -> Commit:
         commit = Commit(
-            tuple(tx.published), tuple(tx.deliveries), frozenset(tx.erased), tuple(tx.due), tuple(tx.runs_due)
+            tuple(tx.published),
+            tuple(tx.deliveries),
+            frozenset(tx.erased),
+            tuple(tx.due),
+            tuple(tx.runs_due),
+            tx.callers_changed,
         )
         if tx.erased or tx.scrub_wanted:
             self._erased = self.scrubbing = True
@@ -224,15 +216,38 @@ class Writer:
         tx.erased.clear()
         tx.due.clear()
         tx.runs_due.clear()
+        tx.callers_changed = False
         tx.scrub_wanted = False
         return commit
 
-    def _tell(self, token: trio.lowlevel.TrioToken, commit: Commit | None, jobs: Sequence[_Job[Any]]) -> None:
-        with suppress(trio.RunFinishedError):  # nobody is left to be told; what is committed stays so
-            token.run_sync_soon(self._answer, commit, jobs)
 
-    def _answer(self, commit: Commit | None, jobs: Sequence[_Job[Any]]) -> None:
-        if commit is not None:
-            self._on_commit(commit)
-        for job in jobs:
-            job.done.set()
+def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
+    """A transaction from its begin to its end; see `_carry_out`."""
+    spoiler = _carry_out(tx, batch)
+    if spoiler is None:
+        _end(tx)
+    return spoiler
+
+
+def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
+    """Begin a transaction and run the jobs in it; the job that has spoiled it, None if it may be committed.
+
+    Raises sqlite3.OperationalError if the disk fails.
+    """
+    tx.conn.execute("BEGIN IMMEDIATE")
+    for job in batch:
+        changes, job.error = tx.conn.total_changes, None
+        try:
+            job.result = job.run(tx)
+        except sqlite3.OperationalError:
+            raise  # the disk, not the job
+        except Exception as error:  # noqa: BLE001  # the job's own; `write` raises it
+            job.error = error
+            if tx.conn.total_changes != changes:
+                return job
+    return None
+
+
+def _end(tx: SqliteTransaction) -> None:
+    """Commit; it is on disk afterwards."""
+    tx.conn.execute("COMMIT")

@@ -14,9 +14,12 @@ from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.ports import Brief, Store, Transaction
 
 log: Final = structlog.get_logger(__name__)
+
+_BRIEF: Final = 32
+"""Results that are written without a thread (`ports.Brief`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,8 @@ class Recorder:
         while True:
             circuit = self._breaker.unsaved
             try:
-                kept = await self._store.write(self._job(results, circuit))
+                job = self._job(results, circuit)
+                kept = await self._store.write(Brief(job) if len(results) <= _BRIEF else job)
             except Unavailable as refusal:
                 log.warning("delivery.not_recorded", attempts=len(results), reason=str(refusal))
                 await trio.sleep(self._pause_s)

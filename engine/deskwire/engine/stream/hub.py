@@ -15,7 +15,7 @@ from deskwire.engine.errors import Conflict, Unavailable
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store, StreamConsumer, Transaction
+from deskwire.engine.ports import Brief, Reader, Store, StreamConsumer, Transaction
 from deskwire.engine.stream.channel import Channel, Kind
 from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
 from deskwire.engine.stream.positions import Positions
@@ -251,7 +251,7 @@ class Hub:
 
         # Shielded: a generation that is stored but not seated would lose the holder its saves.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
-            return await self._store.write(job), at
+            return await self._store.write(Brief(job)), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
     def _place(self, seat: Seat, stored: int, *, continues: bool) -> None:

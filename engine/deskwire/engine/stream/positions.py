@@ -10,7 +10,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.ports import Brief, Store, Transaction
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.seat import Seat
 
@@ -20,6 +20,8 @@ _FORGET_S: Final = 7 * 86_400
 """How long the last consumer of a conversation's or contact's channel is remembered, as long as events are."""
 _FORGET_EVERY_S: Final = 3600.0
 _LAST_SAVE_S: Final = 5.0
+_BRIEF: Final = 32
+"""Rows that are written without a thread (`ports.Brief`)."""
 
 
 class Positions:
@@ -86,7 +88,7 @@ class Positions:
                 tx.confirm_position(*row)
 
         try:
-            await self._store.write(job)
+            await self._store.write(Brief(job) if len(rows) <= _BRIEF else job)
         except Unavailable as error:
             log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
             for seat in dirty.values():

@@ -1,0 +1,102 @@
+"""What Deskwire is compared with, each a process on the servers' core; those that are not installed are left out."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from benchmarks import processes
+from benchmarks.nats_wire import prepare
+from benchmarks.service import Server
+
+ASGI: Final = "empty ASGI app, Hypercorn"
+QUART: Final = "empty Quart-Trio route"
+FASTAPI: Final = "FastAPI"
+FASTAPIS: Final = {f"{FASTAPI}, one row, def": "def", f"{FASTAPI}, one row, async def": "async"}
+"""The two natural ways to write its route; ratios are to the faster one."""
+NATS: Final = "NATS JetStream"
+_START_S: Final = 15.0
+_LOOK_S: Final = 0.05
+
+
+def has_fastapi() -> bool:
+    """Whether the bench group's FastAPI and uvicorn are installed."""
+    return all(find_spec(name) is not None for name in ("fastapi", "uvicorn"))
+
+
+def nats_server() -> str | None:
+    """Where the program is: beside this Python, else on the path."""
+    beside = Path(sys.executable).parent / "nats-server"
+    return str(beside) if beside.exists() else shutil.which("nats-server")
+
+
+def missing() -> list[str]:
+    """What is left out, a line for each."""
+    lines = [] if has_fastapi() else [f"{FASTAPI}: left out, as fastapi and uvicorn are not installed"]
+    return lines if nats_server() else [*lines, f"{NATS}: left out, as nats-server is not installed"]
+
+
+@contextmanager
+def hypercorn(kind: str) -> Iterator[Server]:
+    """An empty app on stock Hypercorn: `asgi` or `quart`."""
+    process = processes.start("benchmarks.reference", kind, core=processes.SERVER)
+    try:
+        yield Server(kind, process, int(processes.line(process, "http").rpartition(":")[2]))
+    finally:
+        processes.stop(process)
+
+
+@contextmanager
+def fastapi(directory: Path, kind: str) -> Iterator[Server]:
+    """A row of SQLite for each message; see `benchmarks/fastapi_service.py`."""
+    directory.mkdir()
+    process = processes.start("benchmarks.fastapi_service", str(directory), kind, core=processes.SERVER)
+    try:
+        port = int(processes.line(process, "http").rpartition(":")[2])
+        _accepts(process, port)
+        yield Server("fastapi", process, port)
+    finally:
+        processes.stop(process)
+
+
+@contextmanager
+def nats(directory: Path, body: str, *, pushed: bool = False) -> Iterator[Server]:
+    """JetStream on a file that is synced at every publication of `body`; with a consumer that is pushed what comes."""
+    directory.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = (
+        f'host: "127.0.0.1"\nport: {port}\njetstream {{ store_dir: "{directory}", sync_interval: always }}\n'
+    )
+    config = directory / "nats.conf"
+    config.write_text(settings)
+    program = nats_server()
+    assert program is not None, "asked for what is not installed"
+    process = processes.run([program, "-c", str(config)], core=processes.SERVER, quiet=True)
+    try:
+        _accepts(process, port)
+        prepare(port, pushed=pushed)
+        yield Server("nats", process, port, message=body, wire="nats")
+    finally:
+        processes.stop(process)
+
+
+def _accepts(process: subprocess.Popen[str], port: int) -> None:
+    """Wait until it does. Raises RuntimeError if it ends before, or does not within its time."""
+    give_up = time.monotonic() + _START_S
+    while time.monotonic() < give_up and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(_LOOK_S)
+        else:
+            return
+    raise RuntimeError(f"{process.args!r} does not accept connections")

@@ -1,0 +1,156 @@
+"""A saved run as the figures of `docs/performance.md`: its tables and plots, between two marks of the page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.deriving import derive
+from benchmarks.drawing import bars, lines
+from benchmarks.report import Cell, Section, machine_line, markdown
+
+BEGIN: Final = "<!-- figures: written by python -m benchmarks --render -->"
+END: Final = "<!-- end of figures -->"
+PICTURES: Final = "performance"
+"""The folder of the plots, beside the page."""
+
+_Rows = list[dict[str, Cell]]
+
+
+def render(saved: Path, page: Path) -> list[Path]:
+    """Write the figures of the run into the page and its plots beside it; what was written.
+
+    Raises ValueError if the page lacks one of its marks.
+    """
+    document = json.loads(saved.read_text())
+    sections = {each["name"]: _section(each) for each in document["sections"]}
+    sections |= {each.name: each for each in derive(sections)}
+    folder = page.parent / PICTURES
+    folder.mkdir(exist_ok=True)
+    pictures = dict(_pictures(sections))
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    for name, picture in pictures.items():
+        (folder / f"{name}.svg").write_text(picture)
+    before, begin, rest = page.read_text().partition(BEGIN)
+    _, end, behind = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} has no figures to replace: it lacks {BEGIN} or {END}")
+    page.write_text(f"{before}{BEGIN}\n{_figures(document, sections, pictures)}\n{END}{behind}")
+    return [page, *sorted(folder.glob("*.svg"))]
+
+
+def newest(folder: Path) -> Path | None:
+    """The last run that was saved there."""
+    return max(folder.glob("*.json"), default=None)
+
+
+def _section(given: Mapping[str, Any]) -> Section:
+    rows = [tuple(row) for row in given["rows"]]
+    return Section(given["name"], given["title"], tuple(given["columns"]), rows, given["note"])
+
+
+def _figures(
+    document: Mapping[str, Any], sections: Mapping[str, Section], pictures: Mapping[str, str]
+) -> str:
+    when = document["at"][:10]
+    taken_by = document["machine"]
+    generator = (
+        f"Load by {taken_by['load']}; the machine's load average before was {taken_by['load before']:.1f}."
+    )
+    parts = [f"\nTaken on {when}: {machine_line(document['machine'])}. {generator}\n"]
+    for name, section in sections.items():
+        table, plots = markdown(section), [each for each in pictures if each.partition("-of-")[0] == name]
+        heading, _, rest = table.partition("\n\n")
+        shown = "\n".join(f"![{section.title}]({PICTURES}/{each}.svg)\n" for each in plots)
+        parts.append(f"{heading}\n\n{shown}\n{rest}" if shown else table)
+    parts += (
+        [f"**Not measured** in this run: {'; '.join(document['failed'])}.\n"] if document["failed"] else []
+    )
+    return "\n".join(parts)
+
+
+def _pictures(sections: Mapping[str, Section]) -> Iterator[tuple[str, str]]:
+    """Each plot under its name: that of its section, and behind `-of-` which of several it is."""
+    for name, draw in _PLOTS.items():
+        section = sections.get(name.partition("-of-")[0])
+        if section is not None and section.rows:
+            yield name, draw([dict(zip(section.columns, row, strict=True)) for row in section.rows])
+
+
+def _by_connections(rows: _Rows, label: str, column: str) -> list[tuple[str, list[tuple[str, float]]]]:
+    groups: dict[str, list[tuple[str, float]]] = {}
+    for row in rows:
+        count = row["connections"]
+        heading = f"{count} connection{'' if count == 1 else 's'}"
+        groups.setdefault(heading, []).append((str(row[label]), _number(row[column])))
+    return list(groups.items())
+
+
+def _number(cell: Cell) -> float:
+    return float(cell) if isinstance(cell, int | float) and math.isfinite(cell) else 0.0
+
+
+def _bars(title: str, unit: str, label: str, column: str) -> Callable[[_Rows], str]:
+    def draw(rows: _Rows) -> str:
+        known = [(str(row[label]), _number(row[column])) for row in rows if row[column] is not None]
+        return bars(title, unit, [("", known)])
+
+    return draw
+
+
+def _grouped(title: str, unit: str, label: str, column: str) -> Callable[[_Rows], str]:
+    return lambda rows: bars(title, unit, _by_connections(rows, label, column))
+
+
+def _cost(rows: _Rows) -> str:
+    most = max(_number(row["connections"]) for row in rows)
+    at_most = [row for row in rows if row["connections"] == most]
+    groups = _by_connections(at_most, "server", "server's µs")
+    return bars("POST a message: the server's processor time", "µs a request", groups)
+
+
+def _late(rows: _Rows) -> str:
+    groups = [
+        (
+            heading,
+            [(_who(row), _number(row[heading])) for row in rows if str(row["until"]).startswith("its frame")],
+        )
+        for heading in ("p50 ms", "p99 ms")
+    ]
+    return bars("From POST to the frame at a consumer", "milliseconds, at the rates of the table", groups)
+
+
+def _who(row: Mapping[str, Cell]) -> str:
+    return str(row["until"]).partition("; ")[2].replace("one consumer and one webhook", "and a webhook")
+
+
+def _growth(rows: _Rows) -> str:
+    kinds = [column for column in rows[0] if column.endswith(" µs")]
+    series = [
+        (kind.removesuffix(" µs"), [(_number(row["messages stored"]), _number(row[kind])) for row in rows])
+        for kind in kinds
+    ]
+    return lines(
+        "What a call costs as messages are stored",
+        "µs of the server's processor time",
+        series,
+        "messages stored",
+    )
+
+
+_PLOTS: Final[Mapping[str, Callable[[_Rows], str]]] = {
+    "route": _grouped("An empty route", "requests a second", "server", "requests/s"),
+    "post": _grouped("POST a message", "requests a second", "server", "requests/s"),
+    "post-of-cost": _cost,
+    "maximum": _bars(
+        "POST with and without readers", "requests a second, 64 connections", "read by", "POST/s"
+    ),
+    "latency": _late,
+    "read": _grouped("Read", "answers a second", "what", "answers/s"),
+    "growth": _growth,
+    "memory": _bars("Memory", "KB each", "what", "KB each"),
+}

@@ -1,0 +1,64 @@
+"""Figures of one server under one job, and of several in turn, so that a disturbance meets all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks import processes
+from benchmarks.generator import load
+from benchmarks.job import Job
+from benchmarks.report import median, percentile
+from benchmarks.service import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Answers a second, milliseconds that one takes, the server's processor time for each in µs, the generator's share."""
+
+    rate: float
+    p50: float
+    p95: float
+    p99: float
+    us: float | None
+    busy: float
+
+
+def take(server: Server, job: Job) -> Taken:
+    """Carry out the job, and look at the server's processor time before and after."""
+    before = processes.cpu_s(server.process)
+    outcome = load(job)
+    after = processes.cpu_s(server.process)
+    us = None if before is None or after is None else (after - before) * 1e6 / max(1, outcome.answers)
+    p50, p95, p99 = (percentile(outcome.latencies, share) for share in (0.5, 0.95, 0.99))
+    return Taken(outcome.rate, p50, p95, p99, us, outcome.busy)
+
+
+def in_turn(rounds: int, targets: Sequence[tuple[str, Callable[[], Taken]]]) -> dict[str, list[Taken]]:
+    """Take each target's figure in each round; by label, in the rounds' order."""
+    taken: dict[str, list[Taken]] = {label: [] for label, _ in targets}
+    for number in range(rounds):
+        for label, figure in targets if number % 2 == 0 else targets[::-1]:
+            taken[label].append(figure())
+    return taken
+
+
+def middle(rounds: Sequence[Taken]) -> Taken:
+    """The median of each figure."""
+    rate, p50, p95, p99, busy = (
+        median(getattr(each, name) for each in rounds) for name in ("rate", "p50", "p95", "p99", "busy")
+    )
+    return Taken(rate, p50, p95, p99, median_or_none(each.us for each in rounds), busy)
+
+
+def median_or_none(values: Iterable[float | None]) -> float | None:
+    """The median of what is known."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def ratio(taken: Mapping[str, Sequence[Taken]], label: str, base: str) -> float | None:
+    """The median of the rounds' ratios of rates, both sides of each taken within seconds; None without the base."""
+    if base not in taken:
+        return None
+    return median(this.rate / that.rate for this, that in zip(taken[label], taken[base], strict=True))

@@ -1,0 +1,40 @@
+"""Server keys that were looked up, for as long as nothing about keys and projects changes.
+
+A key is looked up for every call, and a query costs more than the rest of the call's checks. The hash of a key is
+what is remembered, not the key. Any commit that changes keys or projects makes all of it forgotten, before that
+commit is answered: who revokes a key and hears so can rely on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from deskwire.engine.credentials import authenticate_key, hash_server_key
+from deskwire.engine.people import ServerKey
+from deskwire.engine.ports import Store
+
+_KEPT_MAX: Final = 1_000
+"""Keys that are remembered; with more of them in use at once each is looked up now and then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of the callers."""
+
+    store: Store
+    _known: dict[bytes, ServerKey] = field(default_factory=dict)
+
+    def authenticate(self, key: str) -> ServerKey:
+        """See `authenticate_key`; only valid keys are remembered."""
+        hashed = hash_server_key(key)
+        known = self._known.get(hashed)
+        if known is None:
+            if len(self._known) >= _KEPT_MAX:
+                self._known.clear()
+            known = self._known[hashed] = self.store.peek(lambda reader: authenticate_key(reader, hashed))
+        return known
+
+    def forget(self) -> None:
+        """Look all up again: keys or projects have changed."""
+        self._known.clear()
