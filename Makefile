@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test fuzz check bench soak crash powerloss binary format docs site explorer audit lock clean
+.PHONY: run demo test simulate fuzz check bench soak crash powerloss binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -33,6 +33,13 @@ check: $(DEV_STAMP)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# Lives of the whole service, one for each seed, on all cores: `make simulate SEEDS=10000 FIRST=0` for a night.
+SEEDS ?= 200
+FIRST ?= 0
+
+simulate: $(DEV_STAMP)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
 # Has an environment of its own, with what Deskwire is compared with. wrk makes the load if the system has it.
 bench: $(BENCH_STAMP)

@@ -93,7 +93,6 @@ def webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,
-        add=couriers.add,
         change=couriers.change,
         remove=couriers.remove,
         probe=couriers.probe,
