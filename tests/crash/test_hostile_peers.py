@@ -18,8 +18,8 @@ from tests.serving import Server
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from Linux's /proc")
 
 MUTE, HALF = 200, 1_000
-COPIES = 5
-"""Of a page that a mute peer may cost: as it was read, as JSON, and as it is written. Twenty are asked for."""
+COPIES = 8
+"""Of a page that a mute peer may cost, allocator and all; twenty are asked for."""
 MIB = 1 << 20
 SETTINGS = {"DESKWIRE_ARGON2_MEMORY_KIB": "8192", "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0"}
 SLACK = 48 * MIB
