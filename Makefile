@@ -29,7 +29,6 @@ check: $(DEV_STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-<<<<<<< HEAD
 # Lives of the whole service, one for each seed, on all cores: `make simulate SEEDS=10000 FIRST=0` for a night.
 SEEDS ?= 200
 FIRST ?= 0
@@ -37,13 +36,9 @@ FIRST ?= 0
 simulate: $(DEV_STAMP)
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
-bench: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks $(ARGS)
-=======
 # Has an environment of its own, with what Deskwire is compared with. wrk makes the load if the system has it.
 bench: $(BENCH_STAMP)
 	.venv-bench/bin/python -m benchmarks $(ARGS)
->>>>>>> main
 
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)

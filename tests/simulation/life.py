@@ -69,7 +69,9 @@ def _decided(seed: int) -> Iterator[None]:
         patch.setattr(secrets, "randbits", ids.getrandbits)
         patch.setattr(secrets, "randbelow", ids.randrange)
         patch.setattr(secrets, "token_bytes", lambda size=32: secret.randbytes(size))
-        patch.setattr(os, "urandom", nonces.randbytes)  # also of what is made once in a process; it shows nowhere
+        patch.setattr(
+            os, "urandom", nonces.randbytes
+        )  # also of what is made once in a process; it shows nowhere
         yield
 
 
