@@ -1,8 +1,7 @@
 """The real store on a real SQLite file, in the hands of a seed: it is slow, fails, fills up, and is killed at any point.
 
-Nothing of the storage layer is replaced. The writer's loop runs in a thread of its own, as ever, but only when it is
-its turn: this side waits for it meanwhile, so there is one order of things for each seed. Queries run on this side,
-with time passing before and after, so that an answer may be old when it comes.
+Nothing of the storage layer is replaced but its threads: what they do is done on this side, with time passing before and
+after, so that there is one order of things for each seed, and an answer may be old when it comes.
 
 A crash leaves an image of the files, which the next process opens. When a process is killed, what it wrote is in
 them. When the machine loses its power, what was not synced is there in parts: any of its sectors, or none.
@@ -10,17 +9,14 @@ them. When the machine loses its power, what was not synced is there in parts: a
 
 from __future__ import annotations
 
-import queue
 import random
 import shutil
 import sqlite3
-import threading
-from collections import deque
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, TypeVarTuple, cast
 
 import trio
 
@@ -32,6 +28,7 @@ from deskwire.storage.transaction import SqliteTransaction
 from deskwire.storage.writer import WAITING_MAX, Commit, Writer
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 End = Literal[
     "killed", "killed in a commit", "power lost", "power lost in a commit", "power lost in a checkpoint"
 ]
@@ -73,72 +70,21 @@ class _Killed(BaseException):
     """The process has ended here."""
 
 
-class _Turns:
-    """What the writer takes its jobs from: asking for one gives the turn back.
+class _Writer(Writer):
+    """The writer, whose thread is this one: its work takes time, and a killed process does none."""
 
-    Attributes:
-        pause_s: how long the writer wants to wait for a job at most; None for ever.
-        over: whether its thread has ended.
-    """
+    dice: random.Random
+    killed = False
 
-    def __init__(self) -> None:
-        self.pause_s: float | None = None
-        self.over = False
-        self.killed = False
-        self._jobs: deque[Any] = deque()
-        self._news = trio.Event()
-        self._ours, self._theirs = threading.Lock(), threading.Lock()
-        self._ours.acquire()
-        self._theirs.acquire()
-
-    def put(self, job: Any) -> None:
-        self._jobs.append(job)
-        self._news.set()
-
-    def qsize(self) -> int:
-        return len(self._jobs)
-
-    def get(self, timeout: float | None = None) -> Any:
-        """For the writer's thread: a job, once it is its turn again."""
-        self.pause_s = timeout
-        self._ours.release()
-        self._theirs.acquire()
-        return self.get_nowait()
-
-    def get_nowait(self) -> Any:
+    async def _threaded(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
+        await trio.sleep(self.dice.random() * _COMMIT_S)  # virtual time: the mock clock jumps
         if self.killed:
             raise _Killed
-        if not self._jobs:
-            raise queue.Empty
-        return self._jobs.popleft()
-
-    def run(self, loop: Callable[[], None]) -> None:
-        """The thread: `loop` until it ends or is killed."""
-        try:
-            loop()
-        except _Killed:
-            pass
-        finally:
-            self.over = True
-            self._ours.release()
-
-    def begin(self, loop: Callable[[], None]) -> None:
-        """Start the thread, and wait until it asks for a job."""
-        threading.Thread(target=self.run, args=(loop,), daemon=True).start()
-        self._ours.acquire()
-
-    def turn(self) -> None:
-        """Let the writer work until it asks for the next job."""
-        if not self.over:
-            self._theirs.release()
-            self._ours.acquire()
-
-    async def due(self) -> None:
-        """Return when there is something for the writer to do."""
-        if not self._jobs:
-            self._news = trio.Event()
-            with trio.move_on_after(float("inf") if self.pause_s is None else self.pause_s):
-                await self._news.wait()
+        result = work(*given)
+        await trio.sleep(self.dice.random() * _ANSWER_S)  # virtual time: the mock clock jumps
+        if self.killed:
+            raise _Killed
+        return result
 
 
 class _Connection:
@@ -162,16 +108,6 @@ class _Connection:
                 self.fail_in = None
                 raise self.failure("disk I/O error")
         return self._connection.execute(sql, values)
-
-
-class _Told:
-    """Stands for Trio's token: keeps what the writer's thread has to say until its turn is over."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
-
-    def run_sync_soon(self, call: Callable[..., object], *values: Any) -> None:
-        self.calls.append((call, values))
 
 
 class Disk(SqliteStore):
@@ -204,10 +140,10 @@ class Disk(SqliteStore):
         self._first = self._files()
         self._wire = _Connection(self._connection)
         wire = cast(sqlite3.Connection, self._wire)
-        self._writer = Writer(wire, self._file, dice.choice((1, 4, 64)), published, WAITING_MAX)
-        self._turns = _Turns()
-        self._writer._jobs = cast(Any, self._turns)
-        self._told = _Told()
+        batch = dice.choice((1, 4, 64))
+        self._writer = self._inline = _Writer(wire, self._file, batch, self._tell, WAITING_MAX)
+        self._inline.dice = dice
+        self._published = published
 
     def at_once(self, job: Callable[[Transaction], T]) -> T:
         """Write before anything runs."""
@@ -235,33 +171,17 @@ class Disk(SqliteStore):
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit what is written until cancelled; what waits by then is still committed, unless killed."""
-        token = cast(trio.lowlevel.TrioToken, self._told)
-        self._turns.begin(lambda: self._writer._guard(token))
-        task_status.started()
         try:
-            while not self._turns.over:
-                await self._turns.due()
-                await trio.sleep(self._dice.random() * _COMMIT_S)  # virtual time: the mock clock jumps
-                calls = self._commit()
-                await trio.sleep(self._dice.random() * _ANSWER_S)  # virtual time: the mock clock jumps
-                for call, values in calls:
-                    call(*values)
-            raise self._writer._crash or AssertionError("the writer has ended")
+            await self._inline.run(task_status=task_status)
+        except _Killed:
+            await trio.sleep_forever()
         finally:
             if not self._dead:
-                self._turns.put(None)
-                while not self._turns.over:
-                    self._commit()
                 self.close()
 
-    def _commit(self) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
-        """Let the writer have its turn; what it has to tell."""
-        self._turns.turn()
-        calls, self._told.calls = self._told.calls, []
-        for _, values in calls:
-            if values and isinstance(values[0], Commit):
-                self._committed(values[0], self._connection)
-        return calls
+    def _tell(self, commit: Commit) -> None:
+        self._committed(commit, self._connection)
+        self._published(commit)
 
     # What can happen to it
 
@@ -282,8 +202,8 @@ class Disk(SqliteStore):
     def crash(self, how: End, path: Path) -> None:
         """End the process; what is on the disk then is what `path` gets."""
         database, wal = self._remains(how)
-        self._dead = self._turns.killed = True
-        self._turns.turn()
+        self._dead = self._inline.killed = True
+        self._inline._jobs.clear()
         self.close()
         path.write_bytes(database)
         if wal:
@@ -291,10 +211,8 @@ class Disk(SqliteStore):
 
     def _remains(self, how: End) -> tuple[bytes, bytes]:
         before = self._files()
-        if "commit" in how:
-            if how.startswith("killed"):
-                self._wire.failure, self._wire.fail_in = _Killed, self._dice.randrange(_STATEMENTS)
-            self._turns.turn()
+        if "commit" in how and not how.startswith("killed") and self._connection.in_transaction:
+            self._connection.execute("COMMIT")
         elif "checkpoint" in how:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         after = self._files()

@@ -37,14 +37,12 @@ def _answer_before_the_disk_has_it(patch: Patch) -> None:
 
 def _answer_a_failed_commit(patch: Patch) -> None:
     """A commit that failed is answered as if it had not."""
-    tell = Writer._tell
 
-    def told(self: Any, token: Any, commit: Any, jobs: Any) -> None:
-        for job in jobs:
-            job.error = None if commit is None and job.result is not None else job.error
-        tell(self, token, commit, jobs)
+    def told(_: Any, batch: Any, error: Any) -> None:
+        for job in batch:
+            job.done.set()
 
-    patch.setattr(Writer, "_tell", told)
+    patch.setattr(Writer, "_refuse", told)
 
 
 def _skip_a_sequence(patch: Patch) -> None:

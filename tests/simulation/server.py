@@ -41,6 +41,7 @@ from deskwire.engine.voice.reply import Voice
 from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import voice
 from deskwire.http.app import make_app
+from deskwire.http.keys import Keys
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
@@ -311,6 +312,7 @@ class Server:
         shelf = Shelf(self.disk, DiskFiles(self._world.directory), trio_ms, links, limit=1, unattached_s=1)
         return Services(
             store=self.disk,
+            keys=Keys(self.disk),
             directory=directory,
             erasures=Erasures(actors, self.disk, directory),
             log=self.log,
