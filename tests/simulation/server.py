@@ -45,6 +45,7 @@ from deskwire.http.keys import Keys
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.http.transport import Unsent
 from deskwire.reference.openapi.document import description
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.writer import Commit
@@ -327,7 +328,7 @@ class Server:
             voice=self._voice(shelf),
             answers=self.answers,
             quotas=parts.quotas(config),
-            load=parts.load(config, self.disk),
+            load=parts.load(config, self.disk, Unsent()),
             stream_key=KEY,
             limits=parts.limits(config),
             version="0",

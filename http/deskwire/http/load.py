@@ -25,7 +25,8 @@ class Load:
     Args:
         requests_max: handlers that may be at work.
         waits_max: long polls that may wait.
-        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
+        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory; and bytes of answers that wait
+            for their clients, from which on no further request begins.
         writes_max: jobs that may wait for the writer.
         writes: how many do.
         refused: how many requests were, by what there was too much of.
@@ -40,14 +41,24 @@ class Load:
     waits: int = 0
     bodies_bytes: int = 0
     imports: int = 0
+    unsent: Callable[[], int] = lambda: 0
     refused: dict[str, int] = field(
-        default_factory=lambda: {"requests": 0, "waits": 0, "bodies": 0, "writes": 0, "imports": 0}
+        default_factory=lambda: {
+            "requests": 0,
+            "waits": 0,
+            "bodies": 0,
+            "writes": 0,
+            "imports": 0,
+            "answers": 0,
+        }
     )
 
     def check(self, *, changes: bool = False) -> None:
         """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
         if self.requests >= self.requests_max:
             raise self._overloaded("requests", "Too many requests are under way.")
+        if self.unsent() > self.bodies_bytes_max:
+            raise self._overloaded("answers", "Too many answers wait for clients that do not read them.")
         if changes and self.writes() >= self.writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 

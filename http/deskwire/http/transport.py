@@ -10,6 +10,7 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from math import inf
 from socket import MSG_PEEK
 from typing import Final
@@ -29,13 +30,24 @@ _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
 
 
+@dataclass(slots=True)
+class Unsent:
+    """How many bytes of answers wait in memory for clients that do not take them."""
+
+    size: int = 0
+
+
 class FrontStream(trio.abc.HalfCloseableStream):
     """A TCP connection as the front hands it on.
 
     Args:
         write_timeout_s: how long one `send_all` may take; after that the connection is closed and
             BrokenResourceError raised, also within a shield.
+
+    `unsent` is where what waits in `send_all` is counted, if that is set.
     """
+
+    unsent: Unsent | None = None
 
     def __init__(self, stream: trio.SocketStream, *, write_timeout_s: float) -> None:
         self.socket = stream.socket
@@ -154,11 +166,14 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._sent_eof:
             raise trio.ClosedResourceError("the connection is being closed")
         deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
+        unsent, size = self.unsent or Unsent(), len(data)
         with trio.CancelScope(deadline=deadline) as scope:
             self._writing = scope
+            unsent.size += size
             try:
                 await self._raw.send_all(data)
             finally:
+                unsent.size -= size
                 self._writing = None
         if scope.cancelled_caught:
             await trio.aclose_forcefully(self)
