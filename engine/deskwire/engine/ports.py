@@ -371,10 +371,7 @@ class Transaction(
 
 @dataclass(frozen=True, slots=True)
 class Brief(Generic[T]):
-    """A job for `Store.write` that takes well below a millisecond, whatever is stored.
-
-    So nothing that waits for Trio's thread is held up if it is run there.
-    """
+    """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
 
     job: Callable[[Transaction], T]
 
