@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test check mutate bench binary format docs site explorer audit lock clean
+.PHONY: run demo test simulate fuzz check mutate bench soak crash powerloss binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -22,6 +22,11 @@ demo: $(RUN_STAMP)
 
 test: check
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+# The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
+fuzz: check
+	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(BIN)/python -m pytest -n auto tests/model tests/wire/test_http_bytes.py \
+	  tests/wire/test_fuzzed_requests.py tests/wire/test_fuzzed_streams.py $(ARGS)
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check
@@ -33,14 +38,39 @@ check: $(DEV_STAMP)
 mutate: $(DEV_STAMP)
 	PYTHONPATH=engine:http:storage nice $(BIN)/python -m tests.mutation $(ARGS)
 
+# Lives of the whole service, one for each seed, on all cores: `make simulate SEEDS=10000 FIRST=0` for a night.
+SEEDS ?= 200
+FIRST ?= 0
+
+simulate: $(DEV_STAMP)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST) $(ARGS)
+
 # Has an environment of its own, with what Deskwire is compared with. wrk makes the load if the system has it.
 bench: $(BENCH_STAMP)
 	.venv-bench/bin/python -m benchmarks $(ARGS)
+
+# Ends a server under load with SIGKILL, again and again, and checks what is there after that.
+ROUNDS ?= 30
+
+crash: $(DEV_STAMP)
+	$(BIN)/python -m tests.crash.loop --rounds $(ROUNDS) $(ARGS)
+
+# Records what a server asks of its disk, and checks what a loss of power at any moment leaves. Linux with a C compiler.
+CUTS ?= 500
+
+powerloss: $(DEV_STAMP)
+	$(BIN)/python -m tests.crash.powerloss --cuts $(CUTS) $(ARGS)
 
 # One executable for machines without Python: dist/deskwire. The same inputs make the same bytes.
 binary: $(DEV_STAMP)
 	PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=0 $(BIN)/pyinstaller --clean --noconfirm --log-level ERROR \
 	  --workpath build/binary --distpath dist binary/deskwire.spec
+
+# Half the load for long, with everybody coming and going; says whether anything grows. Results: benchmarks/results/soak.*
+MINUTES ?= 60
+
+soak: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) $(ARGS)
 
 format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only

@@ -28,6 +28,7 @@ from benchmarks import (
     generator,
     growing,
     idempotency,
+    importing,
     isolation,
     memory,
     posting,
@@ -57,6 +58,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "backlog": backlog.measure,
     "engine": engine.measure,
     "tickets": ticketing.measure,
+    "import": importing.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"
 _PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"

@@ -13,7 +13,7 @@ from benchmarks.job import BEGUN, Job, Outcome
 
 def load(job: Job) -> Outcome:
     """Carry out a job. Raises RuntimeError if anything was answered but a success."""
-    outcome = wrk.load(job) if wrk.can_do(job) else _own(job)
+    outcome = wrk.load(job) if wrk.can_do(job) else carried_out(job)
     if outcome.failures:
         raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with:\n{outcome.failures[0]}")
     return outcome
@@ -39,5 +39,6 @@ def name() -> str:
     return "wrk" if wrk.path() else "the project's own generator"
 
 
-def _own(job: Job) -> Outcome:
+def carried_out(job: Job) -> Outcome:
+    """Carry out a job with the project's own generator, whatever is answered. Raises RuntimeError if that fails."""
     return Outcome(**json.loads(processes.answer("benchmarks.load", job.encode(), core=processes.LOAD)))

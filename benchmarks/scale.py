@@ -30,6 +30,7 @@ class Scale:
         backlog: deliveries pending to a dead endpoint where its share of memory is measured.
         tickets, lists, list_s, bulk_calls: in the database where lists are timed, how many lists those are at most, for how
             long each, and changes of 1,000 tickets.
+        imported: messages of an import.
     """
 
     rounds: int = 3
@@ -57,6 +58,7 @@ class Scale:
     lists: int = 100
     list_s: float = 0.3
     bulk_calls: int = 40
+    imported: int = 20_000
 
     def load(self, connections: int) -> dict[str, Any]:
         """How a job loads a server with as much as it answers."""
@@ -87,8 +89,9 @@ QUICK: Final = Scale(
     tickets=300,
     lists=3,
     bulk_calls=2,
+    imported=1_500,
     deliveries=40,
     flights=(1, 8),
     backlog=500,
 )
-FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), tickets=100_000)
+FULL: Final = replace(DEFAULT, rounds=5, load_s=2.0, live=(2_000, 20_000), tickets=100_000, imported=100_000)

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import httpx
 import orjson
 import trio
 
-READY_S = 30.0
+READY_S = 90.0  # of a start that shares its processor with much else
 LOOK_S = 0.02  # nothing announces a process that is ready but its answer
 
 
@@ -31,24 +31,41 @@ def free_port() -> int:
 
 
 class Server:
-    """A server on one data directory and port, over several starts."""
+    """A server on one data directory and port, over several starts.
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    Args:
+        options: further ones of `serve`.
+        environ: further variables of its environment.
+        wrapped: a command that starts the server's own, which follows it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *options: str,
+        environ: Mapping[str, str] | None = None,
+        wrapped: Sequence[str] = (),
+    ) -> None:
         self.port = free_port()
         self.directory = directory
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: trio.Process | None = None
         self._options = ("--data", str(directory / "data"), "--port", str(self.port), *options)
+        self._environ = environ or {}
+        self._wrapped = wrapped
 
     async def start(self) -> None:
         """Start it and wait until it is ready."""
         with (self.directory / "serve.log").open("ab") as output:
             self._process = await trio.lowlevel.open_process(
-                [sys.executable, "-m", "deskwire", "serve", "--log-level", "warning", *self._options],
+                [
+                    *self._wrapped,
+                    *(sys.executable, "-m", "deskwire", "serve", "--log-level", "warning", *self._options),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=environment(),
+                env={**environment(), **self._environ},
             )
         with trio.fail_after(READY_S):
             async with httpx.AsyncClient(trust_env=False) as client:
@@ -67,9 +84,23 @@ class Server:
         said: dict[str, Any] = orjson.loads((self.directory / "data" / "demo.json").read_bytes())
         return said
 
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def log(self) -> str:
         """Everything that it has said."""
         return (self.directory / "serve.log").read_text()
+
+    async def wait_for_log(self, words: str, times: int = 1) -> None:
+        """Wait until it has said this so often."""
+        with trio.fail_after(READY_S):
+            while True:
+                if self.log().count(words) >= times:
+                    return
+                await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
     async def kill(self) -> None:
         """End it with SIGKILL, as a crash would."""

@@ -37,6 +37,7 @@ SECTIONS = {
     "backlog": ["backlog"],
     "engine": ["engine"],
     "tickets": ["tickets", "bulk"],
+    "import": ["import", "import-beside"],
 }
 """What each benchmark leaves."""
 

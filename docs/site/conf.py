@@ -46,6 +46,7 @@ NAVIGATION = {
     ),
     "Operate": (
         "guide/provisioning",
+        "guide/importing",
         "guide/operating",
         "guide/deploy",
         "guide/backup",
@@ -55,6 +56,10 @@ NAVIGATION = {
         "reporting",
         "performance",
         "mutation",
+        "guarantees",
+        "simulation",
+        "soak",
+        "bugs-found",
         "guide/demo",
     ),
     "Reference": ("reference/api", "reference/events", "reference/errors", "reference/settings"),

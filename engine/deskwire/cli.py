@@ -18,6 +18,7 @@ from deskwire.admin.user import user
 from deskwire.backup.command import backup, check, restore
 from deskwire.config import SETTINGS, Config
 from deskwire.demo.command import demo
+from deskwire.importing.command import import_command
 from deskwire.listen.command import listen
 from deskwire.operate.command import deliveries, redeliver_command
 from deskwire.reference.command import openapi_command, reference_command
@@ -89,6 +90,7 @@ def _print_table(config: Config) -> None:
 cli.add_command(backup)
 cli.add_command(check)
 cli.add_command(demo)
+cli.add_command(import_command)
 cli.add_command(listen)
 cli.add_command(deliveries)
 cli.add_command(redeliver_command)

@@ -151,7 +151,9 @@ class Listening:
         10.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request's head."
     )
     request_bodies_bytes: int = setting(
-        256 * MIB, integer(MIB, 64 * GIB), "Bytes of request bodies that may be in memory at the same time."
+        256 * MIB,
+        integer(MIB, 64 * GIB),
+        "Bytes of request bodies that may be in memory at the same time, and of answers whose clients do not read.",
     )
     requests_under_way: int = setting(
         1_000, integer(1, 1_000_000), "Requests that may be worked on at once; further ones get 503."

@@ -31,6 +31,7 @@ from deskwire.http.multipart import OVERHEAD
 from deskwire.http.quotas import Quotas, rate_of
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.http.transport import Unsent
 from deskwire.storage.copies import run_copies
 from deskwire.storage.store import SqliteStore
 
@@ -93,7 +94,6 @@ def webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,
-        add=couriers.add,
         change=couriers.change,
         remove=couriers.remove,
         probe=couriers.probe,
@@ -121,7 +121,7 @@ def quotas(config: Config) -> Quotas:
     return Quotas(Buckets(calls), Buckets(failures))
 
 
-def load(config: Config, store: SqliteStore) -> Load:
+def load(config: Config, store: SqliteStore, unsent: Unsent) -> Load:
     """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
     return Load(
         requests_max=config.requests_under_way,
@@ -129,6 +129,7 @@ def load(config: Config, store: SqliteStore) -> Load:
         bodies_bytes_max=config.request_bodies_bytes,
         writes_max=config.writer_queue // 2,
         writes=lambda: store.waiting,
+        unsent=lambda: unsent.size,
     )
 
 

@@ -46,6 +46,7 @@ from deskwire.http.lane import Lane
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
+from deskwire.http.transport import Unsent
 from deskwire.logs import tell_request
 from deskwire.provision import (
     DEMO_FILE,
@@ -149,6 +150,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         listeners = await _listen(config)
         url = config.public_url or _url(config.host, listeners[0], certificate)
+        unsent = Unsent()
         tell.keys = keys = Keys(store)
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
         stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
@@ -186,7 +188,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                     voice=voice(config, store, shelf),
                     answers=Answers(secret, wall_clock, config.idempotency_s),
                     quotas=parts.quotas(config),
-                    load=parts.load(config, store),
+                    load=parts.load(config, store, unsent),
                     stream_key=derived_key(secret, "stream"),
                     limits=parts.limits(config),
                     version=version("deskwire"),
@@ -204,7 +206,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                 actors.start_soon(services.surveys.removals.clear)
                 actors.start_soon(waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
-                await _front(config, services, stream, listeners, url, certificate, task_status)
+                await _front(config, services, stream, listeners, url, certificate, unsent, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
@@ -263,6 +265,7 @@ async def _front(
     listeners: list[trio.SocketListener],
     url: str,
     certificate: Certificate | None,
+    unsent: Unsent,
     task_status: trio.TaskStatus[Serving],
 ) -> None:
     """Serve until the stop."""
@@ -287,6 +290,7 @@ async def _front(
                     shutdown_s=config.shutdown_s,
                 ),
                 tls=None if certificate is None else certificate.context,
+                unsent=unsent,
                 lane=Lane(services, ROUTES, idle_s=config.idle_connection_s),
             )
         )

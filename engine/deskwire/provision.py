@@ -13,6 +13,7 @@ from deskwire.engine.credentials import Passwords, Tokens, hash_server_key, new_
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.teams import Team
+from deskwire.storage.files import sync
 
 SECRET_FILE: Final = "secret"
 DEMO_FILE: Final = "demo.json"
@@ -57,7 +58,7 @@ def installation_secret(directory: Path, given: str | None) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read; it appears whole or not at all."""
+    """Write a file that only its owner can read; it appears whole or not at all, and is on disk at the return."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     scratch.unlink(missing_ok=True)  # a crash's, or somebody's link to another place
     handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PRIVATE)
@@ -66,6 +67,7 @@ def write_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     scratch.replace(path)
+    sync(path.parent)
 
 
 def exposed(directory: Path) -> list[str]:

@@ -21,7 +21,7 @@ from deskwire.http.description import routes as description_routes
 from deskwire.http.shapes.events import DATA
 from deskwire.reference.events import example_envelopes
 from deskwire.reference.openapi import document as made
-from deskwire.reference.openapi.samples import BODIES, sample
+from deskwire.reference.openapi.samples import BODIES, LINES, sample
 from tests.described import described
 
 
@@ -77,6 +77,10 @@ def test_every_body_has_an_example_that_the_service_takes() -> None:
     assert models.keys() == BODIES.keys(), "deskwire.reference.openapi.samples.BODIES has one of each"
     for name, model in models.items():
         model.model_validate(BODIES[name])
+    lines = {line.__name__: line for route in ROUTES for line in route.lines}
+    assert lines.keys() == LINES.keys(), "deskwire.reference.openapi.samples.LINES has one of each"
+    for name, model in lines.items():
+        model.model_validate(LINES[name])
     for name, operation in operations():
         for content in operation.get("requestBody", {}).get("content", {}).values():
             if "example" in content:

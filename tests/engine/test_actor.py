@@ -157,38 +157,51 @@ async def test_a_bug_in_one_actor_ends_nothing_else_and_is_answered(inline_store
         assert (await state_after(directory, bad.conversation_id, post())).sequence == 2
 
 
-@pytest.mark.parametrize(
-    ("failure", "reason"),
-    [
-        (StaleState("changed"), "conversation_busy"),
-        (Unavailable("disk", code="storage_failed"), "storage_failed"),
-    ],
-)
-async def test_after_a_failed_commit_the_state_is_read_anew(
-    inline_store: InlineStore, failure: Exception, reason: str
-) -> None:
+async def test_after_a_failed_commit_the_state_is_read_anew(inline_store: InlineStore) -> None:
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
-        inline_store.write_failure = failure
+        inline_store.write_failure = Unavailable("disk", code="storage_failed")
         with pytest.raises(Unavailable) as refused:
             await directory.ask(PROJECT, command.conversation_id, post())
-        assert refused.value.reason == reason
+        assert refused.value.reason == "storage_failed"
         assert (await state_after(directory, command.conversation_id, post())).sequence == 2
 
 
-async def test_an_actor_that_is_wrong_about_its_state_writes_nothing_and_recovers(
+async def test_a_state_that_changed_behind_the_actor_is_decided_on_anew_within_the_commit(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as one, open_directory(inline_store) as other:
         command = create()
         await one.create(PROJECT, command)
         await other.ask(PROJECT, command.conversation_id, post())  # behind the back of `one`
-        with pytest.raises(Unavailable):
-            await one.ask(PROJECT, command.conversation_id, post())
-        assert sequences(inline_store, command.conversation_id) == [1, 2]
-        await one.ask(PROJECT, command.conversation_id, post())
+        receipt = await one.ask(PROJECT, command.conversation_id, post())
+        assert receipt.message is not None
+        assert receipt.message["index"] == 1
         assert sequences(inline_store, command.conversation_id) == [1, 2, 3]
+
+
+async def test_what_the_changed_state_does_not_allow_is_refused_and_writes_nothing(
+    inline_store: InlineStore,
+) -> None:
+    async with open_directory(inline_store) as one, open_directory(inline_store) as other:
+        command = create()
+        await one.create(PROJECT, command)
+        await other.ask(PROJECT, command.conversation_id, Close("agent"))
+        with pytest.raises(Conflict):
+            await one.ask(PROJECT, command.conversation_id, Patch({"status": "PENDING"}))
+        assert sequences(inline_store, command.conversation_id) == [1, 2]
+
+
+async def test_a_conversation_that_was_deleted_behind_the_actor_is_not_there(
+    inline_store: InlineStore,
+) -> None:
+    async with open_directory(inline_store) as one, open_directory(inline_store) as other:
+        command = create()
+        await one.create(PROJECT, command)
+        await other.ask(PROJECT, command.conversation_id, Delete("manual"))
+        with pytest.raises(NotFound):
+            await one.ask(PROJECT, command.conversation_id, post())
 
 
 async def test_a_state_that_is_wrong_only_in_what_has_no_number_is_noticed_too(
@@ -198,9 +211,28 @@ async def test_a_state_that_is_wrong_only_in_what_has_no_number_is_noticed_too(
         command = create(visible=False)
         await one.create(PROJECT, command)
         await other.ask(PROJECT, command.conversation_id, Patch({"title": "theirs"}))
-        with pytest.raises(Unavailable):
-            await one.ask(PROJECT, command.conversation_id, Rate(3))
-        assert (await state_after(one, command.conversation_id, Rate(3))).title == "theirs"
+        state = await state_after(one, command.conversation_id, Rate(3))
+        assert (state.title, state.rating) == ("theirs", 3)
+
+
+async def test_a_state_that_is_stale_even_within_the_commit_is_told_as_busy(
+    inline_store: InlineStore,
+) -> None:
+    async with open_directory(inline_store) as directory:
+        command = create()
+        await directory.create(PROJECT, command)
+        unhindered = inline_store.before_write
+
+        async def changed() -> None:
+            await unhindered()
+            inline_store.write_failure = StaleState("changed")
+
+        inline_store.before_write = changed
+        with pytest.raises(Unavailable) as refused:
+            await directory.ask(PROJECT, command.conversation_id, post())
+        assert refused.value.reason == "conversation_busy"
+        inline_store.before_write = unhindered
+        assert (await state_after(directory, command.conversation_id, post())).sequence == 2
 
 
 async def test_a_disk_that_cannot_be_read_is_told_and_asked_again_next_time(

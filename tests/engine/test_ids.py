@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ulid import ULID
 
-from deskwire.engine.ids import Mint, id_time_ms, is_id, new_id, ulid_value
+from deskwire.engine.ids import Mint, fresh_ids, id_time_ms, is_id, new_id, ulid_value
 
 TIMES = st.integers(0, (1 << 47))
 
@@ -79,3 +79,12 @@ def test_a_text_of_another_shape_is_no_conversation_id(text: str) -> None:
 def test_a_text_without_an_identifier_in_it_has_no_value() -> None:
     with pytest.raises(ValueError, match="ULID"):
         ulid_value("evt_nonsense")
+
+
+@given(TIMES, st.integers(0, 300))
+@settings(deadline=None, derandomize=True)
+def test_ids_made_together_grow_and_are_like_others(at: int, count: int) -> None:
+    made = fresh_ids("msg", at, count)
+    assert len(made) == count
+    assert made == sorted(set(made))
+    assert all(is_id(each, "msg") and id_time_ms(each) == at for each in made)

@@ -153,6 +153,21 @@ async def test_a_connection_that_says_nothing_is_closed_and_gives_its_place_back
     assert (await narrow.connect()).socket_id
 
 
+async def test_a_connection_whose_peer_has_left_gives_its_place_back_long_before_a_head_would_be_late(
+    tmp_path: Path,
+) -> None:
+    limits = FrontLimits(connections=1, head_s=3_600, requests_s=1, shutdown_s=2)
+    async with real_stage(tmp_path, lambda: NOON) as stage, real_front(stage, small_app, limits) as front:
+        left, coming = await front.raw(), await front.raw()
+        request = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
+        await left.send_all(request)
+        assert b"200" in await left.receive_some(15)
+        await left.aclose()
+        await coming.send_all(request)
+        with trio.fail_after(60):  # far below the hour, far above what it takes
+            assert b"200" in await coming.receive_some(15)
+
+
 async def test_a_write_out_of_time_breaks_the_connection_even_within_a_shield() -> None:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     client = await trio.open_tcp_stream("127.0.0.1", listeners[0].socket.getsockname()[1])

@@ -31,7 +31,7 @@ _LATE_S: Final = 40.0
 
 
 class Consumer:
-    """A process with one consumer id; `run` is its life."""
+    """A process with one consumer id; `run` is its life. A `steady` one has a network that is always well."""
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class Consumer:
         kind: Kind,
         pongs: Pongs,
         resume: str = "auto",
+        *,
+        steady: bool = False,
     ) -> None:
         self.consumer_id = consumer_id
         self.channels = channels
@@ -51,6 +53,7 @@ class Consumer:
         self._dice: random.Random = world.dice
         self._kind = kind
         self._resume = resume
+        self._steady = steady
         self._scope = trio.CancelScope()
         self._awake = trio.Event()
         self._awake.set()
@@ -96,7 +99,7 @@ class Consumer:
 
     async def _connection(self) -> int | None:
         """Live through one connection; its close code, None if it broke off."""
-        link = await self._world.dial()
+        link = await self._world.dial(steady=self._steady)
         if link is None:
             return None
         self.link, self._peer, self._got = link, RawPeer(link.client), {}

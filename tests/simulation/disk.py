@@ -1,30 +1,53 @@
-"""A store on a real SQLite file whose delays come from a seed, and whose process may be killed at any of them."""
+"""The real store on a real SQLite file, in the hands of a seed: it is slow, fails, fills up, and is killed at any point.
+
+Nothing of the storage layer is replaced but its threads: what they do is done on this side, with time passing before and
+after, so that there is one order of things for each seed, and an answer may be old when it comes.
+
+A crash leaves an image of the files, which the next process opens. When a process is killed, what it wrote is in
+them. When the machine loses its power, what was not synced is there in parts: any of its sectors, or none.
+"""
 
 from __future__ import annotations
 
 import random
 import shutil
-from collections import deque
+import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar, TypeVarTuple, cast
 
 import trio
 
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.database import FILE_NAME, migrate
+from deskwire.storage.store import SqliteStore
 from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import Commit
+from deskwire.storage.writer import WAITING_MAX, Commit, Writer
 
 T = TypeVar("T")
-_BATCH: Final = 8
+Ts = TypeVarTuple("Ts")
+End = Literal[
+    "killed", "killed in a commit", "power lost", "power lost in a commit", "power lost in a checkpoint"
+]
+"""How a process ends that does not stop in good order."""
+ENDS: Final[tuple[End, ...]] = (
+    "killed",
+    "killed in a commit",
+    "power lost",
+    "power lost in a commit",
+    "power lost in a checkpoint",
+)
 _COMMIT_S: Final = 0.05
 _ANSWER_S: Final = 0.01
 _READ_S: Final = 0.01
+_SECTOR: Final = 512
+_FULL: Final = 2
+_UNLIMITED: Final = 1 << 30
+_STATEMENTS: Final = 40
+"""A commit is killed, and fails, somewhere within so many statements."""
 
 
 @cache
@@ -43,18 +66,55 @@ def new_disk(directory: Path) -> Path:
     return path
 
 
-@dataclass(eq=False)
-class _Job:
-    run: Callable[[Transaction], Any]
-    done: trio.Event = field(default_factory=trio.Event)
-    result: Any = None
-    error: Exception | None = None
+class _Killed(BaseException):
+    """The process has ended here."""
 
 
-class Disk:
+class _Writer(Writer):
+    """The writer, whose thread is this one: its work takes time, and a killed process does none."""
+
+    dice: random.Random
+    killed = False
+
+    async def _threaded(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
+        await trio.sleep(self.dice.random() * _COMMIT_S)  # virtual time: the mock clock jumps
+        if self.killed:
+            raise _Killed
+        result = work(*given)
+        await trio.sleep(self.dice.random() * _ANSWER_S)  # virtual time: the mock clock jumps
+        if self.killed:
+            raise _Killed
+        return result
+
+
+class _Connection:
+    """The writer's connection. `fail_in` statements from now `failure` is raised; or `at_commit`, at the next one."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.fail_in: int | None = None
+        self.at_commit = False
+        self.failure: type[BaseException] = sqlite3.OperationalError
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        if self.at_commit and sql == "COMMIT":
+            self.at_commit, self.fail_in = False, 0
+        if self.fail_in is not None and sql != "ROLLBACK":
+            self.fail_in -= 1
+            if self.fail_in < 0:
+                self.fail_in = None
+                raise self.failure("disk I/O error")
+        return self._connection.execute(sql, values)
+
+
+class Disk(SqliteStore):
     """`ports.Store` as one process has it.
 
     Args:
+        path: the database file.
         committed: called in the moment of each commit, before anybody else knows of it.
         published: called some time later, just before the commit's jobs are answered.
     """
@@ -63,89 +123,119 @@ class Disk:
         self,
         path: Path,
         dice: random.Random,
-        committed: Callable[[Commit], None],
+        committed: Callable[[Commit, sqlite3.Connection], None],
         published: Callable[[Commit], None],
     ) -> None:
-        self.refusing = False
+        super().__init__(path, 1, 1, published, WAITING_MAX)
+        self.reads_fail = False
+        self.end: End | None = None
         self._dice = dice
         self._committed = committed
-        self._published = published
-        self._conn = connect_writer(path)
-        self._conn.execute("PRAGMA synchronous = OFF")  # processes are killed here, machines are not
-        self._tx = SqliteTransaction(self._conn)
-        self._jobs: deque[_Job] = deque()
-        self._under_way: list[_Job] = []
-        self._news = trio.Event()
         self._dead = False
+        self._synced = self._connection.execute("PRAGMA synchronous").fetchone()[0] >= _FULL
+        self._connection.execute(
+            "PRAGMA synchronous = OFF"
+        )  # the machine that runs this does not lose its power
+        self._connection.execute(f"PRAGMA wal_autocheckpoint = {dice.choice((30, 1000))}")
+        self._first = self._files()
+        self._wire = _Connection(self._connection)
+        wire = cast(sqlite3.Connection, self._wire)
+        batch = dice.choice((1, 4, 64))
+        self._writer = self._inline = _Writer(wire, self._file, batch, self._tell, WAITING_MAX)
+        self._inline.dice = dice
+        self._published = published
+
+    def at_once(self, job: Callable[[Transaction], T]) -> T:
+        """Write before anything runs."""
+        with self._connection:
+            return job(SqliteTransaction(self._connection))
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`."""
         if self._dead:
             raise Unavailable("The process is dead.")
-        waiting = _Job(job)
-        self._jobs.append(waiting)
-        self._news.set()
-        await waiting.done.wait()
-        if waiting.error is not None:
-            raise waiting.error
-        result: T = waiting.result
-        return result
+        return await super().write(job)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `ports.Store.read`."""
         await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps
-        return self.peek(query)
+        result = self.peek(query)
+        await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps
+        return result
 
     def peek(self, query: Callable[[Reader], T]) -> T:
         """See `ports.Store.peek`."""
-        if self._dead:
-            raise Unavailable("The process is dead.")
-        return query(self._tx)
+        if self._dead or self.reads_fail:
+            raise Unavailable("The disk can't be read.", code="storage_failed")
+        return super().peek(query)
 
-    def at_once(self, job: Callable[[Transaction], T]) -> T:
-        """Write before anything runs."""
-        return job(self._tx)
-
-    async def run(self) -> None:
-        """Commit what is written, until killed."""
-        while True:
-            await self._news.wait()
-            self._news = trio.Event()
-            while self._jobs:
-                await trio.sleep(self._dice.random() * _COMMIT_S)  # virtual time: the mock clock jumps
-                batch = [self._jobs.popleft() for _ in range(min(_BATCH, len(self._jobs)))]
-                self._under_way = batch
-                commits = [self._commit(job) for job in batch]
-                await trio.sleep(self._dice.random() * _ANSWER_S)  # virtual time: the mock clock jumps
-                for job, commit in zip(batch, commits, strict=True):
-                    self._published(commit)
-                    job.done.set()
-
-    def kill(self) -> None:
-        """Write nothing any more; what is not committed is lost."""
-        self._dead = True
-        for job in (*self._under_way, *self._jobs):
-            job.error = Unavailable("The process is dead.")
-            job.done.set()
-        self._conn.close()
-
-    def _commit(self, job: _Job) -> Commit:
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit what is written until cancelled; what waits by then is still committed, unless killed."""
         try:
-            if self.refusing:
-                raise Unavailable("The disk is full.", code="storage_failed")
-            self._conn.execute("BEGIN IMMEDIATE")
-            job.result = job.run(self._tx)
-            self._conn.execute("COMMIT")
-        except Exception as error:  # noqa: BLE001  # the job's own; `write` raises it
-            job.error = error
-            if self._conn.in_transaction:
-                self._conn.execute("ROLLBACK")
-        tx = self._tx
-        made = Commit((), (), frozenset())
-        if job.error is None:
-            made = Commit(tuple(tx.published), (), frozenset(tx.erased))
-            self._committed(made)
-        tx.published.clear()
-        tx.deliveries.clear()
-        tx.erased.clear()
-        return made
+            await self._inline.run(task_status=task_status)
+        except _Killed:
+            await trio.sleep_forever()
+        finally:
+            if not self._dead:
+                self.close()
+
+    def _tell(self, commit: Commit) -> None:
+        self._committed(commit, self._connection)
+        self._published(commit)
+
+    # What can happen to it
+
+    def fail_soon(self) -> None:
+        """Have one of the next statements fail, or the next commit."""
+        self._wire.failure = sqlite3.OperationalError
+        if self._dice.random() < 0.5:
+            self._wire.at_commit = True
+        else:
+            self._wire.fail_in = self._dice.randrange(_STATEMENTS)
+
+    def fill(self, *, full: bool) -> None:
+        """Let the file grow no more, or grow again."""
+        if not self._dead:
+            pages = self._connection.execute("PRAGMA page_count").fetchone()[0] if full else _UNLIMITED
+            self._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    def crash(self, how: End, path: Path) -> None:
+        """End the process; what is on the disk then is what `path` gets."""
+        database, wal = self._remains(how)
+        self._dead = self._inline.killed = True
+        self._inline._jobs.clear()
+        self.close()
+        path.write_bytes(database)
+        if wal:
+            path.with_name(f"{path.name}-wal").write_bytes(wal)
+
+    def _remains(self, how: End) -> tuple[bytes, bytes]:
+        before = self._files()
+        if "commit" in how and not how.startswith("killed") and self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+        elif "checkpoint" in how:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        after = self._files()
+        if how.startswith("killed"):
+            return after
+        if not self._synced and before[0] == self._first[0]:
+            return before[0], self._torn(self._first[1], before[1])
+        if before[0] == after[0]:
+            return after[0], self._torn(before[1], after[1])
+        if before[1] == after[1]:  # a checkpoint: the WAL is synced before it
+            return self._torn(before[0], after[0]), after[1]
+        return after  # a commit with a checkpoint behind it: each has been synced
+
+    def _torn(self, before: bytes, after: bytes) -> bytes:
+        """What was there before, with any of the sectors that were written since."""
+        share = self._dice.choice((0.0, 0.5, 0.9, 1.0))
+        made = bytearray(before.ljust(len(after), b"\0"))
+        for start in range(0, len(after), _SECTOR):
+            sector = after[start : start + _SECTOR]
+            if made[start : start + _SECTOR] != sector and self._dice.random() < share:
+                made[start : start + _SECTOR] = sector
+        return bytes(made)
+
+    def _files(self) -> tuple[bytes, bytes]:
+        wal = self._path.with_name(f"{FILE_NAME}-wal")
+        return self._path.read_bytes(), wal.read_bytes() if wal.exists() else b""

@@ -8,6 +8,7 @@ from typing import Final
 import trio
 
 from tests.simulation.consumer import Consumer
+from tests.simulation.disk import ENDS
 from tests.simulation.network import Link
 from tests.simulation.world import World
 
@@ -98,12 +99,16 @@ async def _restart_both(world: World) -> None:
         nursery.start_soon(world.stop)
 
 
+# The server, its disk, and its receivers
+
+
 async def _kill_server(world: World) -> None:
-    await world.crash(silently=False)
+    await world.crash(world.dice.choice(ENDS))
 
 
 async def _lose_server(world: World) -> None:
-    await world.crash(silently=True)
+    """A machine that is gone, of which nobody is told."""
+    await world.crash(world.dice.choice(ENDS), silently=True)
 
 
 async def _stop_server(world: World) -> None:
@@ -111,17 +116,67 @@ async def _stop_server(world: World) -> None:
 
 
 async def _fill_disk(world: World) -> None:
-    """A disk that takes nothing for a while."""
+    """A disk that takes nothing more for a while."""
     server = world.server
     if server is not None:
-        server.disk.refusing = True
-        await trio.sleep(world.dice.random() * 8)  # virtual time: the mock clock jumps
-        world.judge.disk_refused()
-        server.disk.refusing = False
+        server.disk.fill(full=True)
+        await trio.sleep(world.dice.random() ** 3 * 60)  # virtual time: the mock clock jumps
+        world.disk_failed()
+        server.disk.fill(full=False)
+
+
+async def _fail_disk(world: World) -> None:
+    """Statements that fail, wherever they stand."""
+    for _ in range(world.dice.randrange(1, 4)):
+        if world.server is not None:
+            world.server.disk.fail_soon()
+        await trio.sleep(world.dice.random() * 5)  # virtual time: the mock clock jumps
+        world.disk_failed()
+
+
+async def _fail_reads(world: World) -> None:
+    server = world.server
+    if server is not None:
+        server.disk.reads_fail = True
+        await trio.sleep(world.dice.random() * 3)  # virtual time: the mock clock jumps
+        world.disk_failed()
+        server.disk.reads_fail = False
+
+
+async def _change_receiver(world: World) -> None:
+    world.dice.choice(world.internet.receivers).change()
+
+
+async def _change_receivers(world: World) -> None:
+    for receiver in world.internet.receivers:
+        receiver.change()
+
+
+async def _retire_receiver(world: World) -> None:
+    """One that wants nothing more, for a while."""
+    receiver = world.dice.choice(world.internet.receivers)
+    if not receiver.healthy:
+        receiver.manner = "gone"
+        await trio.sleep(world.dice.random() * 20)  # virtual time: the mock clock jumps
+        receiver.change()
+
+
+async def _cut_delivery(world: World) -> None:
+    for _ in range(world.dice.randrange(1, 6)):
+        world.internet.cut()
+        await trio.sleep(world.dice.random())  # virtual time: the mock clock jumps
+
+
+async def _rush(world: World) -> None:
+    """Many clients at once."""
+    for _ in range(world.dice.randrange(5, 30)):
+        world.later(world.client.do_something)
 
 
 FAULTS: Final[Sequence[Callable[[World], Awaitable[None]]]] = (
     *(_launch, _launch, _launch, _twin, _restart, _restart, _kill, _vanish),
     *(_cut, _cut, _freeze, _pause, _trickle, _trickle, _stall, _unsubscribe, _disconnect),
-    *(_kill_server, _kill_server, _lose_server, _stop_server, _restart_both, _fill_disk),
+    *(_kill_server, _kill_server, _kill_server, _lose_server, _stop_server, _restart_both),
+    *(_fill_disk, _fail_disk, _fail_disk, _fail_reads),
+    *(_change_receiver, _change_receiver, _change_receivers, _retire_receiver, _cut_delivery, _rush, _rush),
 )

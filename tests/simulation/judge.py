@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
@@ -22,6 +22,9 @@ from deskwire.storage.writer import Commit
 from tests.simulation.network import Link
 
 LEASE_S: Final = 60.0
+PROMPT_S: Final = 5.0
+"""A consumer that is well has an event after this at the latest, whatever others do."""
+
 SAVED_S: Final = 3.0
 """After this a confirmed position is on the disk, whatever else the disk has to do (`Hub`, `save_s`)."""
 
@@ -51,6 +54,7 @@ class Chain:
     Args:
         positions: the channel's events.
         covered: those that a client has received.
+        forgotten: whether the server may know nothing more of who held it.
         excused: position up to which consumers did not want what they lacked, or were told of the gap.
     """
 
@@ -62,6 +66,7 @@ class Chain:
     last_id: str | None = None
     seatings: int = 0
     superseded: set[str] = field(default_factory=set)
+    forgotten: bool = False
     released: bool = False
     dropped_at: float = -inf
     pongs: list[tuple[float, int]] = field(default_factory=list)
@@ -83,8 +88,10 @@ class Judge:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.stop: Callable[[], object] = lambda: None
         self.trace: list[tuple[float, str]] = []
         self.gap_s = inf
+        self.frames = 0
         self._chains: dict[str, Chain] = {}
         self._positions: dict[str, int] = {}
         self._made_at: dict[int, float] = {}
@@ -94,6 +101,9 @@ class Judge:
         self._killed_at = -inf
         self._holds: dict[tuple[Link, str], Hold] = {}
         self._dismissed: list[Link] = []
+        self._steady = ""
+        self._due: dict[int, float] = {}
+        self._settled: set[tuple[Link, str]] = set()
         self._asked: dict[tuple[Link, str], tuple[str, int]] = {}
 
     def note(self, text: str) -> None:
@@ -104,10 +114,24 @@ class Judge:
         """Write down a broken rule."""
         self.note(f"WRONG: {text}")
         self.problems.append(f"at {trio.current_time():.3f}: {text}")
+        self.stop()
 
     def open(self, channel: Channel) -> None:
         """A channel that consumers will ask for, before there is an event."""
         self._chains[channel.name] = Chain(channel)
+
+    def watch(self, channel: str) -> None:
+        """Nobody but a consumer that is always well holds this channel; it must not wait for others."""
+        self._steady = channel
+
+    def forgive(self) -> None:
+        """Promptness can't be asked of what is under way: the server restarts, or its disk fails."""
+        self._due.clear()
+
+    def overdue(self) -> list[str]:
+        """Events that a consumer which is well waits for too long."""
+        late = trio.current_time() - PROMPT_S
+        return [f"event {position} on {self._steady}" for position, at in self._due.items() if at < late]
 
     # What is there to receive
 
@@ -131,6 +155,15 @@ class Judge:
         """The readers of the log know of events."""
         if commit.events:
             self._published = commit.events[-1].position
+        chain = self._chains.get(self._steady)
+        if (
+            chain is not None
+            and chain.holder is not None
+            and (chain.holder.link, self._steady) in self._settled
+        ):
+            positions = {event.position for event in commit.events} & set(chain.positions)
+            self._due.update(dict.fromkeys(sorted(positions), trio.current_time()))
+        self._due = {position: at for position, at in self._due.items() if position not in self._erased}
 
     def crashed(self, restarted_at: float) -> None:
         """The server is back after a kill: what was confirmed just before may be forgotten."""
@@ -157,6 +190,11 @@ class Judge:
         for chain in self._chains.values():
             chain.pongs.clear()
 
+    def forgotten(self, channel: str) -> None:
+        """The row of who held a channel is gone (ADR 8): with its contact, or because it was long unused."""
+        self.note(f"{channel} is forgotten")
+        self._chains[channel].forgotten = True
+
     # Who holds a channel
 
     def asked(self, link: Link, channel: str, resume: str) -> None:
@@ -168,6 +206,9 @@ class Judge:
         chain = self._chains[channel]
         free = chain.holder is None and trio.current_time() >= chain.dropped_at + LEASE_S
         self.note(f"{consumer_id} on {link.number} takes {channel} from {chain.last_id}")
+        if chain.forgotten:
+            chain.superseded.clear()
+            chain.last_id = None
         if consumer_id in chain.superseded and not free:
             self.wrong(f"{consumer_id} took {channel} back from {chain.last_id}")
         if free:
@@ -180,8 +221,11 @@ class Judge:
         chain.holder = self._holds[link, channel] = Hold(link, consumer_id, *self._asked[link, channel])
         chain.last_id, chain.released = consumer_id, False
         chain.seatings += 1
-        if chain.seatings == 1 or chain.holder.resume == "live":  # also if its answer gets lost
+        if (
+            chain.seatings == 1 or chain.holder.resume == "live" or chain.forgotten
+        ):  # also if its answer gets lost
             self._begins_now(chain, chain.holder)
+        chain.forgotten = False
 
     def left(self, link: Link, channel: str, *, for_good: bool) -> None:
         """A hold has ended."""
@@ -213,6 +257,8 @@ class Judge:
     def _answered(self, link: Link, channel: str, answer: dict[str, Any]) -> None:
         chain, hold = self._chains[channel], self._holds[link, channel]
         after, gap = answer["resumedAfter"], answer["gap"]
+        if channel == self._steady:
+            self._settled = {(link, channel)}
         self.note(f"{hold.consumer_id} resumes {channel} after {after and self._positions[after]}, gap {gap}")
         if gap:
             self._check_gap(chain, hold)
@@ -258,6 +304,10 @@ class Judge:
             self.wrong(f"{position} came after {hold.last} on {link.number}")
         if skipped := [p for p in chain.between(hold.last, position) if self._owed(chain, hold, p)]:
             self.wrong(f"{position} came on {link.number} without {skipped}")
+        self.frames += 1
+        waited = trio.current_time() - self._due.pop(position, inf) if channel == self._steady else 0
+        if waited > PROMPT_S:
+            self.wrong(f"{position} was {waited:.1f} s on its way to {channel}")
         hold.last = position
         chain.covered.add(position)
         return position

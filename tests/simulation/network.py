@@ -88,6 +88,13 @@ class Pipe:
         """Whether something was sent that nobody has read."""
         return bool(self._chunks)
 
+    @property
+    def readable(self) -> bool:
+        """Whether reading would not wait."""
+        if self.frozen or not self._chunks:
+            return self._broken or (self._ended and not self.frozen)
+        return self._broken or self._chunks[0].arrives_at <= trio.current_time()
+
     def end(self) -> None:
         """Let what is on its way arrive, then the end."""
         self._ended = True
@@ -154,6 +161,11 @@ class End(trio.abc.Stream):
         if len(data) > self._told:
             self.sending(data[self._told :])
         self._told = 0
+
+    @property
+    def readable(self) -> bool:
+        """Whether something has come, or the end has."""
+        return self._in.readable
 
     async def wait_send_all_might_not_block(self) -> None:
         await trio.lowlevel.checkpoint()

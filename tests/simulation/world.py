@@ -1,206 +1,252 @@
-"""The server, its crashes and its writers, and the consumers it has; all of it from one seed."""
+"""Everything there is in a life: the server and its crashes, its clients, consumers and receivers; all from one seed."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from contextvars import ContextVar
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import trio
 
-from deskwire.engine.commands import Close, Delete
-from deskwire.engine.directory import Directory
-from deskwire.engine.errors import DomainError
-from deskwire.engine.log import EventLog
+from deskwire.config import Config
+from deskwire.engine.credentials import hash_server_key
+from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
+from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
-from deskwire.engine.stream.hub import Hub
-from deskwire.engine.stream.subscription import Subscription
-from deskwire.engine.stream.token import Grant
-from deskwire.http.socket import RealtimeStream
+from deskwire.storage.database import FILE_NAME, connect_reader
 from deskwire.storage.writer import Commit
-from tests.builders import create, post
+from tests.simulation.client import SERVER_KEY, Client
 from tests.simulation.consumer import Consumer, Kind, Pongs
-from tests.simulation.disk import Disk, new_disk
+from tests.simulation.disk import Disk, End, new_disk
+from tests.simulation.internet import Internet, Sockets
 from tests.simulation.judge import Judge
+from tests.simulation.ledger import Ledger
+from tests.simulation.mail import Mail
 from tests.simulation.network import Link
-from tests.streaming import KEY, found_project, trio_ms
+from tests.simulation.receiver import Receiver
+from tests.simulation.server import Server
+from tests.streaming import NOON, found_project, trio_ms
 
-CONTACTS: Final = ("ada", "bob")
-_CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
-_STOP_S: Final = 5.1
-"""Within this the streams have ended after a stop."""
-
-
-class _TellingHub(Hub):
-    """The hub, with the moments told in which holders change."""
-
-    judge: Judge
-
-    async def subscribe(
-        self, project: Project, channel: Channel, grant: Grant, superseded: Callable[[], None]
-    ) -> Subscription:
-        held = await super().subscribe(project, channel, grant, superseded)
-        self.judge.seated(_CONNECTION.get(), channel.name, grant.consumer_id)
-        return held
-
-    def leave(self, holder: Subscription, *, for_good: bool) -> None:
-        super().leave(holder, for_good=for_good)
-        self.judge.left(_CONNECTION.get(), holder.channel.name, for_good=for_good)
+CONTACTS: Final = ("ada", "bob", "carol")
+"""For the last one's channel there is a consumer that is always well."""
+_RECEIVERS: Final = 5
+_HOUR_S: Final = 3600.0
+_DAY_S: Final = 24 * _HOUR_S
 
 
-class Server:
-    """One process of the server."""
-
-    def __init__(self, world: World) -> None:
-        self.disk = Disk(world.path, world.dice, world.judge.committed, self._publish)
-        self.scope = trio.CancelScope()
-        self.project = world.project
-        self._world = world
-        last = self.disk.peek(lambda reader: reader.last_event_position())
-        self._log = EventLog(self.disk, last, ring_events=world.ring_events, ring_bytes=1 << 20)
-        self._hub = _TellingHub(self.disk, self._log, world.clock, resume_window_s=world.window_s)
-        self._hub.judge = world.judge
-        self.stream = RealtimeStream(self.disk, self._hub, world.clock, key=KEY)
-        self.directory: Directory | None = None
-        self._nursery: trio.Nursery | None = None
-        self._ended = trio.Event()
-
-    async def run(self, task_status: trio.TaskStatus[None]) -> None:
-        """Serve until it is stopped, or its scope cancelled."""
-        with self.scope:
-            async with trio.open_nursery() as storage:
-                storage.start_soon(self.disk.run)
-                async with trio.open_nursery() as hub:
-                    await hub.start(self._hub.run)
-                    hub.start_soon(self.stream.run)
-                    async with trio.open_nursery() as self._nursery:
-                        self.directory = Directory(
-                            self._nursery, self.disk, self._world.clock, mailbox=100, idle_s=20, live=4
-                        )
-                        task_status.started()
-                        await trio.sleep_forever()
-                    hub.cancel_scope.cancel()
-                storage.cancel_scope.cancel()
-        self._ended.set()
-
-    def connect(self, link: Link) -> None:
-        """Take a connection."""
-        assert self._nursery is not None
-        self._nursery.start_soon(self._serve, link)
-
-    async def stop(self) -> None:
-        """End all streams in good order, then the process."""
-        assert self._nursery is not None
-        self.stream.close_all()
-        await trio.sleep(_STOP_S)  # virtual time: the mock clock jumps
-        if self.stream.connections:
-            self._world.judge.wrong("the stop did not end the streams in time")
-        self._nursery.cancel_scope.cancel()
-        await self._ended.wait()
-        self.disk.kill()
-
-    async def kill(self) -> None:
-        """End the process at once."""
-        self.disk.kill()
-        self.scope.cancel()
-        await self._ended.wait()
-
-    async def _serve(self, link: Link) -> None:
-        _CONNECTION.set(link)
-        await self.stream.handle(link.server)
-
-    def _publish(self, commit: Commit) -> None:
-        self._world.judge.published(commit)
-        self._log.publish(commit.events, commit.erased)
+def settings(dice: random.Random) -> Config:
+    """Settings of a world: the defaults, and bounds so narrow that they are met."""
+    return replace(
+        Config(),
+        mailbox_commands=dice.choice((2, 100)),
+        actor_idle_s=dice.choice((1.0, 20.0, 60.0)),
+        actors_live=dice.choice((2, 4, 100)),
+        log_ring_events=dice.choice((4, 30, 1000)),
+        stream_resume_window_s=dice.choice((5.0, 20.0, 2 * _HOUR_S)),
+        webhook_concurrency=dice.choice((1, 4, 16)),
+        webhook_memory_deliveries=dice.choice((3, 20, 1000)),
+        retention_interval_s=dice.choice((6 * _HOUR_S, _DAY_S)),
+        bot_only_retention_s=dice.choice((_DAY_S, 33 * _DAY_S)),
+    )
 
 
 class World:
-    """Everything that there is; `run` lets it live."""
+    """What there is; `start` brings the server up."""
 
     def __init__(self, directory: Path, dice: random.Random, nursery: trio.Nursery) -> None:
         self.dice = dice
         self.clock = trio_ms
+        self.directory = directory
+        self.config = settings(dice)
         self.judge = Judge()
-        self.path = new_disk(directory)
+        self.judge.gap_s = self.config.stream_resume_window_s
+        self.ledger = Ledger(
+            self.judge.wrong, trio.current_time, self.config.event_window_s, self.config.idempotency_s
+        )
+        self.mail = Mail(self.judge.wrong, self.ledger, self.config.delivery_log_s)
+        self.internet = Internet(dice, self._receive, self._posting)
+        trio.socket.set_custom_socket_factory(Sockets(self.internet))
+        self.contacts = CONTACTS
         self.consumers: list[Consumer] = []
         self.links: list[Link] = []
         self.server: Server | None = None
-        self.ring_events = dice.choice((4, 30, 1000))
-        self.window_s = self.judge.gap_s = dice.choice((5.0, 20.0, 7200.0))
         self.flaky = True
         self._nursery = nursery
+        self.crashes = 0
+        self._seated: set[str] = set()
         self._ids = self._dialled = 0
         self._capacity = dice.choice((600, 4_000, 30_000))
-        self._conversations: list[str] = []
+        self._path = new_disk(directory)
         self.project = self._found()
         names = [f"private-project-{self.project.id}", *(f"private-contact-{user}" for user in CONTACTS)]
         self.channels = [open_channel(self.project, name) for name in names]
         for channel in self.channels:
             self.judge.open(channel)
+        self._quiet = self.channels.pop()
+        self.judge.watch(self._quiet.name)
+        self._steady: Consumer | None = None
+        for number in range(_RECEIVERS):
+            self.internet.receivers.append(Receiver(f"receiver-{number}.test", dice, self._arrived))
+        self.internet.receivers[0].healthy = True
+        self.client = Client(self)
 
     def _found(self) -> Project:
-        disk = Disk(self.path, self.dice, self.judge.committed, self.judge.published)
-        project = disk.at_once(found_project)
-        disk.kill()
-        return project
+        with closing(Disk(self._path, self.dice, lambda *_: None, lambda _: None)) as disk:
+            return disk.at_once(_provision)
+
+    # What the judges hear
+
+    def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
+        """A commit is on the disk; nobody else knows of it yet."""
+        self.judge.committed(commit)
+        self.ledger.committed(commit)
+        self.mail.committed(commit, connection)
+        seated = {channel for (channel,) in connection.execute("SELECT channel FROM consumers")}
+        for channel in sorted(self._seated - seated):
+            self.judge.forgotten(channel)
+        self._seated = seated
+
+    def published(self, commit: Commit) -> None:
+        """The server's parts are about to be told of a commit."""
+        self.judge.published(commit)
+        self.mail.published(commit, {each.url for each in self.internet.receivers if each.healthy})
 
     # The server
 
     async def start(self) -> None:
         """Start the server."""
-        server = Server(self)
+        server = Server(self, self._path)
         await self._nursery.start(server.run)
         self.server = server
 
-    async def crash(self, *, silently: bool) -> None:
-        """Kill the server's process; `silently` with its machine, so that no client is told."""
+    async def crash(self, how: End, *, silently: bool = False) -> None:
+        """End the server's process, or its machine; `silently` so that no client is told."""
         server, self.server = self.server, None
         if server is None:
             return
         self.judge.killed()
+        self.judge.note(f"the server ends: {how}")
         if silently:
             for link in self.links:
                 link.freeze()
+        self.crashes += 1
+        path = self.directory / str(self.crashes) / FILE_NAME
+        path.parent.mkdir()
+        server.disk.crash(how, path)
+        self.internet.break_off()
         await server.kill()
-        await trio.sleep(self.dice.random() * 5)  # virtual time: the mock clock jumps
-        self.links.clear()
-        self.judge.crashed(trio.current_time())
-        await self.start()
+        self._path = path
+        await self._restart()
 
     async def stop(self) -> None:
         """Stop the server in good order, and start it again."""
         server, self.server = self.server, None
         if server is None:
             return
-        self.judge.note("server stops")
+        self.judge.note("the server stops")
         await server.stop()
+        await self._restart(stopped=True)
+
+    async def _restart(self, *, stopped: bool = False) -> None:
+        self.mail.ended()
+        self.judge.forgive()
         self.links.clear()
-        self.judge.stopped(trio.current_time())
+        await trio.sleep(self.dice.random() * 5)  # virtual time: the mock clock jumps
+        (self.judge.stopped if stopped else self.judge.crashed)(trio.current_time())
+        self.audit(recover=True)
         await self.start()
 
-    async def dial(self) -> Link | None:
-        """A connection to the server, None if it refuses."""
+    def audit(self, *, recover: bool = False, settled: bool = False) -> None:
+        """Look into the database."""
+        with closing(connect_reader(self._path)) as connection:
+            if recover:
+                self.committed(self.ledger.recovered(connection), connection)
+            self.ledger.audit(connection)
+            self.mail.audit(connection, settled=settled)
+
+    def check(self) -> None:
+        """Look whether anything is too big, or too late."""
+        if self.server is not None and self.server.up:
+            for finding in (*self.server.over_bounds(), *self.mail.overdue(), *self.judge.overdue()):
+                self.judge.wrong(finding)
+
+    def disk_failed(self) -> None:
+        """The disk did not do what it should: what waited for it need not be prompt, or saved."""
+        self.judge.disk_refused()
+        self.judge.forgive()
+        self.mail.forgive()
+
+    def heal(self) -> None:
+        """Let everything be well from now on, and everybody patient."""
+        self.flaky = False
+        for link in self.links:
+            link.cut()
+        for consumer in self.consumers:
+            consumer.go_on()
+            consumer.pongs = "prompt"
+        for receiver in self.internet.receivers:
+            receiver.manner = "well"
+
+    def disagreements(self) -> list[str]:
+        """Endpoints that are delivered to in another way than the database says."""
+        server = self.server
+        assert server is not None
+        stored = server.disk.peek(lambda reader: reader.endpoints())
+        wanted = {each.rowid: (each.url, each.events) for each in stored if each.status == "enabled"}
+        seats = server.couriers._seats.items()
+        served = {rowid: (seat.endpoint.url, seat.endpoint.events) for rowid, seat in seats}
+        return [] if wanted == served else [f"endpoints {wanted} are stored, {served} are served"]
+
+    def leftovers(self) -> list[str]:
+        """What is left in the database's files of what was deleted."""
+        wal = self._path.with_name(f"{FILE_NAME}-wal")
+        return self.ledger.leftovers(self._path.read_bytes() + (wal.read_bytes() if wal.exists() else b""))
+
+    async def dial(self, *, steady: bool = False) -> Link | None:
+        """A connection to the server, None if it refuses; to a `steady` one nothing happens."""
         await trio.sleep(self.dice.random() * 0.1)  # virtual time: the mock clock jumps
-        if self.server is None:
+        if self.server is None or not self.server.up:
             return None
         self._dialled += 1
         link = Link(self._dialled, self._capacity, self.dice.random() * 0.1)
         link.server.sending = lambda data: self.judge.writing(link, data)
-        self.links.append(link)
         self.server.connect(link)
+        if steady:
+            return link
+        self.links.append(link)
         if self.flaky and self.dice.random() < 0.35:
-            self._nursery.start_soon(self._cut_soon, link)
+            self.later(self._cut_soon, link)
         return link
 
     async def _cut_soon(self, link: Link) -> None:
         await trio.sleep(self.dice.random() * 0.5)  # virtual time: the mock clock jumps
         link.cut()
 
-    # Its users
+    # The receivers
+
+    def _receive(self, take: Callable[[Link], Awaitable[None]], link: Link) -> None:
+        self.later(take, link)
+
+    def _posting(self, receiver: Receiver, data: bytes) -> None:
+        self.mail.posting(receiver, data)
+
+    def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
+        delivery, attempt = headers["service-delivery-id"], headers["service-attempt"]
+        self.judge.note(
+            f"{receiver.host} has {delivery}, attempt {attempt}, {'takes' if taken else 'refuses'} it"
+        )
+        self.mail.arrived(receiver, headers, body, taken)
+
+    # The users
+
+    def later(self, task: Callable[..., Awaitable[Any]], *values: object) -> None:
+        """Begin something that goes on by itself."""
+        self._nursery.start_soon(task, *values)
 
     def launch(self, consumer_id: str | None = None) -> Consumer:
         """Start a consumer's process of random manners, with an id of its own if none is given."""
@@ -215,32 +261,33 @@ class World:
         """Start a consumer's process that does all as it should."""
         return self._run(None, [channel.name], "js", "prompt", "auto")
 
+    def attend(self) -> None:
+        """Start the consumer that is always well, unless it is there."""
+        if self._steady is None:
+            channels = [self._quiet.name]
+            self._steady = Consumer(self, "steady", channels, "js", "prompt", steady=True)
+            self.later(self._steady.run)
+
+    def go_home(self) -> None:
+        """End all consumers."""
+        for consumer in (*self.consumers, *([self._steady] if self._steady else [])):
+            consumer.kill()
+        self._steady = None
+        self.judge.forgive()
+
     def _run(
         self, consumer_id: str | None, channels: Sequence[str], kind: Kind, pongs: Pongs, resume: str
     ) -> Consumer:
         self._ids += 1
         consumer = Consumer(self, consumer_id or f"c{self._ids}", channels, kind, pongs, resume)
         self.consumers.append(consumer)
-        self._nursery.start_soon(consumer.run)
+        self.later(consumer.run)
         return consumer
 
-    async def write(self) -> None:
-        """Have somebody do something that makes events, or try to."""
-        server, dice = self.server, self.dice
-        if server is None or server.directory is None:
-            return
-        with suppress(DomainError):
-            if not self._conversations or dice.random() < 0.1:
-                command = create(dice.choice(CONTACTS), project=server.project)
-                await server.directory.create(server.project, command)
-                self._conversations.append(command.conversation_id)
-                return
-            conversation_id, chance = dice.choice(self._conversations), dice.random()
-            if chance < 0.05:
-                self._conversations.remove(conversation_id)
-                await server.directory.ask(server.project, conversation_id, Delete("manual"))
-            elif chance < 0.15:
-                await server.directory.ask(server.project, conversation_id, Close("agent"))
-            else:
-                message = post(text="x" * dice.randrange(1, 2_000))
-                await server.directory.ask(server.project, conversation_id, message)
+
+def _provision(tx: Transaction) -> Project:
+    project = found_project(tx)
+    tx.insert_key(
+        new_id("key", NOON), project.rowid, hash_server_key(SERVER_KEY), SERVER_KEY[-4:], "backend", NOON
+    )
+    return project

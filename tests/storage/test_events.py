@@ -60,7 +60,8 @@ def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int
     model: list[tuple[StoredEvent, int]] = []
     everything: list[StoredEvent] = []
     pruned: str | None = None
-    now, sequence, spent = NOON, 0, 0
+    now, sequence = NOON, 0
+    spent: tuple[int, str | None] = (0, None)
     with TemporaryDirectory() as directory, table(Path(directory)) as tx:
         for step, value in steps:
             if step == "append":
@@ -78,7 +79,7 @@ def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int
                     append(tx, now, conversation=99, sequence=n)
                 tx.conn.execute("ROLLBACK")
             elif step == "erase":
-                spent = max(spent, model[-1][0].position if model else 0)
+                spent = newest_of(model, spent)
                 tx.erase_events(value)
                 model = [(event, at) for event, at in model if event.conversation != value]
             elif step == "prune":
@@ -91,9 +92,16 @@ def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int
                 tx = SqliteTransaction(tx.conn)
             stored = [event for event, _ in model]
             assert list(tx.events(PROJECT.rowid, 0, 1_000, frozenset())) == stored
-            assert tx.event_window() == (pruned, stored[-1].id if stored else None)
-            assert tx.last_event_position() == max(spent, stored[-1].position if stored else 0)
+            position, event_id = newest_of(model, spent)
+            assert tx.event_window() == (pruned, event_id)
+            assert tx.last_event_position() == position
         check_positions(tx, [event for event, _ in model], everything)
+
+
+def newest_of(model: list[tuple[StoredEvent, int]], spent: tuple[int, str | None]) -> tuple[int, str | None]:
+    """Position and id of the newest event ever made: of what is stored, or of what was erased."""
+    last = (model[-1][0].position, model[-1][0].id) if model else (0, None)
+    return last if last[0] > spent[0] else spent
 
 
 def check_positions(tx: SqliteTransaction, stored: list[StoredEvent], everything: list[StoredEvent]) -> None:

@@ -45,7 +45,7 @@ def test_what_is_due_is_found_by_its_index_alone(tmp_path: Path) -> None:
     with closing(opened(tmp_path).conn) as connection:
         tx = SqliteTransaction(connection)
         for sql, wanted in (
-            (expiry.BOT_ONLY, "conversations_bot_only (created_at"),
+            (expiry.BOT_ONLY, "conversations_bot_only (<expr>"),
             (expiry.ARCHIVED, "conversations_archived (project=? AND archived_at"),
             (expiry.PROJECTS, "conversations_archived (project=? AND archived_at<?"),
         ):

@@ -102,6 +102,8 @@ POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   |
 GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | -                    | -
 POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/events                                              | server_key   | -                    | -
+POST /v3/s2s/import                                             | server_key   | -                    | none
+GET /v3/s2s/import/conversation                                 | server_key   | -                    | -
 GET /v3/s2s/project                                             | server_key   | -                    | -
 POST /v3/s2s/stream/auth                                        | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/stream/consumers                                    | server_key   | -                    | -

@@ -38,7 +38,9 @@ def call_of(route: Route) -> str:
 def test_every_route_has_the_guard_that_the_table_says() -> None:
     found = {
         call_of(route): Guard(
-            route.access.kind, route.access.permission or "-", route.limit if route.body else "-"
+            route.access.kind,
+            route.access.permission or "-",
+            (route.limit or "none") if route.body else "-",
         )
         for route in ROUTES
     }
@@ -70,7 +72,7 @@ def _classes(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def test_no_body_and_no_query_takes_a_field_that_it_does_not_name() -> None:
     for route in ROUTES:
-        for model in (route.body, route.query):
+        for model in (route.body, route.query, *route.lines):
             if model is not None and not issubclass(
                 model, WorkflowBody | WorkflowDraft
             ):  # its own check names all problems
@@ -183,6 +185,8 @@ async def test_a_body_over_its_bound_is_refused_by_every_route(tmp_path: Path) -
     bounds = {"body_limit_bytes": 1024, "network_logs_limit_bytes": 2048, "upload_limit_bytes": 1024}
     async with walking(tmp_path, **bounds) as walk:
         for route in WITH_BODY:
+            if route.limit is None:
+                continue
             if route.streamed:
                 sent: dict[str, Any] = {"files": {"file": ("a.txt", b"a" * 100_000)}}
             else:

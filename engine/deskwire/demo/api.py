@@ -19,7 +19,7 @@ TRIES_MAX: Final = 12
 PAUSE_MAX_S: Final = 10.0
 """Longest pause taken between two of them, whatever `Retry-After` says."""
 AWAY_S: Final = 30.0
-"""How long a service that can't be connected to is waited for; a restart takes a few seconds."""
+"""How long that is by default; a restart takes a few seconds."""
 _KNOCK_S: Final = 0.2
 _LATER: Final = frozenset({429, 503})
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=5.0, pool=None)
@@ -53,12 +53,19 @@ class Api:
         base_url: scheme, host and port, without `/v3`.
         connections: open at once; more calls wait.
         trust: what the service's certificate is verified with; None for the public authorities.
+        away_s: how long a service that can't be connected to is waited for.
     """
 
     def __init__(
-        self, base_url: str, key: str, connections: int, trust: ssl.SSLContext | None = None
+        self,
+        base_url: str,
+        key: str,
+        connections: int,
+        trust: ssl.SSLContext | None = None,
+        away_s: float = AWAY_S,
     ) -> None:
         self.base_url: Final = base_url
+        self.away_s: Final = away_s
         self.trust: Final = trust or httpx.create_ssl_context()  # heeds SSL_CERT_FILE
         self.put_off = 0
         """Requests that were answered with 429 or 503 and sent again."""
@@ -89,7 +96,7 @@ class Api:
         headers = {"Content-Length": str(len(content))}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        give_up = trio.current_time() + AWAY_S
+        give_up = trio.current_time() + self.away_s
         tries = 0
         while True:
             sent_at = trio.current_time()

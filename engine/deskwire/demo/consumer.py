@@ -13,7 +13,7 @@ from urllib.parse import quote
 import trio
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection
 
-from deskwire.demo.api import AWAY_S, Api
+from deskwire.demo.api import Api
 from deskwire.demo.errors import DemoError
 from deskwire.demo.frames import (
     FINAL_CODES,
@@ -65,7 +65,7 @@ class Consumer:
 
         Raises DemoError if the service refuses the consumer, drops it for another one, or stays away.
         """
-        give_up = trio.current_time() + AWAY_S
+        give_up = trio.current_time() + self._api.away_s
         while True:
             before, reason = self.connections, ""
             try:
@@ -74,9 +74,9 @@ class Consumer:
             except* (ConnectionClosed, HandshakeError, OSError, trio.TooSlowError) as group:
                 reason = "; ".join(repr(each) for each in group.exceptions)
             if self.connections > before:
-                give_up = trio.current_time() + AWAY_S
+                give_up = trio.current_time() + self._api.away_s
             elif trio.current_time() > give_up:
-                raise DemoError(f"The stream can't be reached for {AWAY_S:g} s: {reason}")
+                raise DemoError(f"The stream can't be reached for {self._api.away_s:g} s: {reason}")
             await trio.sleep(PAUSE_S)
 
     async def _consume(self, socket: WebSocketConnection, task_status: trio.TaskStatus[None]) -> None:

@@ -38,12 +38,14 @@ class Delivery(Arrival):
     Args:
         received_at: the wall clock, in seconds since the epoch, for the signature's tolerance.
         previous: `Service-Previous-Sequence`, None if the header is missing.
+        attempt: `Service-Attempt`, 0 if that is missing.
     """
 
     received_at: float = 0.0
     signature: str = ""
     delivery_id: str = ""
     previous: str | None = None
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""A webhook receiver: a small HTTP server that notes what comes and says 200 at once."""
+"""A webhook receiver: a small HTTP server that notes what comes and answers at once."""
 
 from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from typing import Final
 
 import h11
@@ -23,10 +24,15 @@ _READ: Final = 64 * 1024
 
 
 class Receiver:
-    """Deliveries posted to one secret path on a free port of this machine."""
+    """Deliveries posted to one secret path on a free port of this machine.
 
-    def __init__(self, journal: Journal) -> None:
+    Args:
+        status: what a delivery is answered with.
+    """
+
+    def __init__(self, journal: Journal, status: Callable[[Delivery], int] = lambda _: 200) -> None:
         self._journal = journal
+        self._status = status
         self._path = f"/hooks/{secrets.token_urlsafe(12)}".encode()
         self._port = 0
 
@@ -77,8 +83,9 @@ class Receiver:
         if request.target != self._path or request.method != b"POST":
             await _answer(stream, http, 404)
             return
-        self._journal.record(_delivery(request, bytes(body)))
-        await _answer(stream, http, 200)
+        delivery = _delivery(request, bytes(body))
+        self._journal.record(delivery)
+        await _answer(stream, http, self._status(delivery))
         if http.our_state is h11.DONE:
             http.start_next_cycle()
 
@@ -99,4 +106,5 @@ def _delivery(request: h11.Request, body: bytes) -> Delivery:
         signature=headers.get(b"service-signature", ""),
         delivery_id=headers.get(b"service-delivery-id", ""),
         previous=headers.get(b"service-previous-sequence"),
+        attempt=int(attempt) if (attempt := headers.get(b"service-attempt", "")).isdecimal() else 0,
     )

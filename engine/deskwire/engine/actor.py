@@ -23,7 +23,7 @@ from deskwire.engine.facts import Deleted, Fact, NetworkLogsReplaced, Revealed, 
 from deskwire.engine.ids import Mint
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Brief, Store, Transaction
+from deskwire.engine.ports import Brief, Reader, Store, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.typists import SetTyping
 from deskwire.engine.uploads.links import Links
@@ -207,26 +207,49 @@ class Actor:
             return self._set_typing(command)
         if self._state is None and not isinstance(command, Create):
             await self._load()
-        at = self._clock()
-        facts = conduct(self._state, command, at, self._workflow(command), _message_ids(at))
-        job = _job(self.project, command, self._state, facts, at, self._links)
-        whole = job if ask.around is None else ask.around(job)
-        receipt = await self._store.write(whole if any(map(_takes_long, facts)) else Brief(whole))
+        try:
+            receipt, facts = await self._commit(ask, self._state)
+        except StaleState as stale:
+            if isinstance(command, Create):
+                raise
+            # An import adds to conversations behind their actors (ADR 30): what is there now decides.
+            log.info("actor.state_changed", conversation=self.conversation_id, found=str(stale))
+            receipt, facts = await self._commit_anew(ask)
         self._state = receipt.state
         self._gone = receipt.state is None
         self._indicator.note(facts)
         self._note_stops(facts)
         return receipt
 
-    def _workflow(self, command: Command | WorkflowCommand) -> Published | None:
-        """The workflow that `command` may move; a few rows by their keys."""
-        wanted = needs(self._state, command)
-        if wanted is None:
-            return None
-        project = self.project
-        if wanted == TRIGGERED:
-            return self._store.peek(lambda reader: triggered(reader, project))
-        return self._store.peek(lambda reader: running(reader, project, wanted))
+    async def _commit(self, ask: Ask, state: Conversation | None) -> tuple[Receipt, tuple[Fact, ...]]:
+        """Decide against the state that is known, and commit. Raises StaleState if another one is stored."""
+        command, at = ask.command, self._clock()
+        assert not isinstance(command, SetTyping)
+        workflow = None
+        if needs(state, command) is not None:
+            workflow = self._store.peek(lambda reader: _workflow(reader, self.project, state, command))
+        facts = conduct(state, command, at, workflow, _message_ids(at))
+        job = _job(self.project, command, state, facts, at, self._links)
+        whole = job if ask.around is None else ask.around(job)
+        return await self._store.write(whole if any(map(_takes_long, facts)) else Brief(whole)), facts
+
+    async def _commit_anew(self, ask: Ask) -> tuple[Receipt, tuple[Fact, ...]]:
+        """Decide within the commit, against what is stored: nothing comes in between."""
+        command, at = ask.command, self._clock()
+        assert not isinstance(command, SetTyping | Create)
+        decided: list[tuple[Fact, ...]] = []
+
+        def job(tx: Transaction) -> Receipt:
+            found = tx.conversation(self.project.rowid, self.conversation_id)
+            if found is None:
+                raise no_such_conversation()
+            workflow = _workflow(tx, self.project, found[0], command)
+            facts = conduct(found[0], command, at, workflow, _message_ids(at))
+            decided.append(facts)  # the last one counts: a job may be run again
+            return _job(self.project, command, found[0], facts, at, self._links)(tx)
+
+        receipt = await self._store.write(job if ask.around is None else ask.around(job))
+        return receipt, decided[-1]
 
     def _note_stops(self, facts: tuple[Fact, ...]) -> None:
         """Say in the log which workflow could not go on."""
@@ -271,6 +294,16 @@ def shutting_down() -> Unavailable:
 def _takes_long(fact: Fact) -> bool:
     """Whether what it writes grows with the conversation."""
     return isinstance(fact, Deleted | Revealed | NetworkLogsReplaced)
+
+
+def _workflow(
+    reader: Reader, project: Project, state: Conversation | None, command: Command | WorkflowCommand
+) -> Published | None:
+    """The workflow that `command` may move; a few rows by their keys."""
+    wanted = needs(state, command)
+    if wanted is None:
+        return None
+    return triggered(reader, project) if wanted == TRIGGERED else running(reader, project, wanted)
 
 
 def _message_ids(at: int) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Which conversations have passed their retention (contract 3; decisions 4).
 
 A conversation that no agent ever wrote in and that was never assigned is bot-only and goes some time after its
-creation; one that is archived goes some time after that, which each project chooses.
+creation, or after it was brought in from elsewhere; one that is archived goes some time after that, which each project
+chooses.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ExpiryReader(Protocol):
     """Queries for what has passed its retention, the oldest first; each is found by an index."""
 
     def bot_only_before(self, created_before: int, after: tuple[int, int], limit: int) -> Sequence[Due]:
-        """Bot-only conversations of all projects created before this time (ms), behind the place `after`."""
+        """Bot-only conversations of all projects created, or imported, before this time (ms), behind the place `after`."""
 
     def archived_before(
         self, project: int, archived_before: int, after: tuple[int, int], limit: int
@@ -63,6 +64,7 @@ def passed(state: Conversation, windows: Windows, at: int) -> Kind | None:
         and state.archived_at + windows.archived < at
     ):
         return "archived"
-    if not state.human and state.created_at + windows.bot_only < at:
+    since = state.created_at if state.imported_at is None else state.imported_at
+    if not state.human and since + windows.bot_only < at:
         return "bot_only"
     return None

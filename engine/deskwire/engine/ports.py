@@ -19,6 +19,7 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.expiry import ExpiryReader
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
+from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.lane import Lane
 from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
@@ -103,6 +104,7 @@ class Reader(
     UploadReader,
     ExpiryReader,
     WorkflowReader,
+    ImportReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -157,7 +159,7 @@ class Reader(
         """The position of the newest event, of any project, that is not newer than `event_id`."""
 
     def event_window(self) -> tuple[str | None, str | None]:
-        """Id of the newest event that was pruned, and of the newest that is stored."""
+        """Id of the newest event that was pruned, and of the newest ever made, also if that was erased."""
 
     def last_event_position(self) -> int:
         """The position of the newest event of all, 0 if there is none."""
@@ -231,6 +233,7 @@ class Transaction(
     TranslationTransaction,
     UploadTransaction,
     WorkflowTransaction,
+    ImportTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
@@ -368,10 +371,7 @@ class Transaction(
 
 @dataclass(frozen=True, slots=True)
 class Brief(Generic[T]):
-    """A job for `Store.write` that takes well below a millisecond, whatever is stored.
-
-    So nothing that waits for Trio's thread is held up if it is run there.
-    """
+    """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
 
     job: Callable[[Transaction], T]
 

@@ -1,7 +1,7 @@
 """Lets go of what has left its window: conversations, events, finished deliveries, kept answers, replaced secrets.
 
 In small batches with room between them, so that no commit waits long behind one (decisions 4 and 8). Uploads are
-let go of by their shelf.
+let go of by their shelf. Nothing goes by a clock that has just been set forward: see `SetForward`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import trio
 from deskwire.engine.clock import Clock
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.forward import SetForward
 from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.sweep import Sweep
 
@@ -62,7 +63,11 @@ class Retention:
 
     async def run(self, interval_s: float) -> None:
         """Do it at the start and then every `interval_s` seconds, until cancelled."""
+        forward = SetForward(self._clock)
         while True:
+            if forward.noticed():
+                await trio.sleep(interval_s)
+                continue
             # Each by itself: what keeps one from being done must not keep the others.
             outcomes = [await self._tried(part) for part in (self._conversations, self._events, self._rest)]
             if all(outcomes):

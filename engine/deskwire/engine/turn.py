@@ -89,11 +89,11 @@ def commit_turn(
     drafts = [
         draft for _, fact, after in steps for draft in _announced(tx, project, fact, after, contact, show)
     ]
-    plan = [(draft, _route(tx, project, draft, routed)) for draft in drafts]
+    plan = [(draft, route(tx, project, draft, routed)) for draft in drafts]
     state = _store(tx, steps, contact, routed, at)
     for draft, targets in plan:
         conversation = None if draft.type == "conversation.deleted" else state.rowid
-        _append(tx, project, draft, conversation, targets, at)
+        append(tx, project, draft, conversation, targets, at)
     return _receipt(state, [fact for _, fact, _ in steps], contact, project, show)
 
 
@@ -138,8 +138,8 @@ class Target:
     skipped: str | None
 
 
-def _route(tx: Transaction, project: Project, draft: Draft, routed: dict[int, int]) -> list[Target]:
-    """Which endpoints the event is for; notes in `routed` what they were sent last.
+def route(tx: Transaction, project: Project, draft: Draft, routed: dict[int, int]) -> list[Target]:
+    """Which endpoints an event is for; notes in `routed` what they were sent last.
 
     What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
     """
@@ -156,7 +156,7 @@ def _route(tx: Transaction, project: Project, draft: Draft, routed: dict[int, in
     return targets
 
 
-def _append(
+def append(
     tx: Transaction,
     project: Project,
     draft: Draft,
@@ -164,6 +164,7 @@ def _append(
     targets: Sequence[Target],
     at: int,
 ) -> None:
+    """Put an event into the log, with its deliveries to where it was routed."""
     event = tx.append_event(project, draft, conversation, at)
     for target in targets:
         tx.insert_delivery(target.endpoint, event, target.previous, at, skipped=target.skipped)
@@ -244,4 +245,4 @@ def _new_contact(ref: ContactRef, at: int) -> Contact:
 
 def _announce_contact(tx: Transaction, project: Project, contact: Contact, at: int) -> None:
     draft = announce_contact(contact)
-    _append(tx, project, draft, contact_lane(contact.rowid), _route(tx, project, draft, {}), at)
+    append(tx, project, draft, contact_lane(contact.rowid), route(tx, project, draft, {}), at)

@@ -71,6 +71,8 @@ def _section(route: Route) -> str:
         parts.append(f"{_EITHER}\n")
     elif route.body is not None:
         parts += _table("Body field", route.body)
+    for line in route.lines:
+        parts += _table("Field of the line", line)
     return "\n".join(parts)
 
 

@@ -17,6 +17,7 @@ from deskwire.remote.access import Access
 READ_S: Final = 15.0
 """How long an answer may take, besides what the request asked the service to wait."""
 _TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0, read=READ_S, pool=None)
+_NDJSON: Final = "application/x-ndjson"
 _LATER: Final = frozenset({429, 500, 502, 503, 504})
 
 
@@ -110,12 +111,22 @@ class Service:
         content = b"" if body is None else orjson.dumps(body)
         return _json(await self._call("POST", path, {}, content, wait_s))
 
+    async def post_lines(self, path: str, content: bytes, params: Mapping[str, str], wait_s: float) -> Any:
+        """As `post`, with a body of lines (NDJSON)."""
+        return _json(await self._call("POST", path, params, content, wait_s, _NDJSON))
+
     async def _call(
-        self, method: str, path: str, params: Mapping[str, str], content: bytes, wait_s: float
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        content: bytes,
+        wait_s: float,
+        kind: str = "application/json",
     ) -> bytes:
         headers = {"Content-Length": str(len(content))} if method != "GET" else {}
         if content:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = kind
         timeout = httpx.Timeout(_TIMEOUT.write, connect=_TIMEOUT.connect, read=READ_S + wait_s, pool=None)
         request = self._client.build_request(method, path, params=params, headers=headers, timeout=timeout)
         request.stream = Content(content)

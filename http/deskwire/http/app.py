@@ -23,6 +23,7 @@ from deskwire.http import (
     description,
     events,
     health,
+    imports,
     members,
     memory,
     metrics,
@@ -62,6 +63,7 @@ _MODULES: Final = (
     s2s,
     contacts,
     contact_export,
+    imports,
     events,
     webhooks,
     deliveries,
@@ -87,16 +89,13 @@ _MODULES: Final = (
     description,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)
-_HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+_HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
 def make_app(services: Services) -> QuartTrio:
     """The ASGI app with all routes."""
     app = QuartTrio(__name__, static_folder=None)
-    limits = services.limits
-    app.config["MAX_CONTENT_LENGTH"] = max(
-        limits.body_limit_bytes, limits.network_logs_limit_bytes, limits.upload_body_bytes
-    )
+    app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.asgi_websocket_class = RefusedUpgrade
     app.asgi_http_class = PacedConnection
@@ -114,7 +113,7 @@ def make_app(services: Services) -> QuartTrio:
         )
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
-    cors = Cors(limits.cors_origins, ROUTES)
+    cors = Cors(services.limits.cors_origins, ROUTES)
     app.before_request(partial(_begin, services))
     app.before_request(partial(_asked_beforehand, app, cors))
     app.after_request(partial(_end, services, cors))
@@ -184,7 +183,7 @@ async def _end(services: Services, cors: Cors, response: Response) -> Response:
 
 
 async def _refused_by_quart(error: HTTPException) -> Response:
-    """What never reached a handler: unknown path, wrong method, a body that is far too large."""
+    """What never reached a handler: unknown path, wrong method."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {}
     valid_methods = getattr(error, "valid_methods", None)
@@ -193,7 +192,6 @@ async def _refused_by_quart(error: HTTPException) -> Response:
     detail = {
         404: "There is no such path.",
         405: f"This path answers to {headers.get('Allow', 'other methods')}.",
-        413: "The body is too large.",
     }.get(status, error.description or "The request can't be served.")
     document = problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id())
     return Response(orjson.dumps(document), status, headers=headers, content_type=PROBLEM)

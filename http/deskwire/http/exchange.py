@@ -167,12 +167,14 @@ class _Exchange:
         """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
         asked, limits = self._asked, self._services.limits
         route = asked.route
-        if route.streamed or (route.body is None and route.json_only):
+        if (route.body is None and route.json_only) or route.limit is None:
             return b""
         limit: int = getattr(limits, route.limit)
         too_large = TooLarge(f"The body may have at most {limit:,} bytes.")
         if asked.length is not None and asked.length > limit:
             raise too_large
+        if route.streamed:
+            return b""
         if asked.whole is not None:
             room.grow(len(asked.whole))
             return asked.whole

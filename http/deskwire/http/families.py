@@ -127,7 +127,7 @@ METRICS: Final = (
         "http_overloaded_total",
         "counter",
         "Requests answered with 503 as there was too much of: `requests` under way, `bodies` in memory, `waits` in "
-        "the feed, `writes` waiting for the writer.",
+        "the feed, `writes` waiting for the writer, `imports`, `answers` that their clients do not read.",
         _named(lambda s: s.load.refused),
         ("reason",),
     ),

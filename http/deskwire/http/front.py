@@ -35,7 +35,7 @@ from hypercorn.typing import (
 from deskwire.http.lane import Lane
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.strict import StrictServer
-from deskwire.http.transport import FrontStream, TlsFrontStream
+from deskwire.http.transport import FrontStream, TlsFrontStream, Unsent
 
 log: Final = structlog.get_logger(__name__)
 
@@ -93,6 +93,7 @@ async def serve_front(
     limits: FrontLimits,
     tls: Tls | None = None,
     lane: Lane | None = None,
+    unsent: Unsent | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `listeners` until `stop` is set, then stop in order; started once the app's lifespan is up.
@@ -104,6 +105,7 @@ async def serve_front(
         close_streams: tells all connections of `stream_handler` to end.
         config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
         tls: for HTTPS; None for plain HTTP.
+        unsent: where the bytes of answers that wait for their clients are counted.
         lane: serves each connection until a request is not for it; None to have the app serve all.
 
     Raises what the app's lifespan startup raises.
@@ -117,7 +119,7 @@ async def serve_front(
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
             handler = partial(_serve_http, app, config, state, limits.head_s)
-            front = _Front(handler, stream_handler, limits, tls, lane)
+            front = _Front(handler, stream_handler, limits, tls, lane, unsent)
             if lane is not None:
                 outside.start_soon(lane.run)
             await front.run(listeners, close_streams, stop, task_status)
@@ -189,7 +191,9 @@ class _Front:
         limits: FrontLimits,
         tls: Tls | None,
         lane: Lane | None,
+        unsent: Unsent | None,
     ) -> None:
+        self._unsent = unsent
         self._lane = lane
         self._http = http
         self._stream = stream
@@ -239,6 +243,7 @@ class _Front:
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
+        full = False
         while True:
             await self._slots.acquire()
             raw = None
@@ -247,12 +252,15 @@ class _Front:
             except OSError as error:
                 if error.errno not in _FULL:
                     raise
-                log.error("front.accept_failed", error=str(error))
+                if not full:  # once, not ten times a second
+                    log.error("front.accept_failed", error=str(error), effect="new connections wait")
+                full = True
                 await trio.sleep(_FULL_PAUSE_S)
             finally:
                 if raw is None:
                     self._slots.release()
             if raw is not None:
+                full = False
                 accepting.start_soon(self._route, self._wrapped(raw), requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
@@ -283,6 +291,7 @@ class _Front:
 
     async def _serve(self, stream: FrontStream) -> None:
         """A connection in the lane for as long as its requests are for that, then in Hypercorn's handler."""
+        stream.unsent = self._unsent
         others = True
         if self._lane is not None:
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):

@@ -64,10 +64,10 @@ class Handshake:
         try:
             self._http.receive_data(data)
             request = self._http.next_event()
+            if isinstance(request, h11.Request):
+                return self._judge(request)
         except h11.RemoteProtocolError as error:
             return self._refuse(error.error_status_hint, "bad_request", f"Malformed request: {error}")
-        if isinstance(request, h11.Request):
-            return self._judge(request)
         return None if request is h11.NEED_DATA else NoWebsocket(b"")
 
     def _judge(self, request: h11.Request) -> Opening | NoWebsocket:

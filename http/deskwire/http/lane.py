@@ -32,7 +32,8 @@ from deskwire.http.transport import FrontStream, TlsFrontStream
 log: Final = structlog.get_logger(__name__)
 
 _UNREAD_MAX: Final = 1 << 16
-"""Bytes of a refused request's body that are read away, so that the connection can have another one."""
+_UNREAD_S: Final = 1.0
+"""Bytes of a refused request's body that are read away, and for how long, so that the connection can have another."""
 
 _Found = tuple[Head, Route, dict[str, str]]
 
@@ -147,10 +148,9 @@ class Lane:
     async def _rest_read(self, connection: _Connection) -> bool:
         """Read away what was left of a body; whether it came in time."""
         if connection.missing:
-            with trio.move_on_after(self._services.limits.body_timeout_s):
-                with suppress(_Gone):
-                    async for _ in connection:
-                        pass
+            with trio.move_on_after(_UNREAD_S), suppress(_Gone):
+                async for _ in connection:
+                    pass
         return not connection.missing
 
 

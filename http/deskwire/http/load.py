@@ -14,6 +14,9 @@ from deskwire.engine.errors import Unavailable
 
 RETRY_AFTER_S: Final = 1
 
+IMPORTS_MAX: Final = 2
+"""Imports that may be under way; each commits as fast as it can, so more of them only make each other wait."""
+
 
 @dataclass(slots=True)
 class Load:
@@ -22,7 +25,8 @@ class Load:
     Args:
         requests_max: handlers that may be at work.
         waits_max: long polls that may wait.
-        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
+        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory; and bytes of answers that wait
+            for their clients, from which on no further request begins.
         writes_max: jobs that may wait for the writer.
         writes: how many do.
         refused: how many requests were, by what there was too much of.
@@ -36,14 +40,25 @@ class Load:
     requests: int = 0
     waits: int = 0
     bodies_bytes: int = 0
+    imports: int = 0
+    unsent: Callable[[], int] = lambda: 0
     refused: dict[str, int] = field(
-        default_factory=lambda: {"requests": 0, "waits": 0, "bodies": 0, "writes": 0}
+        default_factory=lambda: {
+            "requests": 0,
+            "waits": 0,
+            "bodies": 0,
+            "writes": 0,
+            "imports": 0,
+            "answers": 0,
+        }
     )
 
     def check(self, *, changes: bool = False) -> None:
         """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
         if self.requests >= self.requests_max:
             raise self._overloaded("requests", "Too many requests are under way.")
+        if self.unsent() > self.bodies_bytes_max:
+            raise self._overloaded("answers", "Too many answers wait for clients that do not read them.")
         if changes and self.writes() >= self.writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
@@ -63,6 +78,17 @@ class Load:
         finally:
             self.waits -= 1
             self.requests += 1  # perhaps one too many for a moment: this one is nearly done
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Hold one of the few places for an import. Raises Unavailable (`overloaded`) if there is none."""
+        if self.imports >= IMPORTS_MAX:
+            raise self._overloaded("imports", f"There are {IMPORTS_MAX} imports under way.")
+        self.imports += 1
+        try:
+            yield
+        finally:
+            self.imports -= 1
 
     def body(self) -> Body:
         """Room for a body, given back at the end of a `with`."""

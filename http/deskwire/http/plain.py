@@ -86,7 +86,9 @@ def plain_head(data: bytes) -> Head | None:
     except (HttpParserError, HttpParserUpgrade):
         return None
     target, method = _TARGET.fullmatch(reading.target), parser.get_method()
-    if not reading.complete or target is None or method not in _METHODS or parser.get_http_version() != "1.1":
+    if not reading.complete or target is None or method not in _METHODS:
+        return None
+    if not data.startswith(_line(method, reading.target)):  # llhttp takes several blanks for one
         return None
     headers = PlainFields(reading.pairs)
     if len(headers.getlist("host")) != 1 or any(headers.getlist(name) for name in _ELSEWHERE):
@@ -106,6 +108,10 @@ def plain_head(data: bytes) -> Head | None:
         int(lengths[0]) if lengths else None,
         wish == "close",
     )
+
+
+def _line(method: bytes, target: bytes) -> bytes:
+    return b"%s %s HTTP/1.1\r\n" % (method, target)
 
 
 def _odd(data: bytes) -> bool:

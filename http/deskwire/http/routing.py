@@ -229,6 +229,8 @@ class Route:
     `watching` the service is answered however busy that is.
 
     Args:
+        limit: the setting that bounds the body; None for a body of any length.
+        lines: the lines that its body may have, if that is NDJSON.
         answer: what it answers when all is well; a test fails for a route that does not say.
         errors: codes of its refusals, those aside that its access, its path and its body bring along.
     """
@@ -240,11 +242,12 @@ class Route:
     body: type[Body] | None
     query: type[Query]
     json_only: bool
-    limit: str
+    limit: str | None
     streamed: bool
     idempotent: bool
     watching: bool
     whole: bool
+    lines: tuple[type[Body], ...] = ()
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
 
@@ -294,10 +297,11 @@ class Routes:
         body: type[Body] | None = None,
         query: type[Query] = Query,
         json_only: bool = True,
-        limit: str = "body_limit_bytes",
+        limit: str | None = "body_limit_bytes",
         streamed: bool = False,
         idempotent: bool = False,
         whole: bool = True,
+        lines: tuple[type[Body], ...] = (),
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
@@ -307,9 +311,10 @@ class Routes:
             path: relative to the base, `<name>` stands for a path parameter.
             access: overrides that of the group.
             json_only: refuse other content types than JSON.
-            limit: name of the setting that bounds the body, in bytes.
-            streamed: leave the body, and its bound, to the handler.
+            limit: name of the setting that bounds the body, in bytes; None for none.
+            streamed: leave the body to the handler, and its bound as far as its length was not declared.
             whole: answer in one piece, made beforehand.
+            lines: of a streamed NDJSON body, what a line may be.
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
         """
@@ -332,6 +337,7 @@ class Routes:
                 idempotent,
                 self.watching,
                 whole,
+                lines,
                 answer,
                 errors,
             )

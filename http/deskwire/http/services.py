@@ -40,14 +40,13 @@ class Webhooks:
     Args:
         check_url: all that speaks against a URL, nothing if it may be posted to.
         seal: an endpoint's secret as it is stored.
-        add, change, remove: start, adapt and stop the deliveries of an endpoint; the last by its storage key.
+        change, remove: start or adapt the deliveries of an endpoint, and stop them; the latter by its storage key.
         probe: let the next delivery of an endpoint go out although its circuit is open.
         first_result: return when an attempt at a delivery is recorded, or one would have been.
     """
 
     check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
     seal: Callable[[str], bytes]
-    add: Callable[[Endpoint], None]
     change: Callable[[Endpoint], None]
     remove: Callable[[int], None]
     probe: Callable[[int], None]

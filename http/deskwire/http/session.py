@@ -110,11 +110,12 @@ class Session:
         """
         try:
             async with trio.open_nursery() as self._nursery:
-                await party.greet()
-                await self._read(party)
-                self._nursery.cancel_scope.cancel()
+                try:
+                    await party.greet()
+                    await self._read(party)
+                finally:  # before the nursery closes: whoever flushes in between would find it closed
+                    self._break_off()
         finally:
-            self._ending = True
             for held in self.subscriptions.values():
                 self._hub.leave(held, for_good=False)
 

@@ -4,41 +4,95 @@
   filtered any more; RFC 9113 has dropped it.
 * A request with both `Content-Length` and `Transfer-Encoding` is refused: two readers could see two ends of it
   (RFC 9112 6.1). So is a `Content-Length` beside another, by h11 itself.
+* A method in small letters is refused. Methods are case-sensitive (RFC 9110 9.1), so a proxy's rule for `POST` lets
+  `post` pass, and Hypercorn would take the one for the other.
+* What follows a request that was said to be the last (`Connection: close`, HTTP/1.0) is left unread (RFC 9112 9.6).
+  Hypercorn would answer 400 to the request before it, which is carried out all the same.
+* An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
+* A websocket's upgrade is refused here, as none is served behind this (ADR 7).
 * What can't be read is answered with a problem document that has a request's id, as everything else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
 import h11
 import structlog
-from hypercorn.events import Closed
+from hypercorn.events import Closed, RawData, Updated
+from hypercorn.events import Event as ConnectionEvent
+from hypercorn.protocol.events import Body, EndBody, Response
 from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.events import Response
 from hypercorn.protocol.h2 import H2Protocol
-from hypercorn.protocol.h11 import H2ProtocolAssumedError, H11Protocol
+from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protocol
 from hypercorn.trio.tcp_server import TCPServer
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.ids import new_id
 from deskwire.http.headers import missing
 from deskwire.http.problems import raw_problem
+from deskwire.http.upgrades import refusal_of
 
 log: Final = structlog.get_logger(__name__)
 
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+_LAST: Final = frozenset({h11.MUST_CLOSE, h11.CLOSED})
+"""States of a client that has nothing more to ask."""
 _REFUSALS: Final = {
     431: ("header_too_large", "The request's line and headers are too large."),
     501: ("unsupported_transfer_encoding", "The only transfer encoding that is spoken here is chunked."),
 }
 _UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
+_SMALL: Final = ("bad_request", "The method must be in capital letters.")
 
 
 class StrictH11(H11Protocol):
-    """Hypercorn's protocol with these three changes."""
+    """Hypercorn's protocol with these changes."""
+
+    async def handle(self, event: ConnectionEvent) -> None:
+        """Take what has come on the connection."""
+        if not (isinstance(event, RawData) and event.data and self.connection.their_state in _LAST):
+            await super().handle(event)
+
+    async def _handle_events(self) -> None:
+        while self.connection.their_state not in _LAST:
+            await self._let_go_on()
+            try:
+                event = self.connection.next_event()
+            except h11.RemoteProtocolError as error:
+                await self._not_readable(error)
+                return
+            if isinstance(event, h11.Request):
+                await self.send(Updated(idle=False))
+                await self._check_protocol(event)
+                await self._create_stream(event)
+            elif event is h11.PAUSED:
+                await self._answered()
+            elif self.stream is None or isinstance(event, h11.ConnectionClosed) or event is h11.NEED_DATA:
+                return
+            elif isinstance(event, h11.Data):
+                await self.stream.handle(Body(stream_id=STREAM_ID, data=event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                await self.stream.handle(EndBody(stream_id=STREAM_ID))
+
+    async def _let_go_on(self) -> None:
+        if self.connection.they_are_waiting_for_100_continue:
+            headers = self.config.response_headers("h11")
+            await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=headers))
+
+    async def _answered(self) -> None:
+        await self.can_read.clear()
+        await self.can_read.wait()
+
+    async def _not_readable(self, error: h11.RemoteProtocolError) -> None:
+        if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            await self._send_error_response(error.error_status_hint)
+            await self.send(Closed())
+        elif self.stream is not None:
+            await self._answered()  # which closes the connection, as nothing can follow
 
     async def stream_send(self, event: StreamEvent) -> None:
         """Send what an answer is made of; its head gets the headers that it lacks."""
@@ -53,20 +107,44 @@ class StrictH11(H11Protocol):
     async def _create_stream(self, request: h11.Request) -> None:
         if _FRAMING <= {name for name, _ in request.headers}:
             await self._send_error_response(400)
-            await self.send(Closed())
+        elif request.method != request.method.upper():
+            await self._refuse(400, *_SMALL)
+        elif _asks_for_websocket(request):
+            status, code, detail, headers = refusal_of(request.target.decode("ascii"))
+            await self._refuse(status, code, detail, headers)
         else:
             await super()._create_stream(request)
+            return
+        await self.send(Closed())
 
     async def _send_error_response(self, status_code: int) -> None:
-        code, detail = _REFUSALS.get(status_code, _UNREADABLE)
+        await self._refuse(status_code, *_REFUSALS.get(status_code, _UNREADABLE))
+
+    async def _refuse(
+        self, status: int, code: str, detail: str, more: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
         request_id = new_id("req", wall_clock())
-        headers, body = raw_problem(status_code, code, detail, request_id)
-        log.info("http.unreadable", status=status_code, code=code, request_id=request_id)
-        told = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
-        reason = HTTPStatus(status_code).phrase.encode()
-        await self._send_h11_event(h11.Response(status_code=status_code, headers=told, reason=reason))
-        await self._send_h11_event(h11.Data(data=body))
-        await self._send_h11_event(h11.EndOfMessage())
+        headers, body = raw_problem(status, code, detail, request_id)
+        log.info("http.unreadable", status=status, code=code, request_id=request_id)
+        told = [*headers, *more, (b"connection", b"close"), *self.config.response_headers("h11")]
+        reason = HTTPStatus(status).phrase.encode()
+        parts = (
+            h11.Response(status_code=status, headers=told, reason=reason),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        )
+        # In one write: between two of them the app may learn of the end, and close the connection.
+        await self.send(RawData(data=b"".join(self.connection.send(part) or b"" for part in parts)))
+
+
+def _asks_for_websocket(request: h11.Request) -> bool:
+    headers = {name: value.lower() for name, value in request.headers}
+    tokens = {token.strip() for token in headers.get(b"connection", b"").split(b",")}
+    return (
+        request.method == b"GET"
+        and b"upgrade" in tokens
+        and headers.get(b"upgrade", b"").strip() == b"websocket"
+    )
 
 
 class StrictServer(TCPServer):

@@ -10,6 +10,7 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from math import inf
 from socket import MSG_PEEK
 from typing import Final
@@ -22,8 +23,18 @@ _OUT_OF_TIME = "the peer did not read in time"
 LINGER_S: Final = 1.0
 """How long a closed connection may go on sending; who needs longer is not listening."""
 
+ENDED_S: Final = 2.0
+"""How long a connection is kept whose peer has closed: a request may have come just before, and be taken up only now."""
+
 _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
+
+
+@dataclass(slots=True)
+class Unsent:
+    """How many bytes of answers wait in memory for clients that do not take them."""
+
+    size: int = 0
 
 
 class FrontStream(trio.abc.HalfCloseableStream):
@@ -32,7 +43,11 @@ class FrontStream(trio.abc.HalfCloseableStream):
     Args:
         write_timeout_s: how long one `send_all` may take; after that the connection is closed and
             BrokenResourceError raised, also within a shield.
+
+    `unsent` is where what waits in `send_all` is counted, if that is set.
     """
+
+    unsent: Unsent | None = None
 
     def __init__(self, stream: trio.SocketStream, *, write_timeout_s: float) -> None:
         self.socket = stream.socket
@@ -45,6 +60,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._head_s = inf
         self._serving = 0
         self._ended = False
+        self._sent_eof = False
 
     def push_back(self, data: bytes) -> None:
         """Let the next read begin with `data`."""
@@ -59,8 +75,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
     def bound_heads(self, seconds: float, connection: trio.CancelScope) -> None:
         """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
 
-        So, too, if the peer has closed and no request is answered: Hypercorn would keep what is left until it
-        is idle for too long.
+        So, much sooner, if the peer has closed and no request is answered: Hypercorn would keep what is left until
+        it is idle for too long.
         """
         self._head_s, self._connection = seconds, connection
         connection.deadline = inf
@@ -79,8 +95,9 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     def _expect(self) -> None:
         """The rest of a head, or the end, has to come from now on in its time."""
-        if not self._serving and self._connection.deadline == inf:
-            self._connection.deadline = trio.current_time() + self._head_s
+        if not self._serving:
+            within_s = min(self._head_s, ENDED_S) if self._ended else self._head_s
+            self._connection.deadline = min(self._connection.deadline, trio.current_time() + within_s)
 
     async def until_readable(self) -> None:
         """Return once a read may not have to wait; at once where that can't be told.
@@ -146,12 +163,17 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """See `trio.abc.SendStream`. Raises BrokenResourceError when out of time, too."""
+        if self._sent_eof:
+            raise trio.ClosedResourceError("the connection is being closed")
         deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
+        unsent, size = self.unsent or Unsent(), len(data)
         with trio.CancelScope(deadline=deadline) as scope:
             self._writing = scope
+            unsent.size += size
             try:
                 await self._raw.send_all(data)
             finally:
+                unsent.size -= size
                 self._writing = None
         if scope.cancelled_caught:
             await trio.aclose_forcefully(self)
@@ -162,7 +184,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
         await self._raw.wait_send_all_might_not_block()
 
     async def send_eof(self) -> None:
-        """See `trio.abc.HalfCloseableStream`."""
+        """See `trio.abc.HalfCloseableStream`. From here on nothing can be sent, not only from its end on."""
+        self._sent_eof = True
         if isinstance(self._raw, trio.abc.HalfCloseableStream):
             await self._raw.send_eof()
 

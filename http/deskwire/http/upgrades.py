@@ -2,7 +2,7 @@
 
 A connection is routed once, by its first bytes (ADR 7). An upgrade that comes later on a kept-alive
 connection, as a pooling proxy may send it, is refused with its reason, and the connection closed: the
-client's next try opens a new one.
+client's next try opens a new one. In HTTP/1.1 that happens before the app (`strict`), in HTTP/2 here (RFC 8441).
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from deskwire.http.problems import raw_problem
 _STREAM: Final = "/app/"
 
 
+def refusal_of(path: str) -> tuple[int, str, str, list[tuple[bytes, bytes]]]:
+    """Status, code, detail and headers of the refusal of an upgrade of this path."""
+    if path.startswith(_STREAM):
+        return 503, "connection_in_use", "Open a new connection for the stream.", [(b"retry-after", b"1")]
+    return 404, "not_found", "There is no such path.", []
+
+
 class RefusedUpgrade(TrioASGIWebsocketConnection):
     """Quart's handler of a websocket connection; it answers the upgrade with a problem document."""
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         """Answer, and have the connection closed."""
         await receive()
-        status, code, detail = (
-            (503, "connection_in_use", "Open a new connection for the stream.")
-            if self.scope["path"].startswith(_STREAM)
-            else (404, "not_found", "There is no such path.")
-        )
+        status, code, detail, more = refusal_of(self.scope["path"])
         headers, body = raw_problem(status, code, detail, new_id("req", wall_clock()))
-        headers.append((b"connection", b"close"))
-        if status == 503:
-            headers.append((b"retry-after", b"1"))
+        headers += more
         await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": body, "more_body": False})

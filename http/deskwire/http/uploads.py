@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 import trio
 
 from deskwire.engine.clock import iso
-from deskwire.engine.errors import BadRequest, NotFound
+from deskwire.engine.errors import NotFound
 from deskwire.engine.uploads.shelf import Job, find_upload
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
@@ -18,6 +17,7 @@ from deskwire.http.multipart import boundary_of, read_file
 from deskwire.http.routing import OPEN, Answer, Call, Media, Routes, Streamed, either
 from deskwire.http.shapes import tickets as shapes
 from deskwire.http.shapes.base import Deleted
+from deskwire.http.steady import Steady, too_slow
 from deskwire.http.validation import Body, Query
 
 routes = Routes()
@@ -58,10 +58,10 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     boundary = boundary_of(call.incoming.headers)
     with trio.move_on_after(limits.upload_timeout_s):
         async with services.shelf.receiving(call.project) as reception:
-            body = _Steady(call.incoming.body, limits.body_timeout_s)
+            body = Steady(call.incoming.body, limits.body_timeout_s)
             filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
             return _view(call, await reception.finish(filename, partial(_kept, call)))
-    raise _too_slow(limits.upload_timeout_s)
+    raise too_slow(limits.upload_timeout_s)
 
 
 @routes.add("GET", "/uploads/<upload_id>", either("conversations.read"), answer=shapes.Upload)
@@ -126,20 +126,3 @@ def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
         "url": url,
         "expiresAt": iso(expires),
     }
-
-
-class _Steady(AsyncIterator[bytes]):
-    """A body that has to go on coming: raises BadRequest if the next piece takes longer than `pause_s`."""
-
-    def __init__(self, body: AsyncIterable[bytes], pause_s: float) -> None:
-        self._pieces = aiter(body)
-        self._pause_s = pause_s
-
-    async def __anext__(self) -> bytes:
-        with trio.move_on_after(self._pause_s):
-            return await anext(self._pieces)
-        raise _too_slow(self._pause_s)
-
-
-def _too_slow(seconds: float) -> BadRequest:
-    return BadRequest(f"The body did not arrive within {seconds:g} s.", code="body_timeout")

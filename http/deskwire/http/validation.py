@@ -152,6 +152,11 @@ def parse_body(model: type[B], raw: bytes) -> B:
         value = orjson.loads(raw) if raw else {}
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"The body is not valid JSON: {error}.", code="malformed_json") from None
+    return fitted(model, value)
+
+
+def fitted(model: type[B], value: object) -> B:
+    """JSON that was read as its model. Raises Invalid if it does not fit; every problem is named."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

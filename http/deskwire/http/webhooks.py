@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -13,7 +14,7 @@ from pydantic import Field
 from deskwire.engine.delivery.circuit import CLOSED
 from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import ENDPOINTS_MAX, Endpoint, endpoint_view, secret_tail
-from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
+from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
@@ -77,12 +78,7 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         updated_at=now,
         description=body.description,
     )
-    with trio.CancelScope(
-        shield=True
-    ):  # a caller who leaves must not leave an endpoint without its deliveries
-        made = await services.store.write(call.around(lambda tx: _insert(tx, endpoint), shown))
-        services.webhooks.add(made)
-    return shown(made)
+    return shown(await _followed(call, call.around(lambda tx: _insert(tx, endpoint), shown)))
 
 
 @routes.add("GET", "/s2s/webhooks", answer=page_of(shapes.WebhookEndpoint))
@@ -106,9 +102,7 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     refuse_null(body, frozenset({"description"}))
     call.services.store.peek(find)  # a 404 goes before what is wrong with the body's URL
     await _check(call, body.url, body.events or [])
-    endpoint = await call.services.store.write(lambda tx: _change(tx, find(tx), body, now))
-    call.services.webhooks.change(endpoint)
-    return endpoint_view(endpoint, now)
+    return endpoint_view(await _followed(call, lambda tx: _change(tx, find(tx), body, now)), now)
 
 
 @routes.add("POST", f"{ONE}/rotate-secret", answer=shapes.WebhookEndpoint, idempotent=True)
@@ -124,10 +118,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
         return endpoint
 
     shown = partial(endpoint_view, now=now, secret=secret)
-    with trio.CancelScope(shield=True):  # as above
-        endpoint = await services.store.write(call.around(rotate, shown))
-        services.webhooks.change(endpoint)
-    return shown(endpoint)
+    return shown(await _followed(call, call.around(rotate, shown)))
 
 
 @routes.add("DELETE", ONE, answer=Deleted)
@@ -140,9 +131,31 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    endpoint = await call.services.store.write(remove)
-    call.services.webhooks.remove(endpoint.rowid)
-    return {"id": endpoint.id, "deleted": True}
+    return {"id": (await _followed(call, remove)).id, "deleted": True}
+
+
+async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
+    """Commit a change of an endpoint, and have its deliveries follow.
+
+    Also if the caller has gone, and in the commits' order: of two changes at once either may be told of first, so
+    what is followed is what is stored by then.
+    """
+    services = call.services
+    with trio.CancelScope(shield=True):
+        endpoint = await services.store.write(job)
+        stored = endpoint if endpoint.status != "removed" else None
+        with suppress(Unavailable):  # the disk can't be read; then this change is the newest that is known
+            stored = services.store.peek(lambda reader: _stored(reader, endpoint))
+        if stored is None:
+            services.webhooks.remove(endpoint.rowid)
+        else:
+            services.webhooks.change(stored)
+    return endpoint
+
+
+def _stored(reader: Reader, endpoint: Endpoint) -> Endpoint | None:
+    found = (each for each in reader.endpoints(endpoint.project) if each.rowid == endpoint.rowid)
+    return next(found, None)
 
 
 def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:

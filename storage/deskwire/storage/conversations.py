@@ -20,7 +20,7 @@ from deskwire.storage.workflows import run_of
 _STATE: Final = (
     "id, project, created_at, updated_at, rowid, revision, title, status, closed_by, closed_at, unread, archived, "
     "attributes, rating, rated_at, ticket_id, visible, human, messages, last_message_at, sequence, "
-    "assignee_type, assignee_id, assignee_name, archived_at"
+    "assignee_type, assignee_id, assignee_name, archived_at, imported_at"
 )
 _COLUMNS: Final = ", ".join(f"c.{name}" for name in _STATE.split(", "))
 _WIDTH: Final = len(_STATE.split(", "))
@@ -36,8 +36,8 @@ _MUTABLE: Final = (
 _RARE: Final = 2
 """How many of them change rarely and are indexed: SQLite writes every index that has a column named, changed or not."""
 _INSERT: Final = (
-    f"INSERT INTO conversations (id, project, contact, created_at, {_MUTABLE}) "
-    f"VALUES (?, ?, ?, ?, {', '.join('?' for _ in _MUTABLE.split(', '))})"
+    f"INSERT INTO conversations (id, project, contact, created_at, imported_at, {_MUTABLE}) "
+    f"VALUES (?, ?, ?, ?, ?, {', '.join('?' for _ in _MUTABLE.split(', '))})"
 )
 ALL, USUAL = (
     f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
@@ -130,7 +130,8 @@ class ConversationWrites:
     def insert_conversation(
         self, state: Conversation, contact: int, routed: Mapping[int, int]
     ) -> Conversation:
-        values = (state.id, state.project, contact, state.created_at, *_mutable(state, 0, routed))
+        times = (state.created_at, state.imported_at)
+        values = (state.id, state.project, contact, *times, *_mutable(state, 0, routed))
         rowid = self.conn.execute(_INSERT, values).lastrowid
         assert rowid is not None
         return replace(state, rowid=rowid)
@@ -148,7 +149,7 @@ class ConversationWrites:
 
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
-        for table in ("messages", "network_logs", "workflow_runs"):
+        for table in _OWN:
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
 
@@ -167,7 +168,7 @@ class ConversationWrites:
                 message.text,
                 message.internal,
                 message.created_at,
-                _packed(message.attachments),
+                packed(message.attachments),
             ),
         )
 
@@ -180,6 +181,8 @@ class ConversationWrites:
 
 
 _NO_ROW: Final = (1 << 63) - 1
+_OWN: Final = ("messages", "network_logs", "workflow_runs", "imported_messages", "imported_conversations")
+"""Tables whose rows go with their conversation."""
 
 
 def _mutable(state: Conversation, revision: int, routed: Mapping[int, int]) -> tuple[Any, ...]:
@@ -236,6 +239,7 @@ def _conversation_of(row: tuple[Any, ...]) -> Conversation:
         sequence=row[20],
         assignee=None if row[21] is None else Assignee(row[21], row[22], row[23]),
         archived_at=row[24],
+        imported_at=row[25],
     )
 
 
@@ -245,7 +249,8 @@ def _message_of(row: tuple[Any, ...]) -> Message:
     return Message(row[0], author, row[4], row[5], bool(row[6]), row[7], attachments)
 
 
-def _packed(attachments: Sequence[Attachment]) -> str | None:
+def packed(attachments: Sequence[Attachment]) -> str | None:
+    """A message's attachments as its row has them."""
     if not attachments:
         return None
     return orjson.dumps([[each.id, each.name, each.type, each.size] for each in attachments]).decode()

@@ -7,11 +7,13 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
 from sqlite_utils import Database
 
+from deskwire.storage.files import sync
 from deskwire.storage.migrations import migrations, newer_than_program
 
 FILE_NAME: Final = "deskwire.sqlite3"
@@ -43,7 +45,7 @@ class DirectoryLock:
 
     def __init__(self, directory: Path) -> None:
         try:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make(directory)
             self._file = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
@@ -66,6 +68,14 @@ class DirectoryLock:
     def release(self) -> None:
         """Let go of the directory."""
         os.close(self._file)
+
+
+def _make(directory: Path) -> None:
+    """Make the directory if it is not there, and have its name on the disk before anything in it counts."""
+    missing = list(takewhile(lambda each: not each.exists(), (directory, *directory.parents)))
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for made in missing:
+        sync(made.parent)
 
 
 def require_whole(directory: Path) -> None:

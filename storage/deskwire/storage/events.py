@@ -95,8 +95,7 @@ class EventReads:
 
     def event_window(self) -> tuple[str | None, str | None]:
         pruned = self.conn.execute("SELECT pruned_id FROM event_window").fetchone()[0]
-        newest = self.conn.execute("SELECT id FROM events ORDER BY position DESC LIMIT 1").fetchone()
-        return pruned, newest and newest[0]
+        return pruned, self.conn.execute(_NEWEST).fetchone()[1]
 
     def last_event_position(self) -> int:
         position: int = self.conn.execute(_NEWEST).fetchone()[0]

@@ -11,12 +11,12 @@ from deskwire.engine.people import Project
 from deskwire.storage.people import PROJECT, as_project
 
 _DUE: Final = (
-    "SELECT p.id, c.id, c.messages + c.sequence, c.{time}, c.rowid FROM conversations c "
-    "JOIN projects p ON p.rowid = c.project WHERE {chosen} AND c.{time} < ? AND (c.{time}, c.rowid) > (?, ?) "
-    "ORDER BY c.{time}, c.rowid LIMIT ?"
+    "SELECT p.id, c.id, c.messages + c.sequence, {time}, c.rowid FROM conversations c "
+    "JOIN projects p ON p.rowid = c.project WHERE {chosen} AND {time} < ? AND ({time}, c.rowid) > (?, ?) "
+    "ORDER BY {time}, c.rowid LIMIT ?"
 )
-BOT_ONLY: Final = _DUE.format(time="created_at", chosen="c.human = 0")
-ARCHIVED: Final = _DUE.format(time="archived_at", chosen="c.project = ?")
+BOT_ONLY: Final = _DUE.format(time="coalesce(c.imported_at, c.created_at)", chosen="c.human = 0")
+ARCHIVED: Final = _DUE.format(time="c.archived_at", chosen="c.project = ?")
 PROJECTS: Final = (
     f"SELECT {PROJECT} FROM projects p WHERE p.archived_retention_days IS NOT NULL AND EXISTS ("
     "SELECT 1 FROM conversations c WHERE c.project = p.rowid "

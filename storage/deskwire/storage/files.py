@@ -51,13 +51,12 @@ class DiskDraft:
     def keep(self, content: Content) -> None:
         """See `Draft.keep`."""
         place = self._place(content)
-        if place.exists():
-            return
         for folder in (place.parent.parent, place.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
             sync(folder.parent)
-        self._path.rename(place)
-        sync(place.parent)
+        if not place.exists():
+            self._path.rename(place)
+        sync(place.parent)  # also if it was there: the sync of who has put it there may have failed
 
     def discard(self) -> None:
         """See `Draft.discard`."""
@@ -80,6 +79,7 @@ class DiskFiles:
     def clear_drafts(self) -> None:
         """See `Files.clear_drafts`."""
         self._drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
+        sync(self._root.parent)
         for path in self._drafts.iterdir():
             overwrite_and_unlink(path)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage.schema import ELEVENTH, NINTH, TENTH
+from deskwire.storage.schema import ELEVENTH, NINTH, TENTH, TWELFTH
 
 migrations: Final = Migrations("deskwire")
 
@@ -349,6 +349,12 @@ def m0010_what_has_passed_its_retention(db: Database) -> None:
 def m0011_kept_answers(db: Database) -> None:
     """Answers to requests with an `Idempotency-Key`."""
     _execute(db, ELEVENTH)
+
+
+@migrations()
+def m0012_imports(db: Database) -> None:
+    """What was brought in from elsewhere, by the ids that it had there."""
+    _execute(db, TWELFTH)
 
 
 def known_migrations() -> set[str]:

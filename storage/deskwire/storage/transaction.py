@@ -16,6 +16,7 @@ from deskwire.storage.delivery_log import DeliveryLogReads
 from deskwire.storage.endpoints import EndpointReads, EndpointWrites
 from deskwire.storage.events import EventReads, EventWrites
 from deskwire.storage.expiry import ExpiryReads
+from deskwire.storage.imports import ImportReads, ImportWrites
 from deskwire.storage.memory import MemoryReads, MemoryWrites
 from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.people import PeopleReads, PeopleWrites
@@ -50,6 +51,7 @@ class SqliteReader(
     AnswerReads,
     ExpiryReads,
     WorkflowReads,
+    ImportReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -76,6 +78,7 @@ class SqliteTransaction(
     UploadWrites,
     AnswerWrites,
     WorkflowWrites,
+    ImportWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 

@@ -65,6 +65,12 @@ def test_attempts_that_had_begun_before_it_opened_change_nothing_when_they_fail(
     assert after(opened, None, now=NOW + 5_000) == CLOSED
 
 
+def test_it_is_not_open_longer_for_a_clock_that_is_set_back() -> None:
+    circuit = after(CLOSED, *["refused"] * 20)
+    assert circuit.state(NOW) == "open"
+    assert circuit.state(NOW - 3_600_000) == "half_open"
+
+
 def test_somebody_who_asks_for_a_delivery_gets_the_probe_at_once() -> None:
     opened = after(CLOSED, *["timeout"] * 20)
     assert opened.asked_to_probe(NOW + 1).state(NOW + 1) == "half_open"

@@ -54,6 +54,20 @@ def test_retries_start_when_they_are_due_and_hold_nobody_up() -> None:
     assert outbox.next_due() is None
 
 
+def test_a_clock_that_is_set_back_does_not_hold_up_retries() -> None:
+    outbox = caught_up()
+    for number in (1, 2):
+        outbox.offer(delivery(number, lane=None))
+    day = 86_400_000
+    assert started(outbox, day) == [1, 2]
+    outbox.retry(delivery(1, attempts=1, due_at=day + 6_000))
+    outbox.retry(delivery(2, attempts=1, due_at=day + 2_000))
+    assert started(outbox, 100) == []
+    assert outbox.next_due() == 2_000 + 100
+    assert started(outbox, 2_100) == [2]
+    assert started(outbox, 6_100) == [1]
+
+
 def test_what_has_been_due_longest_starts_first() -> None:
     outbox = caught_up()
     outbox.begin_reading()

@@ -40,10 +40,10 @@ class Circuit:
     reason: str | None = None
 
     def state(self, now: int) -> State:
-        """Its state at `now` (ms)."""
+        """Its state at `now` (ms). Further ahead than it can have been opened for, `open_until` is of a clock since set back."""
         if self.open_until is None:
             return "closed"
-        return "open" if now < self.open_until else "half_open"
+        return "open" if 0 < self.open_until - now <= OPEN_MS else "half_open"
 
     def after_attempt(self, error: str | None, *, exhausted: bool, now: int) -> Circuit:
         """What it is after an attempt that ended at `now` (ms).

@@ -8,6 +8,7 @@ grace to end and be recorded; whatever is not recorded by then is a pending row 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -201,6 +202,10 @@ class Courier:
 
     async def _attempt(self, delivery: Delivery) -> Result:
         attempt = await self._post(delivery)
+        if (
+            now := self._means.clock()
+        ) < attempt.at:  # it was set back meanwhile: the retry goes by the new time
+            attempt = replace(attempt, at=now - attempt.latency_ms)
         ended_at = attempt.at + attempt.latency_ms
         verdict = self._means.schedule.after_attempt(attempt, delivery.created_at, self._means.rng.random())
         self._unwanted = self._unwanted or (isinstance(verdict, Ended) and verdict.disables)
@@ -229,7 +234,10 @@ class Courier:
     def _settle(self, result: Result, kept: bool) -> None:
         match result.verdict:
             case Retry(due_at) if kept:
-                self._outbox.retry(result.delivery.after_attempt(due_at))
+                now = self._means.clock()
+                self._outbox.heed_clock(now)
+                set_back = max(0, result.at - now)  # while the result was being recorded
+                self._outbox.retry(result.delivery.after_attempt(due_at - set_back))
             case Ended(status) if kept:
                 self._outbox.end(result.delivery)
                 self._means.counters.delivered += status == "delivered"

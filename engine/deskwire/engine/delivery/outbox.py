@@ -4,6 +4,9 @@ Order. First attempts of one lane (a conversation) start in the order of their p
 previous one's first attempt has ended, well or badly. Other lanes and events without one do not wait for it.
 Retries start when they are due, in no order. Of all that may start, what has been due longest comes first.
 
+A clock that is set back takes the retries' times with it, as far as it is noticed: when the outbox is asked, by
+the time at which it was asked before. A retry then comes late by what lay between the two at most, not by the jump.
+
 Memory. A delivery is *held* from the moment it is taken in until it has ended; while it waits for a retry,
 too. At most `memory` are held. The cursor is the position up to which all deliveries were taken in, erased
 or ended. As long as the cursor is at the newest known position, new deliveries are taken in as they are
@@ -50,6 +53,7 @@ class Outbox:
         self._ready: deque[Delivery] = deque()
         self._lanes: dict[int, deque[Delivery]] = {}
         self._retries: list[tuple[int, int]] = []
+        self._asked_at = 0
 
     @property
     def held(self) -> int:
@@ -105,6 +109,7 @@ class Outbox:
 
         For a first attempt, `first_attempt_ended` must follow; for each, `retry` or `end`.
         """
+        self.heed_clock(now)
         due = self._due_retry(now)
         if due is None or (self._ready and self._ready[0].due_at < due.due_at):
             return self._ready.popleft() if self._ready else None
@@ -167,6 +172,12 @@ class Outbox:
         else:
             self._lanes[delivery.lane] = deque()
             self._ready.append(delivery)
+
+    def heed_clock(self, now: int) -> None:
+        """Move the retries with a clock that was set back since the outbox was asked."""
+        if (back := self._asked_at - now) > 0:
+            self._retries = [(due_at - back, position) for due_at, position in self._retries]  # still a heap
+        self._asked_at = now
 
     def _due_retry(self, now: int) -> Delivery | None:
         if not self._retries or self._retries[0][0] > now:

@@ -18,6 +18,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, TooLarge, Unavailable
+from deskwire.engine.forward import SetForward
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
@@ -180,14 +181,15 @@ class Shelf:
         At the start that is whatever a crash has left, then what was erased, as soon as it is, and every
         `interval_s` seconds what was never attached.
         """
-        swept = False
+        swept, forward = False, SetForward(self.clock)
         while True:
             self._wake = trio.Event()
             try:
                 if not swept:
                     await self._sweep()
                     swept = True
-                await self._expire()
+                if not forward.noticed():
+                    await self._expire()
                 await self._remove_doomed()
             except Unavailable as error:
                 log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))

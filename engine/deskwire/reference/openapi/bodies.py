@@ -1,14 +1,17 @@
-"""Request bodies: from the models, and the two that are no plain JSON."""
+"""Request bodies: from the models, and those that are no plain JSON."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
 from deskwire.http.routing import Route
 from deskwire.http.validation import Empty
-from deskwire.reference.openapi.samples import BODIES
+from deskwire.reference.openapi.samples import BODIES, LINES
 from deskwire.reference.openapi.schemas import Schema, Schemas
 
+_NDJSON: Final = "application/x-ndjson"
 _FORM: Final = "application/x-www-form-urlencoded"
 _STREAM: Final[Schema] = {
     "type": "object",
@@ -43,6 +46,8 @@ _FILE: Final[Schema] = {
 
 def request_body(route: Route, schemas: Schemas) -> Schema | None:
     """What a route takes as body, None if nothing."""
+    if route.lines:
+        return {"required": True, "content": {_NDJSON: _lines(route, schemas)}}
     if route.streamed:
         return {"required": True, "content": {"multipart/form-data": {"schema": _FILE}}}
     if not route.json_only:
@@ -56,3 +61,15 @@ def request_body(route: Route, schemas: Schemas) -> Schema | None:
         "required": bool(found.get("required")),
         "content": {"application/json": {"schema": schema, "example": BODIES[route.body.__name__]}},
     }
+
+
+def _lines(route: Route, schemas: Schemas) -> Schema:
+    """A body of lines, each a JSON text by itself, of any length."""
+    schema = {
+        "type": "string",
+        "description": "One JSON object a line, each of one of these shapes.",
+        "contentMediaType": _NDJSON,
+        "contentSchema": {"oneOf": [schemas.of(each) for each in route.lines]},
+    }
+    shown = [orjson.dumps(LINES[each.__name__]).decode() + "\n" for each in route.lines]
+    return {"schema": schema, "example": "".join(shown)}

@@ -118,6 +118,7 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
             yield route.answer
         if route.body is not None:
             yield route.body
+        yield from route.lines
 
 
 def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> Schema:

@@ -120,6 +120,28 @@ BODIES: Final[Mapping[str, Any]] = {
 }
 """An example of each body, by the name of its model; a test fails for one that is missing or refused."""
 
+LINES: Final[Mapping[str, Any]] = {
+    "ImportedConversation": {
+        "type": "conversation",
+        "externalId": "zendesk-1001",
+        "contact": {"userId": "u1", "name": "Ada Lovelace"},
+        "title": "Where is my order?",
+        "status": "CLOSED",
+        "closedBy": "agent",
+        "createdAt": "2024-03-01T09:00:00Z",
+        "closedAt": "2024-03-01T09:30:00Z",
+    },
+    "ImportedMessage": {
+        "type": "message",
+        "externalId": "zendesk-comment-2001",
+        "conversation": "zendesk-1001",
+        "author": {"type": "contact"},
+        "text": "Hello, where is my order?",
+        "createdAt": "2024-03-01T09:00:00Z",
+    },
+}
+"""An example of each line of an NDJSON body, likewise."""
+
 
 def sample(schema: Schema, known: Mapping[str, Schema]) -> Any:
     """A value that fits the schema, of the examples that its fields have.

@@ -1,0 +1,209 @@
+"""The load of a soak, and those who come and go in it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+import trio
+
+from benchmarks.generator import carried_out
+from benchmarks.job import Outcome
+from benchmarks.report import percentile
+from benchmarks.service import Server
+from deskwire.demo.api import Api
+from deskwire.demo.consumer import Consumer
+from deskwire.demo.errors import DemoError
+from deskwire.demo.feed import Feed
+from deskwire.demo.history import Arrival, Delivery
+from deskwire.demo.journal import Journal
+from deskwire.demo.receiver import Receiver
+
+CONVERSATIONS: Final = 60
+"""That messages are posted to at the same time."""
+_CONNECTIONS: Final = 16
+_IDLERS: Final = 20
+"""Connections that come, ask once and stay a while, in each window."""
+_FAILING: Final = 0.05
+"""Share of deliveries that the sick receiver refuses while it is well."""
+_SUPERSEDED: Final = "Another consumer has taken over"
+"""How a reign ends."""
+_PATIENCE_S: Final = 60.0
+_OUTAGE_S: Final = 10.0
+_HEALTH_S: Final = 110.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long things last, in seconds.
+
+    Args:
+        window_s: of one job of the load generator; each has connections of its own.
+        kept_s: how long a conversation is kept before the retention deletes it; it is posted to for half of that.
+        reign_s: how long a consumer holds the channel before the next one takes over.
+        rate: messages a second; None is half of what a first window without a bound manages.
+    """
+
+    window_s: float
+    kept_s: float
+    reign_s: float
+    rate: float | None
+
+
+class Counting(Journal):
+    """A journal that only counts: a soak is long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def record(self, arrival: Arrival) -> None:
+        self.count += 1
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has happened so far; `p50_ms` and `p99_ms` are those of the last window."""
+
+    posted: int = 0
+    failed: int = 0
+    first_failure: str = ""
+    p50_ms: float = float("nan")
+    p99_ms: float = float("nan")
+    takeovers: int = 0
+    frames: Counting = field(default_factory=Counting)
+    webhooks: Counting = field(default_factory=Counting)
+    feed: Counting = field(default_factory=Counting)
+
+    def take(self, outcome: Outcome) -> None:
+        """Add a window."""
+        self.posted += len(outcome.latencies) + len(outcome.failures)
+        self.failed += len(outcome.failures)
+        self.first_failure = self.first_failure or "".join(outcome.failures[:1])
+        if not outcome.latencies:
+            return
+        self.p50_ms, self.p99_ms = percentile(outcome.latencies, 0.5), percentile(outcome.latencies, 0.99)
+
+
+class Traffic:
+    """Everything that is done to one server."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        self.counts: Final = Counts()
+        self.rate = plan.rate or 0.0
+        self._server = server
+        self._plan = plan
+        self._api = Api(f"http://127.0.0.1:{server.port}", server.key, _CONNECTIONS)
+        self._pool: deque[tuple[float, str]] = deque()
+        self._numbers = itertools.count(1)
+        self._chance = random.Random(1)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Go on until cancelled; started once the load has found its rate."""
+        async with trio.open_nursery() as nursery:
+            for status in (lambda _: 200, self._sick()):
+                receiver = Receiver(self.counts.webhooks, status)
+                await nursery.start(receiver.run)
+                body = {"url": receiver.url, "events": []}
+                await self._api.call("POST", "/s2s/webhooks", body)
+            await nursery.start(self._reigns)
+            nursery.start_soon(self._follow)
+            await self._renew(CONVERSATIONS)
+            await self._find_rate()
+            nursery.start_soon(self._come_and_go)
+            nursery.start_soon(self._turn_over)
+            task_status.started()
+            while True:
+                self.counts.take(await self._window(self.rate))
+
+    async def _find_rate(self) -> None:
+        """Half of what the server manages with all its readers."""
+        if self._plan.rate is None:
+            outcome = await self._window(None)
+            self.rate = max(1.0, outcome.rate / 2)
+
+    async def _window(self, rate: float | None) -> Outcome:
+        young = (
+            trio.current_time() - self._plan.kept_s / 2
+        )  # what is older may be deleted before the window's end
+        ids = [conversation for made_at, conversation in self._pool if made_at > young] or [self._pool[-1][1]]
+        job = self._server.posts(ids, connections=_CONNECTIONS, for_s=self._plan.window_s, rate=rate)
+        try:
+            return await trio.to_thread.run_sync(carried_out, job)
+        except RuntimeError as error:
+            return Outcome(failures=[str(error)])
+
+    async def _turn_over(self) -> None:
+        """Let conversations live for a while: new ones come, old ones are closed and left to the retention."""
+        share = max(1, round(CONVERSATIONS * self._plan.window_s / (self._plan.kept_s / 2)))
+        while True:
+            await trio.sleep(self._plan.window_s)
+            await self._renew(share)
+            while len(self._pool) > CONVERSATIONS:
+                _, old = self._pool.popleft()
+                await self._api.call("POST", f"/s2s/conversations/{old}/close", {"closedBy": "bot"})
+
+    async def _renew(self, count: int) -> None:
+        for _ in range(count):
+            body = {"contact": {"userId": f"soak-{next(self._numbers)}"}, "message": {"text": "Hello"}}
+            reply = await self._api.call("POST", "/s2s/conversations", body)
+            if reply.outcome == "acknowledged":
+                self._pool.append((trio.current_time(), str(reply.body["id"])))
+
+    async def _reigns(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """One consumer after the other takes over the project's channel."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                consumer = Consumer(
+                    self._api, self._server.project, self._server.stream_key(), self.counts.frames
+                )
+                await nursery.start(self._reign, consumer)
+                self.counts.takeovers += 1
+                if self.counts.takeovers == 1:
+                    task_status.started()
+                await trio.sleep(self._plan.reign_s)
+
+    @staticmethod
+    async def _reign(consumer: Consumer, *, task_status: trio.TaskStatus[None]) -> None:
+        try:
+            await consumer.run(task_status=task_status)
+        except* DemoError as group:
+            if _SUPERSEDED not in repr(group.exceptions):
+                raise
+
+    async def _follow(self) -> None:
+        feed = Feed(self._api, self.counts.feed, None)
+        while True:
+            await feed.read()
+            await trio.sleep(1)
+
+    async def _come_and_go(self) -> None:
+        """Connections that ask once and stay idle for a window, and then leave."""
+        while True:
+            async with httpx.AsyncClient(
+                base_url=f"http://127.0.0.1:{self._server.port}", trust_env=False
+            ) as crowd:
+                async with trio.open_nursery() as nursery:
+                    for _ in range(_IDLERS):
+                        nursery.start_soon(self._ask_once, crowd)
+                await trio.sleep(self._plan.window_s * self._chance.random())
+
+    async def _ask_once(self, crowd: httpx.AsyncClient) -> None:
+        try:
+            await crowd.get("/healthz", timeout=_PATIENCE_S)
+        except httpx.TransportError as error:
+            self.counts.take(Outcome(failures=[repr(error)]))
+
+    def _sick(self) -> Callable[[Delivery], int]:
+        """A receiver that refuses some deliveries, and now and then all of them for a while."""
+
+        def status(_: Delivery) -> int:
+            out = trio.current_time() % (_HEALTH_S + _OUTAGE_S) > _HEALTH_S
+            return 503 if out or self._chance.random() < _FAILING else 200
+
+        return status

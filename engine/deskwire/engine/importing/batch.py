@@ -1,0 +1,236 @@
+"""One commit of an import: which records are new, which were there, which can't be taken, and why.
+
+The database is asked anew in every batch, so whatever happens between two of them is seen: a conversation that somebody
+has written in, one that was deleted, a contact that was erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Final
+
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Assignee, Attachment, Conversation
+from deskwire.engine.errors import NotFound, Problem
+from deskwire.engine.ids import fresh_ids
+from deskwire.engine.importing.ports import Imported
+from deskwire.engine.importing.records import (
+    ConversationRecord,
+    Kind,
+    MessageRecord,
+    Outcome,
+    Record,
+    Refusal,
+    fingerprint,
+)
+from deskwire.engine.importing.storing import store_silently, store_with_events
+from deskwire.engine.importing.thread import Thread
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Transaction
+from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.upload import unknown_upload
+
+_NOBODY: Final = (None, None)
+
+
+def import_batch(
+    tx: Transaction, project: Project, records: Sequence[Record], at: int, show: Shown | None
+) -> Outcome:
+    """Take records in at time `at` (ms); what is refused of them is said, and holds up none of the others.
+
+    Args:
+        show: gives attachments their URLs, if events are to tell of it all; None for no events.
+
+    Raises NotFound (`project_not_found`) if the project has been removed.
+    """
+    if tx.project(project.id) is None:
+        raise NotFound("The project has been removed.", code="project_not_found")
+    batch = _Batch(tx, project, records, at)
+    for record in records:
+        if isinstance(record, MessageRecord):
+            batch.take_message(record)
+        else:
+            batch.take_conversation(record)
+    changed = [thread for thread in batch.threads.values() if thread.before is None or thread.additions]
+    if show is None:
+        store_silently(tx, project, changed)
+    else:
+        store_with_events(tx, project, changed, at, show)
+    return batch.outcome
+
+
+class _Batch:
+    """Records on their way in: `threads` are the conversations that they are of, `outcome` what came of them."""
+
+    def __init__(self, tx: Transaction, project: Project, records: Sequence[Record], at: int) -> None:
+        self.outcome = Outcome()
+        self.threads: dict[str, Thread] = {}
+        self._tx = tx
+        self._project = project
+        self._at = at
+        self._member: Callable[[str], str | None] = cache(partial(tx.member_name, project.organisation))
+        self._team: Callable[[str], str | None] = cache(partial(tx.team_name, project.rowid))
+        messages = [record for record in records if isinstance(record, MessageRecord)]
+        self._ids = iter(fresh_ids("msg", at, len(messages)))
+        begun = [record for record in records if isinstance(record, ConversationRecord)]
+        self._conversation_ids = iter(fresh_ids("cnv", at, len(begun)))
+        self._contact_ids = iter(fresh_ids("con", at, len(begun)))
+        self._contacts = tx.contacts_of(project.rowid, {record.contact.user_id for record in begun})
+        named = {record.external_id for record in begun}
+        self._known = tx.imported_conversations(
+            project.rowid, named | {each.conversation for each in messages}
+        )
+        self._seen = self._seen_messages(messages)
+
+    def take_conversation(self, record: ConversationRecord) -> None:
+        """Begin a conversation, unless it is there."""
+        print_ = fingerprint(record)
+        there = self._fingerprint_of(record.external_id)
+        if there is not None:
+            self._repeated("conversation", record, same=there == print_)
+            return
+        assignee, problems = self._assignee(record)
+        if problems:
+            self.outcome.refused.append(Refusal(record.line, record.external_id, problems))
+            return
+        state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
+        contact = self._contact(record)
+        self.threads[record.external_id] = Thread(
+            record.external_id, contact, None, state, fingerprint=print_
+        )
+        self.outcome.imported["conversation"] += 1
+
+    def take_message(self, record: MessageRecord) -> None:
+        """Add a message to its conversation, unless it is there."""
+        thread = self._thread(record.conversation)
+        if thread is None:
+            message = "No conversation of this id was brought in; its line stands in front of those of its messages."
+            self._refuse(record, Problem("/conversation", "unknown", message))
+            return
+        print_ = fingerprint(record)
+        place = (record.conversation, record.external_id)
+        there = self._seen.get(place)
+        if there is not None:
+            self._repeated("message", record, same=there == print_)
+            return
+        author, unknown = self._author(record, thread.contact)
+        attachments, missing = self._attachments(record.attachments) if record.attachments else ((), ())
+        if unknown or missing:
+            self._refuse(record, *unknown, *missing)
+            return
+        thread.add(next(self._ids), record, author, attachments, print_)
+        self._seen[place] = print_
+        self.outcome.imported["message"] += 1
+
+    def _seen_messages(self, messages: Sequence[MessageRecord]) -> dict[tuple[str, str], int]:
+        """The fingerprints of those that are there."""
+        known = self._known
+        asked = {
+            (known[each.conversation].rowid, each.external_id): (each.conversation, each.external_id)
+            for each in messages
+            if each.conversation in known
+        }
+        found = self._tx.imported_messages(asked.keys())
+        return {asked[place]: print_ for place, print_ in found.items()}
+
+    def _fingerprint_of(self, external_id: str) -> int | None:
+        known = self._known.get(external_id)
+        if known is not None:
+            return known.fingerprint
+        thread = self.threads.get(external_id)
+        return None if thread is None else thread.fingerprint
+
+    def _thread(self, external_id: str) -> Thread | None:
+        thread = self.threads.get(external_id)
+        if thread is None and (known := self._known.get(external_id)) is not None:
+            thread = self.threads[external_id] = self._stored(external_id, known)
+        return thread
+
+    def _stored(self, external_id: str, known: Imported) -> Thread:
+        found = self._tx.conversation(self._project.rowid, known.id)
+        assert found is not None, "what was brought in refers to its conversation"
+        claimed = self._tx.claim(found[0])
+        return Thread(external_id, claimed.contact, found[0], found[0], dict(claimed.routed))
+
+    def _contact(self, record: ConversationRecord) -> Contact:
+        """The contact; one that is known is left as it is, as what comes now is older."""
+        given = record.contact
+        known = self._contacts.get(given.user_id)
+        if known is not None:
+            return known
+        since = record.created_at if given.created_at is None else given.created_at
+        identity = (given.name, given.email, given.phone, given.avatar)
+        new = Contact(0, next(self._contact_ids), given.user_id, since, since, *identity)
+        made = self._contacts[given.user_id] = self._tx.insert_contact(self._project.rowid, new)
+        return made
+
+    def _assignee(self, record: ConversationRecord) -> tuple[Assignee | None, tuple[Problem, ...]]:
+        if record.assignee is None:
+            return None, ()
+        kind, wanted = record.assignee
+        name = self._member(wanted) if kind == "user" else self._team(wanted)
+        if name is None:
+            message = f"There is no such {kind} in this project."
+            return None, (Problem("/assignee/id", "unknown", message),)
+        return Assignee(kind, wanted, name), ()
+
+    def _author(
+        self, record: MessageRecord, contact: Contact
+    ) -> tuple[tuple[str | None, str | None], tuple[Problem, ...]]:
+        """Id and name of who wrote it, as with a message that is posted (ADR 5)."""
+        if record.author_type == "contact":
+            return (contact.id, contact.name), ()
+        if record.author_type == "agent" and record.author_id is not None:
+            name = self._member(record.author_id)
+            if name is None:
+                message = "There is no such user in this project; without an id any name is taken."
+                return _NOBODY, (Problem("/author/id", "unknown", message),)
+            return (record.author_id, record.author_name or name), ()
+        return (record.author_id, record.author_name), ()
+
+    def _attachments(self, ids: Sequence[str]) -> tuple[Sequence[Attachment], Sequence[Problem]]:
+        uploads = [self._tx.upload(self._project.rowid, each) for each in ids]
+        missing = [
+            unknown_upload(f"/attachments/{number}", each)
+            for number, (each, upload) in enumerate(zip(ids, uploads, strict=True))
+            if upload is None
+        ]
+        return [Attachment(up.id, up.name, up.type, up.size) for up in uploads if up is not None], missing
+
+    def _repeated(self, kind: Kind, record: Record, *, same: bool) -> None:
+        if same:
+            self.outcome.existing[kind] += 1
+            return
+        message = (
+            f"A {kind} of this id was brought in before, with other content; what is there stays as it is."
+        )
+        self._refuse(record, Problem("/externalId", "conflict", message))
+
+    def _refuse(self, record: Record, *problems: Problem) -> None:
+        self.outcome.refused.append(Refusal(record.line, record.external_id, problems))
+
+
+def _begun(
+    conversation_id: str, record: ConversationRecord, project: int, at: int, assignee: Assignee | None
+) -> Conversation:
+    """The conversation without its messages. Its windows of retention begin now (ADR 30)."""
+    return Conversation(
+        id=conversation_id,
+        project=project,
+        created_at=record.created_at,
+        updated_at=max(record.created_at, record.updated_at or record.closed_at or 0),
+        title=record.title,
+        status=record.status,
+        closed_by=record.closed_by,
+        closed_at=record.closed_at,
+        unread=record.unread,
+        archived=record.archived,
+        archived_at=at if record.archived else None,
+        imported_at=at,
+        assignee=assignee,
+        attributes=record.attributes,
+        rating=record.rating,
+        rated_at=record.rated_at,
+        human=assignee is not None,
+    )

@@ -1,0 +1,107 @@
+"""What is brought in: one record for each conversation, and one for each of its messages.
+
+Tuples, as there are millions. A record's fingerprint is of everything that it says, so that the same record is known again
+when it comes a second time, however it was written down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final, Literal, NamedTuple
+
+import orjson
+
+from deskwire.engine.conversation import AuthorType, Closer, Status
+from deskwire.engine.errors import Problem
+
+Kind = Literal["conversation", "message"]
+
+_SORTED: Final = orjson.OPT_SORT_KEYS
+_BYTES: Final = 8
+"""Of a fingerprint: an INTEGER of SQLite. It tells a changed record from the same one, and guards against nobody."""
+
+
+class MessageRecord(NamedTuple):
+    """A message as it was; `conversation` and `external_id` are the ids that it had elsewhere.
+
+    Args:
+        line: where it stood, counted from 1.
+        attachments: ids of uploads.
+    """
+
+    line: int
+    external_id: str
+    conversation: str
+    author_type: AuthorType
+    author_id: str | None
+    author_name: str | None
+    text: str
+    internal: bool
+    created_at: int
+    attachments: Sequence[str] = ()
+
+
+class ContactRecord(NamedTuple):
+    """Whose conversation it was; a contact that is known already stays as it is."""
+
+    user_id: str
+    name: str | None = None
+    email: str | None = None
+    phone: str | None = None
+    avatar: str | None = None
+    created_at: int | None = None
+
+
+class ConversationRecord(NamedTuple):
+    """A conversation as it was, without its messages.
+
+    Args:
+        line: where it stood, counted from 1.
+        assignee: `user` or `team`, and the id here.
+    """
+
+    line: int
+    external_id: str
+    contact: ContactRecord
+    created_at: int
+    attributes: Mapping[str, Any]
+    updated_at: int | None = None
+    title: str | None = None
+    status: Status = "OPEN"
+    closed_by: Closer | None = None
+    closed_at: int | None = None
+    archived: bool = False
+    unread: bool = False
+    assignee: tuple[Literal["user", "team"], str] | None = None
+    rating: int | None = None
+    rated_at: int | None = None
+
+
+Record = ConversationRecord | MessageRecord
+
+
+def fingerprint(record: Record) -> int:
+    """What tells the record from another one under the same id, wherever it stands; 64 bits with a sign."""
+    digest = blake2b(orjson.dumps(record[1:], default=tuple, option=_SORTED), digest_size=_BYTES).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A line that was not taken, and everything that is wrong with it; `external_id` as far as it could be read."""
+
+    line: int
+    external_id: str | None
+    problems: Sequence[Problem]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of records: how many of a kind are new, how many were there already, and which were refused."""
+
+    imported: Counter[Kind] = field(default_factory=Counter)
+    existing: Counter[Kind] = field(default_factory=Counter)
+    refused: list[Refusal] = field(default_factory=list)

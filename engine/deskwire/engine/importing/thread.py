@@ -1,0 +1,93 @@
+"""A conversation while a batch of records is added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Attachment, Author, Conversation, Message
+from deskwire.engine.copying import changed
+from deskwire.engine.importing.records import MessageRecord
+
+
+class Addition(NamedTuple):
+    """A message to be added, with its author as they are known here, its new id and its index (None for a note)."""
+
+    id: str
+    number: int | None
+    record: MessageRecord
+    author_id: str | None
+    author_name: str | None
+    attachments: Sequence[Attachment]
+    fingerprint: int
+
+    def message(self) -> Message:
+        """The message that it becomes."""
+        record = self.record
+        author = Author(record.author_type, self.author_id, self.author_name)
+        return Message(
+            self.id,
+            author,
+            record.text,
+            record.created_at,
+            record.internal,
+            self.number,
+            tuple(self.attachments),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """A conversation of the batch.
+
+    Args:
+        before: as it was stored, None for a new one.
+        state: as it will be, but for what `additions` add.
+        routed: what each endpoint was sent last.
+        fingerprint: of a new one's record.
+    """
+
+    external_id: str
+    contact: Contact
+    before: Conversation | None
+    state: Conversation
+    routed: dict[int, int] = field(default_factory=dict)
+    fingerprint: int = 0
+    shown: int = 0
+    additions: list[Addition] = field(default_factory=list)
+
+    def add(
+        self,
+        message_id: str,
+        record: MessageRecord,
+        author: tuple[str | None, str | None],
+        attachments: Sequence[Attachment],
+        fingerprint: int,
+    ) -> None:
+        """Put a message behind those that are there."""
+        index = None
+        if not record.internal:
+            index = self.state.messages + self.shown
+            self.shown += 1
+        self.additions.append(Addition(message_id, index, record, *author, attachments, fingerprint))
+
+
+def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conversation:
+    """The conversation with messages of its past.
+
+    They count and they are dated; whether it is open, and what the contact has read, is as it is said elsewhere.
+    """
+    shown = [record.created_at for record in added if not record.internal]
+    human = state.human or any(record.author_type == "agent" for record in added)
+    if not shown:
+        return changed(state, human=human)
+    last = max(shown)
+    return changed(
+        state,
+        human=human,
+        messages=state.messages + len(shown),
+        last_message_at=max(last, state.last_message_at or last),
+        updated_at=max(last, state.updated_at),
+    )

@@ -1,0 +1,60 @@
+"""A file of lines in parts that fit a request each; whatever its size, one part is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+LINES: Final = 1_000
+"""In a part: as many as refused lines that the service names."""
+
+PART_BYTES: Final = 1 << 20
+
+LINE_MAX: Final = 256 * 1024 + 1
+"""Bytes of a line that are sent; a longer one is refused by the service, which need not see the rest for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of the file.
+
+    Args:
+        first: the number of its first line, from 1.
+        content: the lines, each with its end.
+        end: how many bytes of the file end with it.
+    """
+
+    first: int
+    content: bytes
+    end: int
+
+
+def parts(file: BinaryIO) -> Iterator[Part]:
+    """The file's parts, in order. Raises OSError."""
+    first, end = 1, 0
+    while True:
+        lines: list[bytes] = []
+        size = 0
+        while len(lines) < LINES and size < PART_BYTES:
+            line, length = _line(file)
+            if not line:
+                break
+            lines.append(line)
+            size += len(line)
+            end += length
+        if not lines:
+            return
+        yield Part(first, b"".join(lines), end)
+        first += len(lines)
+
+
+def _line(file: BinaryIO) -> tuple[bytes, int]:
+    """The next line with an end, cut off if it is too long, and how many bytes it has in the file."""
+    line = file.readline(LINE_MAX)
+    length = len(line)
+    rest = line
+    while rest and not rest.endswith(b"\n"):
+        rest = file.readline(LINE_MAX)
+        length += len(rest)
+    return (line if line.endswith(b"\n") or not line else line + b"\n"), length

@@ -1,0 +1,214 @@
+"""Histories from another service, in bulk (ADR 30)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import trio
+
+from deskwire.engine.actor import no_such_conversation
+from deskwire.engine.announce import conversation_view
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Conversation
+from deskwire.engine.errors import UnsupportedMediaType
+from deskwire.engine.importing.batch import import_batch
+from deskwire.engine.importing.records import Kind, Record, Refusal
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Reader
+from deskwire.http.fields import Fields
+from deskwire.http.import_lines import (
+    LINE_BYTES,
+    ExternalId,
+    ImportedConversation,
+    ImportedMessage,
+    read_line,
+)
+from deskwire.http.lines import Line, Lines
+from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.shapes import conversations as conversation_shapes
+from deskwire.http.shapes import imports as shapes
+from deskwire.http.steady import Steady
+from deskwire.http.validation import Body, Flag, Query
+
+routes = Routes(S2S)
+
+TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+COMMIT_LINES: Final = 500
+COMMIT_BYTES: Final = 512 * 1024
+"""One commit's share of the body: some ten milliseconds of the writer, who has others to serve."""
+
+BESIDE: Final = 5
+"""A share is smaller by this while other requests are at work, which wait for the commit."""
+
+READ_LINES: Final = 100
+"""Read in one go, which takes about a millisecond; then others have their turn."""
+
+EVENT_LINES: Final = 100
+"""The same with events, each of which is encoded and routed."""
+
+LEAST_BYTES: Final = 64 * 1024
+"""Of the body that have to come within `body_timeout_s`."""
+
+REFUSALS_MAX: Final = 1_000
+"""Refused lines that are named in the answer; the others are counted."""
+
+
+class ImportQuery(Query):
+    """How to take it in: with `events` everything new is told on all channels, as if it happened now."""
+
+    events: Flag = False
+
+
+class ExternalQuery(Query):
+    """Which conversation: by the id that it had where it came from."""
+
+    external_id: ExternalId
+
+
+@routes.add(
+    "POST",
+    "/s2s/import",
+    query=ImportQuery,
+    streamed=True,
+    limit=None,
+    lines=(ImportedConversation, ImportedMessage),
+    answer=shapes.ImportReport,
+    errors=("body_timeout", "unsupported_media_type", "project_not_found"),
+)
+async def import_history(call: Call[Body, ImportQuery]) -> Answer:
+    """Take in conversations with their messages as they were, as NDJSON of any length.
+
+    A line that can't be taken is named in the answer and holds up no other. Every conversation and message has an id of
+    yours: sent again it changes nothing, so after a broken connection the same lines are sent once more.
+    """
+    _check(call.incoming.headers)
+    with call.services.load.importing():
+        intake, lines = Intake(call), Lines(LINE_BYTES)
+        async for piece in Steady(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
+            await intake.take(lines.feed(piece))
+        await intake.take(lines.end())
+        await intake.commit()
+        return intake.report()
+
+
+@routes.add(
+    "GET",
+    "/s2s/import/conversation",
+    query=ExternalQuery,
+    answer=conversation_shapes.Conversation,
+    errors=("conversation_not_found",),
+)
+async def find_imported(call: Call[Body, ExternalQuery]) -> Answer:
+    """Fetch a conversation that was imported, by the id that it had where it came from."""
+    wanted = call.query.external_id
+    state, contact = call.services.store.peek(lambda reader: _found(reader, call.project, wanted))
+    return conversation_view(state, contact, call.project.id)
+
+
+class Intake:
+    """The lines of a request on their way into the database, a commit's share at a time."""
+
+    def __init__(self, call: Call[Any, ImportQuery]) -> None:
+        self._project = call.project
+        self._load = call.services.load
+        self._store = call.services.store
+        self._clock = call.services.clock
+        shown = call.services.shelf.links.shown
+        self._show = partial(shown, now=self._clock()) if call.query.events else None
+        self._most = EVENT_LINES if call.query.events else COMMIT_LINES
+        self._records: list[Record] = []
+        self._bytes = 0
+        self._lines = 0
+        self._imported: Counter[Kind] = Counter()
+        self._existing: Counter[Kind] = Counter()
+        self._refused = 0
+        self._refusals: list[Refusal] = []
+
+    async def take(self, lines: Sequence[Line]) -> None:
+        """Read lines, and commit whenever there is a share of them. Raises Unavailable."""
+        now = self._clock()
+        for number, line in enumerate(lines):
+            if number % READ_LINES == 0:
+                await trio.lowlevel.checkpoint()
+            self._lines += 1
+            found = read_line(line, now)
+            if isinstance(found, Refusal):
+                self._refuse([found])
+                continue
+            self._records.append(found)
+            self._bytes += len(line.content or b"")
+            if len(self._records) >= self._share or self._bytes >= COMMIT_BYTES:
+                await self.commit()
+
+    async def commit(self) -> None:
+        """Have on disk what was read. Raises Unavailable, NotFound."""
+        if not self._records:
+            return
+        records, self._records, self._bytes = self._records, [], 0
+        project, at, show = self._project, self._clock(), self._show
+        began = trio.current_time()
+        outcome = await self._store.write(lambda tx: import_batch(tx, project, records, at, show))
+        if self._others:  # they get as much time
+            await trio.sleep(trio.current_time() - began)
+        self._imported += outcome.imported
+        self._existing += outcome.existing
+        self._refuse(outcome.refused)
+
+    @property
+    def _others(self) -> bool:
+        """Whether other requests are at work."""
+        return self._load.requests > self._load.imports
+
+    @property
+    def _share(self) -> int:
+        """Records that are committed together."""
+        return self._most // BESIDE if self._others else self._most
+
+    def _refuse(self, refused: list[Refusal]) -> None:
+        self._refused += len(refused)
+        self._refusals += refused[: max(0, REFUSALS_MAX - len(self._refusals))]
+
+    def report(self) -> Mapping[str, Any]:
+        """What came of it all."""
+        return {
+            "lines": self._lines,
+            "imported": _counts(self._imported),
+            "existing": _counts(self._existing),
+            "refused": self._refused,
+            "refusals": [_refusal(each) for each in sorted(self._refusals, key=lambda each: each.line)],
+        }
+
+
+def _counts(counted: Counter[Kind]) -> dict[str, int]:
+    return {"conversations": counted["conversation"], "messages": counted["message"]}
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    return {
+        "line": refusal.line,
+        "externalId": refusal.external_id,
+        "errors": [
+            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in refusal.problems
+        ],
+    }
+
+
+def _check(headers: Fields) -> None:
+    """Raises UnsupportedMediaType for what is not NDJSON, or is packed."""
+    kind = (headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    if kind not in TYPES:
+        raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'of no type'}.")
+    coding = (headers.get("Content-Encoding") or "identity").strip().lower()
+    if coding != "identity":
+        raise UnsupportedMediaType(f"The body must not be packed, and it is {coding}: unpack it first.")
+
+
+def _found(reader: Reader, project: Project, external_id: str) -> tuple[Conversation, Contact]:
+    known = reader.imported_conversations(project.rowid, {external_id}).get(external_id)
+    found = None if known is None else reader.conversation(project.rowid, known.id)
+    if found is None:
+        raise no_such_conversation()
+    return found

@@ -1,0 +1,66 @@
+"""A body of lines, cut into them while it comes (NDJSON: one JSON text a line, in UTF-8)."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """A line that is not blank, with its number, from 1; `content` is None if it is longer than the bound."""
+
+    number: int
+    content: bytes | None
+
+
+class Lines:
+    """Cuts pieces of any size into lines; no more is held than a piece and the begin of a line.
+
+    Args:
+        limit: bytes that a line may have. What is longer is passed over, and the next line is as good as any.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._number = 0
+        self._rest = b""
+        self._passing_over = False
+
+    def feed(self, piece: bytes) -> list[Line]:
+        """The lines that end in this piece."""
+        first, *others = piece.split(b"\n")
+        if not others:
+            self._keep(self._rest + first)
+            return []
+        rest = others.pop()
+        lines = self._begun(first)
+        number, limit = self._number, self._limit
+        for content in others:
+            number += 1
+            if len(content) > limit:
+                lines.append(Line(number, None))
+            elif content and not content.isspace():
+                lines.append(Line(number, content))
+        self._number = number
+        self._keep(rest)
+        return lines
+
+    def end(self) -> list[Line]:
+        """The last line, if nothing ended it but the body's end."""
+        return self._begun(b"")
+
+    def _begun(self, end: bytes) -> list[Line]:
+        """The line that earlier pieces have the begin of."""
+        content, too_long = self._rest + end, self._passing_over
+        self._rest, self._passing_over = b"", False
+        self._number += 1
+        if self._number == 1:
+            content = content.removeprefix(BOM_UTF8)
+        if too_long or len(content) > self._limit:
+            return [Line(self._number, None)]
+        return [Line(self._number, content)] if content and not content.isspace() else []
+
+    def _keep(self, rest: bytes) -> None:
+        if len(rest) > self._limit:
+            self._passing_over = True
+        self._rest = b"" if self._passing_over else rest

@@ -1,0 +1,135 @@
+"""A client that goes on over crashes: it asks, and keeps in the ledger how each request has ended."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+import httpx
+import orjson
+import trio
+
+from deskwire.remote.service import Content
+from tests.crash.ledger import Ask, Kind, Ledger
+
+AWAY_S: Final = 300.0
+"""How long a service that is away is waited for; a start takes seconds, and more where much else goes on."""
+_KNOCK_S: Final = 0.05
+_KEYED: Final = 0.5
+"""Share of creations and messages that have an Idempotency-Key."""
+_AGAIN: Final = 0.1
+"""Share of those that are sent once more although they were answered."""
+_KINDS: Final[dict[Kind, float]] = {
+    "message": 0.75,
+    "patch": 0.1,
+    "close": 0.07,
+    "reopen": 0.04,
+    "create": 0.04,
+}
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
+_AUTHORS: Final = ("contact", "agent", "bot")
+
+
+class Client:
+    """One client with a conversation of its own at a time, until told to stop.
+
+    Args:
+        name: what its marks begin with.
+        stopping: whether to ask for nothing new.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        name: str,
+        chance: random.Random,
+        ledger: Ledger,
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._http = httpx.AsyncClient(
+            base_url=f"{url}/v3/s2s/conversations",
+            headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+            timeout=AWAY_S,
+            trust_env=False,
+        )
+        self._name = name
+        self._chance = chance
+        self._ledger = ledger
+        self._stopping = stopping
+        self._asked = 0
+        self._conversation: str | None = None
+
+    async def run(self) -> None:
+        """Ask for one thing after the other."""
+        async with self._http:
+            while not self._stopping():
+                ask = self._next()
+                self._ledger.asks.append(ask)
+                await self._settle(ask)
+                if ask.outcome == "acknowledged" and ask.kind == "create":
+                    self._conversation = ask.conversation = str(orjson.loads(ask.answer)["id"])
+
+    def _next(self) -> Ask:
+        self._asked += 1
+        mark = f"{self._name}-{self._asked}"
+        kind: Kind = "create"
+        if self._conversation is not None:
+            (kind,) = self._chance.choices(list(_KINDS), list(_KINDS.values()))
+        keyed = kind in ("create", "message") and self._chance.random() < _KEYED
+        conversation = None if kind == "create" else self._conversation
+        return Ask(kind, mark, f"key-{mark}" if keyed else None, conversation)
+
+    async def _settle(self, ask: Ask) -> None:
+        """Send it until it is known how it ended, or can't be."""
+        method, path, body = self._request(ask)
+        answer = await self._sent(method, path, body, ask.key)
+        if answer is None:
+            ask.outcome = "unknown"
+        elif answer.status_code == httpx.codes.OK:
+            ask.outcome, ask.answer = "acknowledged", answer.content
+        else:
+            ask.outcome, ask.detail = "refused", f"{answer.status_code} {answer.text}"
+        if ask.key and ask.answer and self._chance.random() < _AGAIN:
+            again = await self._sent(method, path, body, ask.key)
+            ask.replays.append(b"" if again is None else again.content)
+
+    def _request(self, ask: Ask) -> tuple[str, str, Any]:
+        match ask.kind:
+            case "create":
+                return "POST", "", {"contact": {"userId": ask.mark, "name": "Ada"}}
+            case "message":
+                author = {"type": self._chance.choice(_AUTHORS)}
+                return "POST", f"/{ask.conversation}/messages", {"text": ask.mark, "author": author}
+            case "patch":
+                return "PATCH", f"/{ask.conversation}", {"title": ask.mark}
+            case _:
+                return "POST", f"/{ask.conversation}/{ask.kind}", None
+
+    async def _sent(self, method: str, path: str, body: Any, key: str | None) -> httpx.Response | None:
+        """The answer; None if it got lost and the request must not be sent again."""
+        headers = {"Idempotency-Key": key} if key else {}
+        content = b"" if body is None else orjson.dumps(body)
+        with trio.fail_after(AWAY_S):
+            while True:
+                try:
+                    request = self._http.build_request(
+                        method, path, headers={"Content-Length": str(len(content)), **headers}
+                    )
+                    request.stream = Content(content)
+                    answer = await self._http.send(request)
+                except _NOT_SENT:
+                    pass
+                except httpx.TransportError:
+                    if key is None:
+                        return None
+                else:
+                    if not _comes_later(answer):
+                        return answer
+                await trio.sleep(_KNOCK_S)  # the service is away: nothing announces that it is back
+
+
+def _comes_later(answer: httpx.Response) -> bool:
+    """Whether the service has certainly done nothing and may be asked again."""
+    return answer.status_code in (429, 503) or b"idempotency_in_progress" in answer.content

@@ -1,0 +1,68 @@
+"""What clients have asked for and how it ended: plain records, for the verdict to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["create", "message", "close", "reopen", "patch"]
+Outcome = Literal["pending", "acknowledged", "unknown", "refused"]
+
+
+@dataclass(slots=True)
+class Ask:
+    """One request that should change something.
+
+    Args:
+        mark: what its event shows of it: a contact's user id, a message's text, or a title. Of a close or reopen, nothing.
+        key: its `Idempotency-Key`; with one it is sent until it is answered, without one only once.
+        conversation: id of the conversation; of a creation once that is known.
+        answer: the acknowledgement's bytes.
+        detail: why it was refused.
+        replays: answers to the same request sent once more.
+    """
+
+    kind: Kind
+    mark: str
+    key: str | None
+    conversation: str | None
+    outcome: Outcome = "pending"
+    answer: bytes = b""
+    detail: str = ""
+    replays: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything that was asked, in the order in which it was first sent."""
+
+    asks: list[Ask] = field(default_factory=list)
+
+    def count(self, outcome: Outcome) -> int:
+        """How many have ended so."""
+        return sum(ask.outcome == outcome for ask in self.asks)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is there in the end.
+
+    Args:
+        events: the feed's envelopes, read in one go after the last restart.
+        followed: the feed's envelopes as a reader got them that went on over all crashes.
+        messages: each conversation's messages as it lists them.
+        states: each conversation.
+        deliveries: each delivery's id, event id and status, of one endpoint.
+        received: ids of the events that the endpoint's receiver got, in the order of the first arrival.
+        streamed: ids of the events that the consumer got, in order, duplicates included.
+        connections: how often the consumer has subscribed.
+    """
+
+    events: list[bytes]
+    followed: list[bytes]
+    messages: dict[str, list[dict[str, Any]]]
+    states: dict[str, dict[str, Any]]
+    deliveries: list[tuple[str, str, str]]
+    received: list[str]
+    streamed: list[str]
+    connections: int

@@ -1,0 +1,250 @@
+"""`kill -9` at random moments under load, again and again, and then the question whether every promise was kept.
+
+`make crash ROUNDS=100` or `python -m tests.crash.loop --rounds 100 --seed 7`; the exit status is 0 if they were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import structlog
+import trio
+
+from deskwire.demo.api import Api
+from deskwire.demo.check import problems as channel_problems
+from deskwire.demo.check import timelines
+from deskwire.demo.consumer import Consumer
+from deskwire.demo.feed import Feed
+from deskwire.demo.history import FEED, STREAM, WEBHOOK, Delivery, History
+from deskwire.demo.journal import Journal
+from deskwire.demo.receiver import Receiver
+from deskwire.provision import present_secret
+from deskwire.storage.check import check
+from tests.crash.client import AWAY_S, Client
+from tests.crash.ledger import Found, Ledger
+from tests.crash.verdict import verdict
+from tests.serving import Server
+
+CLIENTS: Final = 12
+_LOAD_S: Final = (0.05, 1.2)
+"""How long a round's load goes on before the kill, at least and at most."""
+_AT_ITS_START: Final = 0.25
+"""Share of starts that are killed, too."""
+_START_S: Final = (0.2, 2.0)
+"""How long after its begin such a start is killed."""
+_PATIENCE_S: Final = 60.0
+_FOLLOW_S: Final = 0.1
+_FAILING: Final = 20
+"""One in so many deliveries is refused the first time."""
+_SETTINGS: Final = {
+    "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
+    "DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.2,0.5,2",
+    "DESKWIRE_ARGON2_MEMORY_KIB": "8192",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a run: how often it was killed, what was asked, and what is wrong."""
+
+    kills: int
+    ledger: Ledger
+    events: int
+    connections: int
+    problems: Sequence[str]
+
+    def __str__(self) -> str:
+        """The figures, and each problem in a line."""
+        asked = ", ".join(
+            f"{self.ledger.count(outcome):,} {outcome}" for outcome in ("acknowledged", "unknown", "refused")
+        )
+        figures = f"{self.kills} kills, {asked}, {self.events:,} events, {self.connections} connections of the stream"
+        return "\n".join((figures, *(self.problems or ("every promise was kept",))))
+
+
+async def run(directory: Path, rounds: int, seed: int) -> Report:
+    """Kill a server on this directory `rounds` times, and say what is wrong after that."""
+    server = Server(directory, "--allow-private-webhooks", environ=_SETTINGS)
+    await server.start()
+    try:
+        report = await _Run(server, random.Random(seed), f"crash-{seed}").run(rounds)
+        status = await server.stop()
+    finally:
+        await server.stop()
+    left = [*report.problems, *_broken(directory / "data")]
+    if status:
+        left.append(f"the last stop ended with status {status}: {server.log()[-2_000:]}")
+    return Report(report.kills, report.ledger, report.events, report.connections, left)
+
+
+class _Run:
+    """The clients, those who watch, and the one who kills."""
+
+    def __init__(self, server: Server, chance: random.Random, name: str) -> None:
+        self._server = server
+        self._chance = chance
+        self._name = name
+        self._ledger = Ledger()
+        self._over = False
+        self._kills = 0
+        self._problems: list[str] = []
+        demo = server.demo()
+        self._key = str(demo["serverKey"])
+        self._api = Api(server.url, self._key, 8, away_s=AWAY_S)
+        self._journals = {name: Journal() for name in (WEBHOOK, STREAM, FEED)}
+        self._receiver = Receiver(self._journals[WEBHOOK], _refuses_some)
+        self._consumer = Consumer(self._api, demo["projectId"], demo["streamKey"], self._journals[STREAM])
+
+    async def run(self, rounds: int) -> Report:
+        """Kill so often, let everything settle, and judge."""
+        async with trio.open_nursery() as watching:
+            await watching.start(self._receiver.run)
+            endpoint = await self._api.call(
+                "POST", "/s2s/webhooks", {"url": self._receiver.url, "events": []}
+            )
+            await watching.start(self._consumer.run)
+            feed = Feed(self._api, self._journals[FEED], None)
+            async with trio.open_nursery() as nursery:
+                for number in range(CLIENTS):
+                    chance = random.Random(self._chance.random())
+                    client = Client(
+                        self._server.url,
+                        self._key,
+                        f"{self._name}-{number}",
+                        chance,
+                        self._ledger,
+                        lambda: self._over,
+                    )
+                    nursery.start_soon(client.run)
+                nursery.start_soon(self._follow, feed)
+                await self._crash_often(rounds)
+                self._over = True
+            await feed.read()
+            for name in (STREAM, WEBHOOK):
+                await self._journals[name].wait_for(self._journals[FEED].ids, _PATIENCE_S)
+            found = await self._found(str(endpoint.body["id"]))
+            self._problems += channel_problems(
+                history := self._history(endpoint.body["secret"], found), timelines(history)
+            )
+            watching.cancel_scope.cancel()
+        await self._api.aclose()
+        self._problems += verdict(self._ledger, found)
+        return Report(
+            self._kills, self._ledger, len(found.events), self._consumer.connections, self._problems
+        )
+
+    async def _crash_often(self, rounds: int) -> None:
+        for _ in range(rounds):
+            await trio.sleep(self._chance.uniform(*_LOAD_S))  # the load is what goes on meanwhile
+            await self._server.kill()
+            self._kills += 1
+            broken = await trio.to_thread.run_sync(_broken, self._server.directory / "data")
+            self._problems += (f"after kill {self._kills}: {each}" for each in broken)
+            if self._chance.random() < _AT_ITS_START:
+                with trio.move_on_after(self._chance.uniform(*_START_S)):
+                    await self._server.start()
+                await self._server.kill()
+                self._kills += 1
+            await self._server.start()
+
+    async def _follow(self, feed: Feed) -> None:
+        while not self._over:
+            await feed.read()
+            await trio.sleep(_FOLLOW_S)  # reads again what has come meanwhile
+
+    def _history(self, secret: str, found: Found) -> History:
+        """What the demo's checks of the three channels take."""
+        channels = {name: journal.arrivals for name, journal in self._journals.items()}
+        return History(self._name, (), channels, secret, found.states, exact=False)
+
+    async def _found(self, endpoint: str) -> Found:
+        journal = Journal()
+        await Feed(self._api, journal, None).read()
+        events = [arrival.body for arrival in journal.arrivals]
+        ids = dict.fromkeys(str(orjson.loads(each)["data"]["conversation"]["id"]) for each in events)
+        arrived = (_id(arrival.body) for arrival in self._journals[WEBHOOK].arrivals)
+        return Found(
+            events=events,
+            followed=[arrival.body for arrival in self._journals[FEED].arrivals],
+            messages={each: await self._all(f"/s2s/conversations/{each}/messages") for each in ids},
+            states={each: await self._get(f"/s2s/conversations/{each}") for each in ids},
+            deliveries=await self._deliveries(endpoint, len(events)),
+            received=list(dict.fromkeys(arrived)),
+            streamed=[_id(arrival.body) for arrival in self._journals[STREAM].arrivals],
+            connections=self._consumer.connections,
+        )
+
+    async def _deliveries(self, endpoint: str, count: int) -> list[tuple[str, str, str]]:
+        """All deliveries, once none is pending; that is recorded a moment behind the arrival."""
+        with trio.move_on_after(_PATIENCE_S):
+            path = f"/s2s/webhooks/{endpoint}/deliveries?status=pending"
+            pending = await self._get(path)
+            while pending["items"]:
+                await trio.sleep(_FOLLOW_S)  # nothing announces it
+                pending = await self._get(path)
+        listed = await self._all(f"/s2s/webhooks/{endpoint}/deliveries")
+        return [(each["id"], each["eventId"], each["status"]) for each in listed]
+
+    async def _all(self, path: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        query = "?limit=200"
+        while True:
+            page = await self._get(path + query)
+            items += page["items"]
+            if page["nextCursor"] is None:
+                return items
+            query = f"?limit=200&cursor={page['nextCursor']}"
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        reply = await self._api.call("GET", path, repeatable=True)
+        assert reply.outcome == "acknowledged", reply.detail
+        answer: dict[str, Any] = reply.body
+        return answer
+
+
+def _id(body: bytes) -> str:
+    return str(orjson.loads(body)["id"])
+
+
+def _refuses_some(delivery: Delivery) -> int:
+    """Some deliveries are refused until their second is over: the same ones whenever they come."""
+    unlucky = zlib.crc32(delivery.delivery_id.encode()) % _FAILING == 0
+    return 500 if unlucky and delivery.attempt == 1 else 200
+
+
+def _broken(data: Path) -> list[str]:
+    """What `deskwire check` says of a copy of the directory, as the crash has left it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "data"
+        shutil.copytree(data, copy, ignore=shutil.ignore_patterns("*.sock"))
+        return [str(each) for each in check(copy, present_secret(copy, None), contents=True).problems]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it and print what came of it; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.crash.loop", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--rounds", type=int, default=20, help="how often the server is killed")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    given = parser.parse_args(arguments)
+    print(f"seed {given.seed}", flush=True)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("warning"))  # the receiver's own
+    with tempfile.TemporaryDirectory(prefix="deskwire-crash-") as directory:
+        report = trio.run(run, Path(directory), given.rounds, given.seed)
+    print(report)
+    return 1 if report.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""Power that goes at any moment: what the process has told anybody by then is there when it comes back.
+
+One run of the real service is recorded; the disk is then made as it could be after a loss at each of many moments,
+and looked at. `make powerloss CUTS=1000` or `python -m tests.crash.powerloss --cuts 1000 --seed 7`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import httpx
+import trio
+
+from deskwire.provision import DEMO_FILE, SecretError, present_secret
+from deskwire.storage.check import check
+from deskwire.storage.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.store import open_store
+from tests.crash.client import Client
+from tests.crash.disk import ALL_SPARED, BYTES_SPARED, NAMES_SPARED, NOTHING_SPARED, Disk, Loss, torn
+from tests.crash.ledger import Ledger
+from tests.crash.shim import Op, Shim, missing
+from tests.serving import Server, free_port
+
+CLIENTS: Final = 6
+LOAD_S: Final = 1.2
+_UPLOADS: Final = 5
+_SETTINGS: Final = {"DESKWIRE_RATE_LIMIT_PER_MINUTE": "0", "DESKWIRE_ARGON2_MEMORY_KIB": "8192"}
+_FIXED: Final = (NOTHING_SPARED, ALL_SPARED, NAMES_SPARED, BYTES_SPARED)
+_ID: Final = re.compile(rb'"id":"((?:msg|cnv|upl|whk)_[0-9A-Z]{26})"')
+_PART: Final = re.compile(rb'"id":"(msg_[0-9A-Z]{26})","conversationId":"(cnv_[0-9A-Z]{26})"')
+_DELETED: Final = re.compile(rb'\{"id":"(cnv_[0-9A-Z]{26})","deleted":true\}')
+_TABLES: Final = {"msg": "messages", "cnv": "conversations", "upl": "uploads", "whk": "endpoints"}
+
+
+async def record(server: Server, seed: int) -> set[str]:
+    """Have the service do something of everything, be killed in the middle, start again and stop.
+
+    Returns the ids of what it was told to delete.
+    """
+    chance, passing = random.Random(seed), set[str]()
+    await server.start()
+    try:
+        await _load(server, f"power-{seed}-a", chance, passing)
+        await server.kill()
+        await server.start()
+        await _load(server, f"power-{seed}-b", chance, passing)
+    finally:
+        await server.stop()
+    return passing
+
+
+async def _load(server: Server, name: str, chance: random.Random, passing: set[str]) -> None:
+    ledger, key = Ledger(), str(server.demo()["serverKey"])
+    with trio.CancelScope() as over:
+        over.deadline = trio.current_time() + LOAD_S
+        async with trio.open_nursery() as nursery:
+            for number in range(CLIENTS):
+                mark, own = f"{name}-{number}", random.Random(chance.random())
+                nursery.start_soon(Client(server.url, key, mark, own, ledger, lambda: False).run)
+            nursery.start_soon(_files_and_removals, server.url, key, name, passing)
+
+
+async def _files_and_removals(url: str, key: str, name: str, passing: set[str]) -> None:
+    """Uploads in messages, the same bytes twice, endpoints, and conversations that are deleted."""
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(base_url=f"{url}/v3", headers=headers, timeout=30, trust_env=False) as http:
+        await http.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{free_port()}/"})
+        for number in range(_UPLOADS):
+            content = f"{name} {number // 2} ".encode() * 3_000
+            upload = await http.post("/uploads", files={"file": (f"{number}.txt", content)})
+            message = {"text": name, "attachments": [upload.json()["id"]]}
+            body = {"contact": {"userId": f"{name}-files"}, "message": message}
+            made = await http.post("/s2s/conversations", json=body)
+            if number % 2:
+                passing |= {made.json()["id"], upload.json()["id"]}
+                await http.delete(f"/s2s/conversations/{made.json()['id']}")
+
+
+@dataclass(slots=True)
+class Told:
+    """What anybody has been told: ids of what is there, and of conversations that are gone for good."""
+
+    there: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+    credentials: bool = False
+
+    def hear(self, said: bytes, passing: set[str]) -> None:
+        """Take in what was sent; that something is there which is `passing` says nothing."""
+        ids = (each.decode() for each in _ID.findall(said))
+        self.there.update(each for each in ids if each not in passing)
+        self.gone.update(each.decode() for each in _DELETED.findall(said))
+        self.credentials |= b"sk_" in said
+
+
+def with_their_messages(passing: set[str], ops: Sequence[Op]) -> set[str]:
+    """What was deleted, and the messages in those conversations."""
+    said = b"".join(op.data for op in ops if op.kind == "N")
+    parts = ((message.decode(), of.decode()) for message, of in _PART.findall(said))
+    return passing | {message for message, of in parts if of in passing}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A loss of power: the calls since the one before, what is left in `tree`, and in words when and how it came."""
+
+    since: Sequence[Op]
+    tree: Path
+    words: str
+
+
+def moments(
+    disk: Disk, ops: Sequence[Op], cuts: int, chance: random.Random, scratch: Path
+) -> Iterator[Moment]:
+    """Some moments of a record in their order, the last of all among them, each with the loss that chance will have."""
+    done = 0
+    for cut in [*sorted(chance.sample(range(1, len(ops)), min(cuts, len(ops) - 1))), len(ops)]:
+        for op in ops[done:cut]:
+            disk.apply(op)
+        loss = chance.choice((*_FIXED, torn(chance), torn(chance), torn(chance)))
+        left = scratch / "left"
+        disk.survivors(left, loss if cut < len(ops) else NOTHING_SPARED)
+        yield Moment(ops[done:cut], left, f"after {cut} of {len(ops)} calls, {_words(loss)}")
+        shutil.rmtree(left)
+        done = cut
+
+
+def losses(
+    disk: Disk, ops: Sequence[Op], passing: set[str], cuts: int, chance: random.Random, scratch: Path
+) -> Iterator[str]:
+    """What is wrong after a loss, for `cuts` moments of the record."""
+    told = Told()
+    for moment in moments(disk, ops, cuts, chance, scratch):
+        for op in moment.since:
+            if op.kind == "N":
+                told.hear(op.data, passing)
+        for problem in objections(moment.tree / "data", told):
+            yield f"{moment.words}: {problem}"
+
+
+def _words(loss: Loss) -> str:
+    names = ("nothing spared", "all spared", "names spared", "bytes spared")
+    return dict(zip(map(id, _FIXED), names, strict=True)).get(id(loss), f"torn at {loss.sector}")
+
+
+def objections(data: Path, told: Told) -> Iterator[str]:
+    """What is wrong with a data directory, for all that anybody was told."""
+    if not (data / FILE_NAME).exists():
+        if told.there or told.credentials:
+            yield "the database is gone"
+        return
+    try:
+        trio.run(_opened, data)
+        secret = present_secret(data, None)
+        yield from map(str, check(data, secret, contents=True).problems)
+    except (DataDirectoryError, SecretError, sqlite3.Error) as error:
+        yield f"it can't be opened: {error}"
+        return
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection:
+        for each in sorted(told.there):
+            if not _row(connection, each):
+                yield f"{each} is lost"
+        for each in sorted(told.gone):
+            if _row(connection, each):
+                yield f"{each} is back"
+        demo = connection.execute("SELECT 1 FROM projects").fetchone() is not None
+    if (demo or told.credentials) and not (data / DEMO_FILE).exists():
+        yield "the demo's credentials are lost"
+    if not demo and told.credentials:
+        yield "the demo is lost"
+
+
+def _row(connection: sqlite3.Connection, identifier: str) -> bool:
+    table = _TABLES[identifier.partition("_")[0]]
+    return connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (identifier,)).fetchone() is not None
+
+
+async def _opened(data: Path) -> None:
+    async with open_store(data, batch=256, readers=1, on_commit=lambda _: None):
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A run that can be cut: the disk before it, what was asked of it, and what was deleted in it."""
+
+    disk: Disk
+    ops: Sequence[Op]
+    passing: set[str]
+
+    def problems(self, cuts: int, seed: int, scratch: Path) -> list[str]:
+        """What is wrong after losses at so many moments."""
+        chance = random.Random(seed)
+        return list(losses(deepcopy(self.disk), self.ops, self.passing, cuts, chance, scratch))
+
+
+def recorded(scratch: Path, seed: int) -> Recorded:
+    """Record a run of the real service."""
+    shim = Shim(scratch, scratch / "disk", recording=True)
+    server = Server(shim.root, "--allow-private-webhooks", environ={**_SETTINGS, **shim.environ})
+    disk = Disk(shim.root)
+    passing = trio.run(record, server, seed)
+    ops = list(shim.ops())
+    return Recorded(disk, ops, with_their_messages(passing, ops))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it and print what came of it; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.crash.powerloss", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--cuts", type=int, default=200, help="how many moments are tried")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    given = parser.parse_args(arguments)
+    if reason := missing():
+        print(f"not here: {reason}")
+        return 2
+    print(f"seed {given.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="deskwire-power-") as scratch:
+        run = recorded(Path(scratch), given.seed)
+        problems = run.problems(given.cuts, given.seed, Path(scratch))
+    print(f"{given.cuts} losses of power in {len(run.ops):,} calls", *problems, sep="\n")
+    print("nothing that was told is lost" if not problems else f"{len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

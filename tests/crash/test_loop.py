@@ -1,0 +1,17 @@
+"""`kill -9` at random moments under load: the short form of `make crash`. It starts processes, as only those can be killed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from tests.crash.loop import run
+
+ROUNDS = 2
+
+
+async def test_kills_at_random_moments_under_load_break_no_promise(tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(1_000_000)
+    report = await run(tmp_path, ROUNDS, seed)
+    assert not report.problems, f"seed {seed}\n{report}"
+    assert report.ledger.count("acknowledged") > ROUNDS, "the load was none"

@@ -1,0 +1,189 @@
+"""What a batch of an import leaves: how long it is kept, what it starts, and whom it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deskwire.engine.announce import conversation_view
+from deskwire.engine.commands import Expire
+from deskwire.engine.decide import decide
+from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.errors import NotFound
+from deskwire.engine.expiry import Windows
+from deskwire.engine.facts import Deleted
+from deskwire.engine.importing.batch import import_batch
+from deskwire.engine.importing.records import (
+    ContactRecord,
+    ConversationRecord,
+    MessageRecord,
+    Outcome,
+    Record,
+)
+from deskwire.engine.people import Project
+from deskwire.engine.uploads.links import nowhere
+from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.rules import broken_rules
+from deskwire.storage.transaction import SqliteTransaction
+from tests.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, found_projects
+
+DAY_MS = 86_400_000
+LONG_AGO = NOON - 700 * DAY_MS
+WINDOWS = Windows(33 * DAY_MS, 365 * DAY_MS)
+
+
+def thread(name: str, **fields: Any) -> ConversationRecord:
+    return ConversationRecord(1, name, ContactRecord(f"user of {name}"), LONG_AGO, {}, **fields)
+
+
+def said(name: str, number: int, author: Any = "contact", *, internal: bool = False) -> MessageRecord:
+    at = LONG_AGO + number * 1_000
+    return MessageRecord(1, f"{name}-{number}", name, author, None, None, f"{number}", internal, at)
+
+
+async def bring(
+    store: InlineStore, *records: Record, at: int = NOON, events: bool = False, project: Project = PROJECT
+) -> Outcome:
+    show = partial(nowhere().shown, now=at) if events else None
+    return await store.write(lambda tx: import_batch(tx, project, records, at, show))
+
+
+def state(store: InlineStore, name: str) -> Any:
+    known = store.peek(lambda reader: reader.imported_conversations(PROJECT.rowid, {name}))
+    found = store.peek(lambda reader: reader.conversation(PROJECT.rowid, known[name].id))
+    assert found is not None
+    return found
+
+
+def events(store: InlineStore) -> list[dict[str, Any]]:
+    found = store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 1_000, frozenset()))
+    return [orjson.loads(each.body) for each in found]
+
+
+async def test_a_bot_only_history_is_kept_as_long_as_if_it_had_begun_here(inline_store: InlineStore) -> None:
+    await bring(inline_store, thread("a"), said("a", 0, "bot"))
+    due = inline_store.peek(lambda reader: reader.bot_only_before(NOON, (-1, -1), 10))
+    assert due == []
+    due = inline_store.peek(lambda reader: reader.bot_only_before(NOON + 1, (-1, -1), 10))
+    assert [each.place[0] for each in due] == [NOON]
+    conversation, _ = state(inline_store, "a")
+    assert decide(conversation, Expire(WINDOWS), NOON + 33 * DAY_MS) == ()
+    assert decide(conversation, Expire(WINDOWS), NOON + 33 * DAY_MS + 1) == (Deleted("retention"),)
+
+
+async def test_an_archived_history_is_kept_for_the_whole_window_from_now(inline_store: InlineStore) -> None:
+    await bring(inline_store, thread("a", archived=True), said("a", 0, "agent"))
+    conversation, _ = state(inline_store, "a")
+    assert conversation.archived_at == NOON
+    assert decide(conversation, Expire(WINDOWS), NOON + 365 * DAY_MS) == ()
+
+
+@pytest.mark.parametrize("internal", [False, True])
+async def test_an_agents_word_in_it_makes_it_one_of_people(inline_store: InlineStore, internal: bool) -> None:
+    await bring(inline_store, thread("a"))
+    await bring(inline_store, said("a", 0, "agent", internal=internal))
+    conversation, _ = state(inline_store, "a")
+    assert conversation.human
+    assert conversation.messages == (0 if internal else 1)
+    assert inline_store.peek(lambda reader: reader.bot_only_before(1 << 60, (-1, -1), 10)) == []
+
+
+async def test_the_newest_message_dates_a_conversation_wherever_it_stands(inline_store: InlineStore) -> None:
+    await bring(inline_store, thread("a", unread=True), said("a", 9), said("a", 3))
+    await bring(inline_store, said("a", 5))
+    conversation, _ = state(inline_store, "a")
+    assert conversation.last_message_at == conversation.updated_at == LONG_AGO + 9_000
+    assert conversation.unread
+
+
+async def test_a_removed_project_takes_nothing_in(inline_store: InlineStore) -> None:
+    with pytest.raises(NotFound):
+        await bring(inline_store, thread("a"), project=Project(99, "prj_none", 1, "x", "x"))
+    assert events(inline_store) == []
+
+
+async def test_endpoints_are_sent_what_is_told_with_the_sequence_before_it(inline_store: InlineStore) -> None:
+    wanted = frozenset({"message.created"})
+    new = Endpoint(0, "whk_1", PROJECT.rowid, "https://a.test/", wanted, b"", "tail", NOON, NOON)
+    endpoint = await inline_store.write(lambda tx: tx.insert_endpoint(new))
+    await bring(inline_store, thread("quiet"), said("quiet", 0))
+    await bring(inline_store, thread("a"), said("a", 0), said("a", 1), events=True)
+    await bring(inline_store, said("a", 2), events=True)
+    pending = inline_store.peek(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 10))
+    assert [(each.event.sequence, each.previous) for each in pending] == [(2, 0), (3, 2), (4, 3)]
+
+
+@pytest.fixture(scope="module")
+def writing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteTransaction]:
+    """A transaction over a store of its own; nothing of it is ever committed."""
+    path = tmp_path_factory.mktemp("store") / FILE_NAME
+    migrate(path)
+    with closing(connect_writer(path)) as connection:
+        connection.execute("BEGIN")
+        tx = SqliteTransaction(connection)
+        found_projects(tx)
+        yield tx
+
+
+RECORDS = st.lists(
+    st.tuples(
+        st.sampled_from("abc"), st.integers(0, 6), st.sampled_from(["contact", "agent"]), st.booleans()
+    ),
+    max_size=40,
+)
+CUTS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 2), st.booleans()), max_size=8)
+
+
+@given(RECORDS, CUTS)
+@settings(deadline=None, derandomize=True, max_examples=40)
+def test_however_a_file_is_cut_and_repeated_it_leaves_the_same(
+    writing: SqliteTransaction, messages: list[Any], cuts: list[tuple[int, int, bool]]
+) -> None:
+    records: list[Record] = [thread(name) for name in "abc"]
+    records += [said(name, number, who, internal=note) for name, number, who, note in messages]
+    writing.conn.execute("SAVEPOINT example")
+    whole = import_batch(writing, PROJECT, records, NOON, None)
+    start = 0
+    for size, times, told in [*cuts, (len(records), 2, False)]:
+        for _ in range(times):
+            show = partial(nowhere().shown, now=NOON) if told else None
+            import_batch(writing, OTHER_PROJECT, records[start : start + size], NOON, show)
+        start += size
+    conversations, stored = content(writing, PROJECT)
+    assert (conversations, stored) == content(writing, OTHER_PROJECT)
+    assert (whole.imported["conversation"], whole.imported["message"]) == (3, len(stored))
+    assert list(broken_rules(writing.conn)) == []
+    writing.conn.execute("ROLLBACK TO example")
+    writing.conn.execute("RELEASE example")
+    writing.published.clear()
+
+
+def content(tx: SqliteTransaction, project: Project) -> tuple[list[Any], list[Any]]:
+    """What a project has stored, but for ids and sequences."""
+    conversations = tx.conn.execute(
+        "SELECT i.external_id, c.messages, c.last_message_at, c.updated_at, c.human, c.status FROM conversations c "
+        "JOIN imported_conversations i ON i.conversation = c.rowid WHERE c.project = ? ORDER BY 1",
+        (project.rowid,),
+    ).fetchall()
+    messages = tx.conn.execute(
+        "SELECT i.external_id, m.number, m.text, m.internal, m.author_type FROM messages m "
+        "JOIN imported_conversations i ON i.conversation = m.conversation WHERE i.project = ? "
+        "ORDER BY i.external_id, m.rowid",
+        (project.rowid,),
+    ).fetchall()
+    return conversations, messages
+
+
+async def test_with_events_the_last_one_shows_what_is_stored(inline_store: InlineStore) -> None:
+    await bring(inline_store, thread("a"), said("a", 0), said("a", 1, "agent"), events=True)
+    last = events(inline_store)[-1]
+    conversation, contact = state(inline_store, "a")
+    assert last["data"]["conversation"] == conversation_view(conversation, contact, PROJECT.id)
+    assert last["sequence"] == 3

@@ -1,0 +1,372 @@
+"""What a backend and an agent may ask for, and what the contract says comes of it.
+
+A command names things by their place, so that an example can be written down and played again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .world import JSON, Conversation, World, exactly, shown
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call. `agent` has a token and the project's header, the backend a server key."""
+
+    method: str
+    path: str
+    body: JSON | None = None
+    agent: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What it is answered with."""
+
+    status: int
+    body: JSON
+    replayed: bool = False
+
+
+class Command(Protocol):
+    """A call, and its consequences."""
+
+    def request(self, world: World) -> Request:
+        """The call as it is made in this world."""
+
+    def judge(self, world: World, answer: Answer) -> None:
+        """Change the world as the contract says. Raises AssertionError for another answer."""
+
+
+def good(answer: Answer, wanted: JSON) -> None:
+    """The answer is 200 with just this, times left out."""
+    assert answer.status == 200, answer
+    assert exactly(shown(wanted), shown(answer.body)), (wanted, answer.body)
+
+
+def refused(answer: Answer, status: int, code: str) -> None:
+    """The answer is this refusal."""
+    assert (answer.status, answer.body.get("code")) == (status, code), answer
+
+
+NOWHERE = "cnv_01M3250V00PPPPPPPPPPPPPPPP"
+
+
+@dataclass(frozen=True)
+class OnConversation:
+    """A command on the conversation at this place; on an unknown one if there is none."""
+
+    at: int
+
+    def target(self, world: World) -> Conversation | None:
+        """The conversation, if there has ever been one."""
+        return world.conversations[self.at] if 0 <= self.at < len(world.conversations) else None
+
+    def path(self, world: World, tail: str = "") -> str:
+        """Its path for the backend."""
+        found = self.target(world)
+        return f"/s2s/conversations/{NOWHERE if found is None else found.id}{tail}"
+
+    def judge(self, world: World, answer: Answer) -> None:
+        """An unknown one and one that is gone are the same."""
+        found = self.target(world)
+        if found is None or found.gone:
+            refused(answer, 404, "conversation_not_found")
+        else:
+            self.carry_out(world, found, answer)
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        """What it does to a conversation that is there; by itself nothing."""
+        good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class Create:
+    """Start a conversation."""
+
+    user: str
+    identity: JSON = field(default_factory=dict)
+    title: str | None = None
+    attributes: JSON = field(default_factory=dict)
+    visible: bool = True
+    text: str | None = None
+
+    def request(self, world: World) -> Request:
+        body: JSON = {"contact": {"userId": self.user, **self.identity}, "visible": self.visible}
+        body |= {"attributes": self.attributes}
+        body |= {} if self.title is None else {"title": self.title}
+        body |= {} if self.text is None else {"message": {"text": self.text}}
+        return Request("POST", "/s2s/conversations", body)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        assert answer.status == 200, answer
+        made = answer.body
+        contact = world.identify(self.user, self.identity, made["contact"]["id"], alone=False)
+        fields = {
+            "title": self.title,
+            "status": "OPEN",
+            "closedBy": None,
+            "unread": False,
+            "archived": False,
+            "assignee": None,
+            "attributes": merged({}, self.attributes),
+            "rating": None,
+            "ticketId": None,
+        }
+        conversation = Conversation(made["id"], contact, self.visible, fields)
+        world.conversations.append(conversation)
+        world.emit(conversation, "conversation.created")
+        if self.text is not None:
+            world.say(conversation, world.of_contact(conversation), self.text, None)
+        good(answer, world.shown(conversation))
+
+
+def merged(attributes: JSON, patch: JSON) -> JSON:
+    """Key by key; null takes one away."""
+    return {name: value for name, value in {**attributes, **patch}.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Fetch(OnConversation):
+    """Look at a conversation."""
+
+    def request(self, world: World) -> Request:
+        return Request("GET", self.path(world))
+
+
+@dataclass(frozen=True)
+class Messages(OnConversation):
+    """List what its customer sees."""
+
+    def request(self, world: World) -> Request:
+        return Request("GET", self.path(world, "/messages"))
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        for message, told in zip(found.messages, answer.body["items"], strict=True):
+            message["id"] = (
+                message["id"] or told["id"]
+            )  # of one that was posted along with a hidden conversation
+        good(answer, {"items": found.messages, "nextCursor": None})
+
+
+@dataclass(frozen=True)
+class Say(OnConversation):
+    """Post a message."""
+
+    author: str
+    text: str
+
+    def request(self, world: World) -> Request:
+        author: JSON = {"type": self.author} | ({"id": world.agent["id"]} if self.author == "agent" else {})
+        return Request("POST", self.path(world, "/messages"), {"text": self.text, "author": author})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        assert answer.status == 200, answer
+        author = {"type": self.author, "id": None, "name": None}
+        if self.author == "contact":
+            author = world.of_contact(found)
+        elif self.author == "agent":
+            author = {"type": "agent", **world.agent}
+        good(answer, world.say(found, author, self.text, answer.body["id"]))
+
+
+@dataclass(frozen=True)
+class Note(OnConversation):
+    """Write a note that only agents see: no event, no number."""
+
+    text: str
+
+    def request(self, world: World) -> Request:
+        path = self.path(world, "/messages").removeprefix("/s2s")
+        return Request("POST", path, {"text": self.text, "internal": True}, agent=True)
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        assert answer.status == 200, answer
+        assert (answer.body["internal"], answer.body["index"]) == (True, None)
+
+
+@dataclass(frozen=True)
+class Close(OnConversation):
+    """Close it."""
+
+    by: str
+
+    def request(self, world: World) -> Request:
+        return Request("POST", self.path(world, "/close"), {"closedBy": self.by})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        world.close(found, self.by)
+        good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class Reopen(OnConversation):
+    """Open it again."""
+
+    def request(self, world: World) -> Request:
+        return Request("POST", self.path(world, "/reopen"), {})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        world.reopen(found)
+        good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class Assign(OnConversation):
+    """Give it to the agent, or to nobody."""
+
+    to_agent: bool
+
+    def request(self, world: World) -> Request:
+        assignee = {"type": "user", "id": world.agent["id"]} if self.to_agent else None
+        return Request("POST", self.path(world, "/assign"), {"assignee": assignee})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        assignee = {"type": "user", **world.agent} if self.to_agent else None
+        if found.fields["assignee"] != assignee:
+            found.fields["assignee"] = assignee
+            world.emit(found, "conversation.assigned")
+        good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class Read(OnConversation):
+    """The customer has read everything."""
+
+    def request(self, world: World) -> Request:
+        return Request("POST", self.path(world, "/read"), {})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        world.change(found, unread=False)
+        good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class Rate(OnConversation):
+    """The customer's rating; 0 to 10."""
+
+    rating: int
+
+    def request(self, world: World) -> Request:
+        return Request("POST", self.path(world, "/rating"), {"rating": self.rating})
+
+    def judge(self, world: World, answer: Answer) -> None:
+        if not 0 <= self.rating <= 10:
+            refused(answer, 422, "invalid_input")
+        else:
+            super().judge(world, answer)
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        world.change(found, rating=self.rating)
+        assert answer.status == 200, answer
+        assert answer.body["rating"] == self.rating
+
+
+@dataclass(frozen=True)
+class Patch(OnConversation):
+    """Change its fields; attributes are merged."""
+
+    fields: JSON
+
+    def request(self, world: World) -> Request:
+        return Request("PATCH", self.path(world), self.fields)
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        given = dict(self.fields)
+        visible = given.pop("visible", None)
+        if found.fields["status"] == "CLOSED" and "status" in given:
+            refused(answer, 409, "conversation_closed")
+            return
+        if visible is False and found.visible:
+            refused(answer, 422, "invalid_input")
+            return
+        if "attributes" in given:
+            given["attributes"] = merged(found.fields["attributes"], given["attributes"])
+        world.change(found, **given)
+        if visible and not found.visible:
+            world.reveal(found)
+        good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class NetworkLogs(OnConversation):
+    """Replace the snapshot of a client's requests: 204, no event."""
+
+    count: int
+
+    def request(self, world: World) -> Request:
+        entries = [{"url": f"https://shop.test/{number}"} for number in range(self.count)]
+        return Request("PUT", self.path(world, "/network-logs"), {"requests": entries})
+
+    def judge(self, world: World, answer: Answer) -> None:
+        if self.count > 100:
+            refused(answer, 422, "invalid_input")
+        else:
+            super().judge(world, answer)
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        assert answer.status == 204, answer
+
+
+@dataclass(frozen=True)
+class Delete(OnConversation):
+    """Remove it for good."""
+
+    def request(self, world: World) -> Request:
+        return Request("DELETE", self.path(world))
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        world.delete(found, "manual")
+        good(answer, {"id": found.id, "deleted": True})
+
+
+@dataclass(frozen=True)
+class Start(OnConversation):
+    """Start the workflow."""
+
+    def request(self, world: World) -> Request:
+        return Request("POST", self.path(world, "/workflow/start"), {"workflowId": world.workflow})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        if found.fields["status"] == "CLOSED":
+            refused(answer, 409, "conversation_closed")
+        elif not found.visible:
+            refused(answer, 409, "conversation_hidden")
+        elif found.running:
+            refused(answer, 409, "workflow_running")
+        else:
+            world.start(found)
+            good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class Reply(OnConversation):
+    """Answer the workflow's question."""
+
+    value: str
+
+    def request(self, world: World) -> Request:
+        return Request("POST", self.path(world, "/workflow/reply"), {"actionId": 2, "value": self.value})
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        labels = {"yes": "Yes", "no": "No"}
+        if not found.running:
+            refused(answer, 409, "step_not_pending")
+        elif self.value not in labels:
+            refused(answer, 422, "invalid_input")
+        else:
+            world.answer(found, labels[self.value])
+            good(answer, world.shown(found))
+
+
+@dataclass(frozen=True)
+class Step(OnConversation):
+    """Ask which question waits."""
+
+    def request(self, world: World) -> Request:
+        return Request("GET", self.path(world, "/workflow"))
+
+    def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
+        good(answer, {"step": world.step() if found.running else None})

@@ -1,0 +1,282 @@
+"""Plays an example on the real service, and holds every answer and every event against the model."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import httpx
+import orjson
+import trio
+from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
+
+from tests.engine.delivery.conftest import Receiver
+from tests.engine.delivery.conftest import Request as Delivered
+from tests.wire.conftest import Service
+from tests.wire.staff import organisation_of
+from tests.wire.surveying import DEFINITION
+
+from .commands import Answer, Command, Fetch, Messages, Request, refused
+from .desk import ChangeTicket
+from .world import FLOWS, JSON, World, exactly, shown
+
+KEPT_S: Final = 60.0
+"""Far longer than a delivery or a frame takes on a machine that does much else."""
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """Two calls at the same time: what comes of them must be explained by one order of the two."""
+
+    first: Command
+    second: Command
+
+
+@dataclass(frozen=True)
+class Again:
+    """A call under an `Idempotency-Key`, then once more, then another one under the same key."""
+
+    command: Command
+    at_once: bool
+
+
+Step = Command | AtOnce | Again
+
+
+def bound(command: Command, world: World) -> Command:
+    """The command, meant for nothing if it names a place where nothing is yet: the other one may fill it."""
+    sizes = {"about": len(world.conversations)}
+    sizes["at"] = len(world.tickets) if isinstance(command, ChangeTicket) else len(world.conversations)
+    places = {name: getattr(command, name, None) for name in sizes}
+    unfilled = {name: -1 for name, at in places.items() if at is not None and at >= sizes[name]}
+    return replace(command, **unfilled) if unfilled else command  # type: ignore[type-var]
+
+
+@dataclass
+class Play:
+    """One project of a running service, what it must be like, and what has come out of it."""
+
+    service: Service
+    receiver: Receiver
+    world: World
+    key: str
+    stream_key: str
+    newest: str | None = None
+    raw: list[bytes] = field(default_factory=list)
+    frames: list[str] = field(default_factory=list)
+    more: trio.Event = field(default_factory=trio.Event)
+
+    # --- calls
+
+    async def call(self, request: Request, key: str | None = None) -> Answer:
+        """Make one call."""
+        demo = self.service.demo
+        headers = {"Authorization": f"Bearer {demo['token'] if request.agent else self.key}"}
+        headers |= {"project": self.world.project} if request.agent else {}
+        headers |= {} if key is None else {"Idempotency-Key": key}
+        body = {"json": request.body} if request.body is not None else {}
+        answer = await self.service.http.request(request.method, request.path, headers=headers, **body)  # type: ignore[arg-type]
+        said = answer.json() if answer.content else {}
+        return Answer(answer.status_code, said, "Idempotent-Replayed" in answer.headers)
+
+    async def events(self) -> list[JSON]:
+        """What the feed has behind what was read before."""
+        found: list[JSON] = []
+        while True:
+            params = {"limit": "200"} | ({"after": self.newest} if self.newest else {})
+            headers = {"Authorization": f"Bearer {self.key}"}
+            answer = await self.service.http.get("/s2s/events", params=params, headers=headers)
+            items: list[JSON] = answer.json()["items"]
+            if not items:
+                return found
+            self.raw.append(answer.content)
+            self.newest = items[-1]["id"]
+            found += items
+
+    # --- steps
+
+    async def step(self, step: Step) -> None:
+        """Do one step. Raises AssertionError if what comes of it can't be explained."""
+        match step:
+            case AtOnce(first, second):
+                await self.at_once(first, second)
+            case Again(command, at_once):
+                await self.again(command, at_once)
+            case _:
+                answer = await self.call(step.request(self.world))
+                step.judge(self.world, answer)
+                self.world.settle(await self.events())
+
+    async def at_once(self, first: Command, second: Command) -> None:
+        commands = (bound(first, self.world), bound(second, self.world))
+        answers = await self.both(*(command.request(self.world) for command in commands))
+        events = await self.events()
+        wrong: list[AssertionError] = []
+        for order in itertools.permutations(zip(commands, answers, strict=True)):
+            world = copy.deepcopy(self.world)
+            try:
+                for command, answer in order:
+                    command.judge(world, answer)
+                world.settle(events)
+            except AssertionError as error:
+                wrong.append(error)
+            else:
+                self.world = world
+                return
+        raise AssertionError(f"no order explains {answers} and {events}: {wrong}")
+
+    async def both(self, *requests: Request, key: str | None = None) -> list[Answer]:
+        """The answers to calls that are made at the same time."""
+        answers: dict[int, Answer] = {}
+
+        async def one(number: int, request: Request) -> None:
+            answers[number] = await self.call(request, key)
+
+        async with trio.open_nursery() as nursery:
+            for number, request in enumerate(requests):
+                nursery.start_soon(one, number, request)
+        return [answers[number] for number in range(len(requests))]
+
+    async def again(self, command: Command, at_once: bool) -> None:
+        key = f"key-{len(self.raw)}"
+        request = command.request(self.world)
+        if at_once:
+            answers = await self.both(request, request, key=key)
+            answers.sort(key=lambda answer: (answer.status == 409, answer.replayed))
+        else:
+            answers = [await self.call(request, key)]
+        done = answers[0]
+        command.judge(self.world, done)
+        self.world.settle(await self.events())
+        if done.status != 200:
+            return
+        for other in answers[1:]:
+            if other.status == 200:
+                assert other == Answer(200, done.body, replayed=True)
+            else:
+                refused(other, 409, "idempotency_in_progress")
+        assert await self.call(request, key) == Answer(200, done.body, replayed=True)
+        changed = Request(request.method, request.path, {**(request.body or {}), "x": 1}, request.agent)
+        assert (await self.call(changed, key)).status == 422
+        self.world.settle(await self.events())
+
+    # --- the end
+
+    async def conclude(self) -> None:
+        """Every conversation, the whole feed, the deliveries and the frames are what the model says."""
+        for at in range(len(self.world.conversations)):
+            await self.step(Fetch(at))
+            await self.step(Messages(at))
+        self.newest = None
+        feed = await self.events()
+        told = [(event["type"], event["sequence"], shown(event["data"])) for event in feed]
+        wanted = [(event.type, event.sequence, shown(event.data)) for event in self.world.log]
+        assert exactly([list(each) for each in wanted], [list(each) for each in told])
+        with trio.fail_after(KEPT_S):
+            await self.heard({event["id"] for event in feed})
+        self.check_channel([event.encode() for event in self.frames], feed)
+        self.check_channel([each.body for each in self.deliveries()], None)
+        self.check_order()
+
+    def deliveries(self) -> list[Delivered]:
+        """What the endpoint that gets everything was sent."""
+        return [each for each in self.receiver.requests if each.path.endswith(f"&to={self.world.project}")]
+
+    async def heard(self, ids: set[str]) -> None:
+        """Wait until all of these have come on the stream and at the endpoint."""
+        while not ids <= {orjson.loads(frame)["id"] for frame in self.frames}:
+            self.more = trio.Event()
+            await self.more.wait()
+        while not ids <= {orjson.loads(each.body)["id"] for each in self.deliveries()}:
+            self.receiver.arrived = trio.Event()
+            await self.receiver.arrived.wait()
+
+    def check_channel(self, bodies: Sequence[bytes], feed: list[JSON] | None) -> None:
+        """Each envelope is, byte for byte, one that the feed has or had; `feed`: in this order."""
+        known = b"".join(self.raw)
+        gone = {each.id for each in self.world.conversations if each.gone}
+        told = {contact.id for contact in self.world.contacts.values()}
+        for body in bodies:
+            data = orjson.loads(body)["data"]
+            about = data.get("conversation", data.get("contact"))["id"]
+            erased = about in gone or (about.startswith("con_") and about not in told)
+            assert body in known or erased, body
+        if feed is not None:
+            ids = {event["id"] for event in feed}
+            order = [orjson.loads(body)["id"] for body in bodies]
+            assert [each for each in order if each in ids] == [event["id"] for event in feed]
+
+    def check_order(self) -> None:
+        """First attempts of one conversation reach an endpoint in sequence order (decisions 6)."""
+        last: dict[str, int] = {}
+        for each in self.deliveries():
+            envelope = orjson.loads(each.body)
+            if envelope["sequence"] is not None:
+                about = envelope["data"]["conversation"]["id"]
+                assert envelope["sequence"] > last.get(about, 0), "out of order"
+                last[about] = envelope["sequence"]
+
+    # --- the stream
+
+    async def listen(self, websocket: WebSocketConnection) -> None:
+        """Keep every event that comes."""
+        try:
+            while True:
+                message = orjson.loads(await websocket.get_message())
+                if not message["event"].startswith("pusher"):
+                    self.frames.append(message["data"])
+                    self.more.set()
+        except ConnectionClosed:
+            pass
+
+    async def subscribe(self, websocket: WebSocketConnection) -> None:
+        """Subscribe to everything of the project."""
+        hello = orjson.loads(orjson.loads(await websocket.get_message())["data"])
+        channel = f"private-project-{self.world.project}"
+        asked = {"socket_id": hello["socket_id"], "channel_name": channel, "consumerId": "model"}
+        auth = (await self.call(Request("POST", "/s2s/stream/auth", asked))).body["auth"]
+        data = {"channel": channel, "auth": auth}
+        await websocket.send_message(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode())
+        answer = orjson.loads(await websocket.get_message())
+        assert answer["event"] == "pusher_internal:subscription_succeeded", answer
+
+
+@asynccontextmanager
+async def playing(service: Service, receiver: Receiver) -> AsyncIterator[Play]:
+    """A new project with a workflow, an endpoint that gets everything, and a subscriber."""
+    play = await _prepared(service, receiver)
+    url = f"{service.url.replace('http', 'ws', 1)}/app/{play.stream_key}?protocol=7"
+    async with open_websocket_url(url) as websocket:
+        await play.subscribe(websocket)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(play.listen, websocket)
+            yield play
+            nursery.cancel_scope.cancel()
+
+
+async def _prepared(service: Service, receiver: Receiver) -> Play:
+    async def made(path: str, body: JSON, **headers: str) -> JSON:
+        answer: httpx.Response = await service.dashboard.post(path, json=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        said: JSON = answer.json()
+        return said
+
+    organisation = await organisation_of(service)
+    new = {"name": "Model", "settings": {"languages": ["en", "de"], "primaryLanguage": "en"}}
+    project = (await made(f"/organisations/{organisation}/projects", new))["id"]
+    key = (await made(f"/projects/{project}/keys", {"label": "model"}))["key"]
+    asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": FLOWS}
+    workflow = (await made("/workflows", asking, project=project))["id"]
+    asked = {"name": "After the chat", "definition": DEFINITION}
+    survey = (await made("/engagement/surveys", asked, project=project))["id"]
+    me = (await service.dashboard.get("/users/me")).json()
+    world = World(project, {"id": me["id"], "name": me["name"]}, workflow, survey, receiver.url)
+    play = Play(service, receiver, world, key, "")
+    endpoint = {"url": f"{receiver.url}&to={project}", "events": []}
+    world.endpoints.append((await play.call(Request("POST", "/s2s/webhooks", endpoint))).body["id"])
+    play.stream_key = (await play.call(Request("GET", "/s2s/project"))).body["streamKey"]
+    return play

@@ -1,0 +1,328 @@
+"""What the contract says is there, in plain memory: conversations, contacts, tickets, memory, and the events due.
+
+Written from the contract and the decisions, not from the service's code. Times and new ids are the service's own;
+they are taken from its answers, or left out of the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+JSON = dict[str, Any]
+
+TIMES: Final = frozenset(
+    {"createdAt", "updatedAt", "closedAt", "lastMessageAt", "lastActivityAt", "snoozedUntil"}
+)
+IDENTITY: Final = ("name", "email", "phone", "avatar")
+QUESTION: Final = {"text": "Yes?", "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]}
+FLOWS: Final = [
+    {
+        "id": "main",
+        "actions": [
+            {"id": 1, "type": "message", "text": "Hello"},
+            {"id": 2, "type": "buttons", **QUESTION},
+            {"id": 3, "type": "set_attributes", "attributes": {"asked": True}},
+            {"id": 4, "type": "message", "text": "Bye"},
+        ],
+    }
+]
+"""The workflow that conversations are given: it says something, asks, and notes that it has asked."""
+
+
+def shown(value: Any) -> Any:
+    """A value without what only the service can know."""
+    if isinstance(value, Mapping):
+        return {name: shown(each) for name, each in value.items() if name not in TIMES}
+    return [shown(each) for each in value] if isinstance(value, list) else value
+
+
+@dataclass
+class Event:
+    """An event that is due. `data` is what it must show; `kept` is whose deletion takes it away."""
+
+    type: str
+    sequence: int | None
+    data: JSON
+    kept: str
+
+
+@dataclass
+class Contact:
+    """A customer."""
+
+    id: str
+    user_id: str
+    identity: JSON
+    memory: dict[str, JSON] = field(default_factory=dict)
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it."""
+        return {"id": self.id, "userId": self.user_id, **self.identity}
+
+
+@dataclass
+class Ticket:
+    """A ticket, by its fields."""
+
+    id: str
+    fields: JSON
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it."""
+        return {"id": self.id, **self.fields}
+
+
+@dataclass
+class Conversation:
+    """A conversation, by its fields, with the messages that its customer sees."""
+
+    id: str
+    contact: Contact
+    visible: bool
+    fields: JSON
+    messages: list[JSON] = field(default_factory=list)
+    notes: int = 0
+    sequence: int = 0
+    running: bool = False
+    gone: bool = False
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it."""
+        contact = self.contact
+        who = {"id": contact.id, "userId": contact.user_id}
+        who |= {name: contact.identity[name] for name in ("name", "email")}
+        closed = self.fields["status"] == "CLOSED"
+        return {
+            "id": self.id,
+            "contact": who,
+            **self.fields,
+            "closed": closed,
+            "sequence": self.sequence,
+        }
+
+
+@dataclass
+class World:
+    """One project."""
+
+    project: str
+    agent: JSON
+    workflow: str
+    survey: str
+    receiver: str
+    contacts: dict[str, Contact] = field(default_factory=dict)
+    conversations: list[Conversation] = field(default_factory=list)
+    tickets: list[Ticket | None] = field(default_factory=list)
+    endpoints: list[str] = field(default_factory=list)
+    responses: dict[str, str | None] = field(default_factory=dict)
+    entries: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    due: list[Event] = field(default_factory=list)
+    log: list[Event] = field(default_factory=list)
+
+    # --- events
+
+    def emit(self, conversation: Conversation, kind: str, **more: Any) -> None:
+        """An event about a conversation, with its next number; none while it is hidden."""
+        if conversation.visible:
+            conversation.sequence += 1
+            data = {"conversation": self.shown(conversation), **more}
+            self.due.append(Event(kind, conversation.sequence, data, conversation.id))
+
+    def shown(self, conversation: Conversation) -> JSON:
+        """The conversation as every answer and event shows it."""
+        return {"projectId": self.project, **conversation.view}
+
+    def change(self, conversation: Conversation, **fields: Any) -> None:
+        """Set fields; those that had another value are in one `conversation.updated`."""
+        changed = sorted(
+            name for name, value in fields.items() if not exactly(conversation.fields[name], value)
+        )
+        conversation.fields |= fields
+        if changed:
+            self.emit(conversation, "conversation.updated", changed=changed)
+
+    # --- contacts
+
+    def identify(self, user_id: str, identity: JSON, contact_id: str, *, alone: bool) -> Contact:
+        """The contact, new or brought up to date; by itself, or along with a conversation."""
+        contact = self.contacts.get(user_id)
+        if contact is None:
+            contact = Contact(contact_id, user_id, dict.fromkeys(IDENTITY) | identity)
+            self.contacts[user_id] = contact
+            changed = alone
+        else:
+            before = dict(contact.identity)
+            contact.identity |= identity
+            changed = contact.identity != before
+        if changed:
+            self.due.append(Event("contact.updated", None, {"contact": contact.view}, contact.id))
+        return contact
+
+    def erase(self, contact: Contact) -> None:
+        """Everything of a contact goes."""
+        for conversation in self.conversations:
+            if conversation.contact is contact and not conversation.gone:
+                self.delete(conversation, "gdpr")
+        self.tickets = [
+            None if each is not None and each.fields["contactId"] == contact.id else each
+            for each in self.tickets
+        ]
+        self.responses = {each: user for each, user in self.responses.items() if user != contact.user_id}
+        self.forget(contact.id)
+        del self.contacts[contact.user_id]
+
+    # --- conversations
+
+    def say(self, conversation: Conversation, author: JSON, text: str, message_id: str | None) -> JSON:
+        """A message that the customer sees; one of the customer opens what is not open."""
+        if author["type"] == "contact":
+            if conversation.fields["status"] == "CLOSED":
+                self.reopen(conversation)
+            self.change(conversation, status="OPEN")
+        message: JSON = {
+            "id": message_id,
+            "conversationId": conversation.id,
+            "index": len(conversation.messages),
+            "author": author,
+            "text": text,
+            "attachments": [],
+        }
+        conversation.messages.append(message)
+        conversation.fields["unread"] = author["type"] != "contact"
+        self.emit(conversation, "message.created", message=message)
+        if author["type"] == "agent":
+            self.end(conversation, "handed_off")
+        return message
+
+    def of_contact(self, conversation: Conversation) -> JSON:
+        """The customer as an author."""
+        contact = conversation.contact
+        return {"type": "contact", "id": contact.id, "name": contact.identity["name"]}
+
+    def close(self, conversation: Conversation, by: str) -> None:
+        """Close it, if it is not."""
+        if conversation.fields["status"] != "CLOSED":
+            conversation.fields |= {"status": "CLOSED", "closedBy": by}
+            self.emit(conversation, "conversation.closed", closedBy=by)
+            self.end(conversation, "handed_off")
+
+    def reopen(self, conversation: Conversation) -> None:
+        """Open it, if it is closed."""
+        if conversation.fields["status"] == "CLOSED":
+            conversation.fields |= {"status": "OPEN", "closedBy": None}
+            self.emit(conversation, "conversation.reopened")
+
+    def reveal(self, conversation: Conversation) -> None:
+        """Let the customer see what has been hidden: its creation, then its messages."""
+        conversation.visible = True
+        self.emit(conversation, "conversation.created")
+        for message in conversation.messages:
+            self.emit(conversation, "message.created", message=message)
+
+    def delete(self, conversation: Conversation, reason: str) -> None:
+        """Remove it with its events; the deletion carries nothing of anybody."""
+        if conversation.visible:
+            conversation.sequence += 1
+            view = conversation.view
+            kept = {name: view[name] for name in ("id", "status", "closed", "unread")}
+            data = {"conversation": {**kept, "contact": {"userId": conversation.contact.user_id}}}
+            self.forget(conversation.id)
+            event = Event("conversation.deleted", conversation.sequence, {**data, "reason": reason}, "")
+            self.due.append(event)
+        for ticket in self.tickets:
+            if ticket is not None and ticket.fields["conversationId"] == conversation.id:
+                ticket.fields["conversationId"] = None
+        conversation.gone = True
+
+    def forget(self, kept: str) -> None:
+        """The events that a deletion takes away."""
+        self.log = [event for event in self.log if event.kept != kept]
+        self.due = [event for event in self.due if event.kept != kept]
+
+    # --- workflows
+
+    def bot(self) -> JSON:
+        """The workflow as an author."""
+        return {"type": "bot", "id": self.workflow, "name": None}
+
+    def start(self, conversation: Conversation) -> None:
+        """The workflow says hello and asks."""
+        conversation.running = True
+        self.say(conversation, self.bot(), "Hello", None)
+        self.say(conversation, self.bot(), QUESTION["text"], None)  # type: ignore[arg-type]
+        self.emit(conversation, "workflow.step.presented", step=self.step())
+
+    def step(self) -> JSON:
+        """The question that waits for the customer."""
+        return {
+            "workflowId": self.workflow,
+            "stepType": "buttons",
+            "actionFlowId": "main",
+            "actionId": 2,
+            "action": {"id": 2, "type": "buttons", **QUESTION, "allowText": False},
+        }
+
+    def answer(self, conversation: Conversation, label: str) -> None:
+        """The customer picks an option; the workflow comes to its end."""
+        self.say(conversation, self.of_contact(conversation), label, None)
+        self.change(conversation, attributes={**conversation.fields["attributes"], "asked": True})
+        self.say(conversation, self.bot(), "Bye", None)
+        self.end(conversation, "completed")
+
+    def end(self, conversation: Conversation, reason: str) -> None:
+        """The workflow's end, if one runs."""
+        if conversation.running:
+            conversation.running = False
+            self.emit(conversation, "workflow.completed", workflowId=self.workflow, reason=reason)
+
+    # --- tickets
+
+    def link(self, ticket: Ticket, conversation: Conversation | None) -> None:
+        """Link a ticket to a conversation, or to none; both sides show it."""
+        before = self.conversation(ticket.fields["conversationId"])
+        if before is not None and before is not conversation:
+            self.change(before, ticketId=None)
+        ticket.fields["conversationId"] = conversation and conversation.id
+        if conversation is not None:
+            ticket.fields["contactId"] = conversation.contact.id
+            self.change(conversation, ticketId=ticket.id)
+
+    def conversation(self, identifier: str | None) -> Conversation | None:
+        """The conversation of this id, if it is there."""
+        found = (each for each in self.conversations if each.id == identifier and not each.gone)
+        return next(found, None)
+
+    # --- what came
+
+    def settle(self, events: list[JSON]) -> None:
+        """Hold what the feed has against what is due. Raises AssertionError if they differ."""
+        told = [(event["type"], event["sequence"], shown(event["data"])) for event in events]
+        if any(event.data.get("reason") == "gdpr" for event in self.due):  # in which order is left open
+            order = [data.get("conversation", {}).get("id") for _, _, data in told]
+            self.due.sort(key=lambda event: _place(order, event.data["conversation"]["id"]))
+        wanted = [(event.type, event.sequence, event.data) for event in self.due]
+        assert [each[:2] for each in told] == [each[:2] for each in wanted], "other events"
+        for (kind, _, data), event in zip(told, self.due, strict=True):
+            if kind == "message.created" and event.data["message"]["id"] is None:
+                event.data["message"]["id"] = data["message"]["id"]  # the service's own message: known now
+            assert exactly(shown(event.data), data), (kind, event.data, data)
+        self.log += self.due
+        self.due = []
+
+
+def _place(order: list[str | None], identifier: str) -> int:
+    return order.index(identifier) if identifier in order else len(order)
+
+
+def exactly(wanted: Any, told: Any) -> bool:
+    """Whether both are the same JSON: to Python true and 1 are equal, and they are not."""
+    if isinstance(wanted, dict) and isinstance(told, dict):
+        return wanted.keys() == told.keys() and all(exactly(wanted[name], told[name]) for name in wanted)
+    if isinstance(wanted, list) and isinstance(told, list):
+        return len(wanted) == len(told) and all(map(exactly, wanted, told))
+    return type(wanted) is type(told) and bool(wanted == told)

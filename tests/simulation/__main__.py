@@ -1,0 +1,55 @@
+"""Many lives, on all cores: `python -m tests.simulation --seeds 1000 --first 0`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from tests.simulation.life import Verdict, live_alone
+
+
+def main() -> int:
+    """Live them; the exit status is 1 if one has shown a problem."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200, help="how many lives")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--trace", action="store_true", help="print all that happens in each life")
+    options = parser.parse_args()
+    began, lives, failed = time.monotonic(), list[Verdict](), list[int]()
+    with ProcessPoolExecutor(options.jobs, max_tasks_per_child=200) as pool:
+        for verdict in pool.map(live_alone, range(options.first, options.first + options.seeds)):
+            lives.append(verdict)
+            _tell(verdict, trace=options.trace)
+            if verdict.problems:
+                failed.append(verdict.seed)
+    print(_summary(lives, time.monotonic() - began))
+    if failed:
+        print(
+            f"{len(failed)} failed: {' '.join(map(str, failed))}. Again: python -m tests.simulation --seeds 1 --trace --first {failed[0]}"
+        )
+    return bool(failed)
+
+
+def _tell(verdict: Verdict, *, trace: bool) -> None:
+    if trace:
+        print(*(f"{at} {text}" for at, text in verdict.trace), sep="\n")
+    for problem in verdict.problems[:5]:
+        print(f"seed {verdict.seed}: {problem}")
+
+
+def _summary(lives: list[Verdict], took_s: float) -> str:
+    parts = [
+        f"{len(lives):,} lives in {took_s:.0f} s",
+        f"{sum(life.hours for life in lives):,.0f} simulated hours",
+    ]
+    for name in ("faults", "crashes", "requests", "replays", "events", "posts", "frames"):
+        parts.append(f"{sum(getattr(life, name) for life in lives):,} {name}")
+    return ", ".join(parts) + "."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""What the API has promised, held against what the database has: nothing acknowledged is lost, nothing happens twice.
+
+It hears each commit when it is made, and each answer when a client has it; after every restart, and at the end,
+it looks into the database itself.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.events import StoredEvent
+from deskwire.storage.writer import Commit
+
+MARK: Final = "mark-{:06d}-"
+"""Begins the text that a request leaves behind, so that its effect can be counted; no mark begins another one."""
+
+PATIENCE_S: Final = 300.0
+"""A request with a key is not sent again so shortly before the key may be forgotten."""
+
+_RECOVERED: Final = (
+    "SELECT position, id, type, project, conversation, sequence, body FROM events WHERE position > ?"
+)
+
+
+@dataclass(eq=False)
+class Wish:
+    """Something a client wants, over all its requests.
+
+    Args:
+        mark: text that its effect carries, "" for one whose effect can't be counted.
+        conversation: whose it is; None for one that makes a conversation, until it has an answer.
+        answers: bodies of those with status 200.
+        carried_out: whether one of them was no replay.
+    """
+
+    method: str
+    path: str
+    body: dict[str, Any]
+    key: str | None
+    mark: str
+    conversation: str | None
+    answers: list[bytes] = field(default_factory=list)
+    first_answer_at: float = 0.0
+    carried_out: bool = False
+
+
+class Ledger:
+    """Hears of wishes, answers and commits. `wrong` is told what is broken, `now` says the time (s)."""
+
+    def __init__(
+        self, wrong: Callable[[str], None], now: Callable[[], float], event_window_s: float, kept_s: float
+    ) -> None:
+        self.events = 0
+        self.replays = 0
+        self.bodies: dict[str, bytes] = {}
+        self._wrong = wrong
+        self._now = now
+        self._event_window_s = event_window_s
+        self._kept_s = kept_s
+        self._wishes: dict[str, Wish] = {}
+        self._sequences: dict[str, int] = {}
+        self._acknowledged: dict[str, int] = defaultdict(int)
+        self._deleted: set[str] = set()
+        self._promised_gone: set[str] = set()
+        self._lanes: set[int] = set()
+        self._heard: dict[int, tuple[float, str | None]] = {}
+
+    # What clients hear
+
+    def made(self, wish: Wish) -> None:
+        """A client begins with it."""
+        if wish.mark:
+            self._wishes[wish.mark] = wish
+
+    def answered(self, wish: Wish, body: bytes, *, replayed: bool) -> None:
+        """A client has an answer with status 200."""
+        if wish.key is not None:
+            self._check_answer(wish, body, replayed)
+        if not wish.answers:
+            wish.first_answer_at = self._now()
+        wish.answers.append(body)
+        shown = orjson.loads(body)
+        if wish.method == "DELETE":
+            self._promised_gone.add(shown["id"])
+        elif "sequence" in shown and not replayed:
+            known = self._acknowledged[shown["id"]]
+            self._acknowledged[shown["id"]] = max(known, shown["sequence"])
+        if wish.conversation is None and shown.get("id", "").startswith("cnv_"):
+            wish.conversation = shown["id"]
+
+    def still_kept(self, wish: Wish) -> bool:
+        """Whether its key still stands for it; after that the same request may be carried out anew."""
+        return not wish.answers or self._now() < wish.first_answer_at + self._kept_s - PATIENCE_S
+
+    def _check_answer(self, wish: Wish, body: bytes, replayed: bool) -> None:
+        self.replays += replayed
+        if wish.answers and self._now() < wish.first_answer_at + self._kept_s:
+            self._compare(wish, body, replayed)
+        wish.carried_out = wish.carried_out or not replayed
+
+    def _compare(self, wish: Wish, body: bytes, replayed: bool) -> None:
+        if not replayed and wish.carried_out:
+            self._wrong(f"{wish.method} {wish.path} was carried out again under its key {wish.key}")
+        if orjson.loads(body) != orjson.loads(wish.answers[0]):
+            self._wrong(f"{wish.method} {wish.path} has another answer under its key {wish.key}")
+
+    # What is committed
+
+    def committed(self, commit: Commit) -> None:
+        """A commit is on the disk."""
+        for event in commit.events:
+            self._hear(event)
+
+    def _hear(self, event: StoredEvent) -> None:
+        newest = max(self._heard, default=0)
+        if event.position <= newest:
+            self._wrong(f"event {event.position} came after {newest}")
+        conversation = _conversation(orjson.loads(event.body))
+        self.events += 1
+        if event.conversation is not None:
+            self._lanes.add(event.conversation)
+        self._heard[event.position] = (self._now(), conversation)
+        self.bodies[event.id] = event.body
+        if event.type == "conversation.deleted":
+            assert conversation is not None
+            self._deleted.add(conversation)
+        if event.sequence is None:
+            return
+        assert conversation is not None
+        last = self._sequences.get(conversation, 0)
+        if event.sequence != last + 1:
+            self._wrong(f"{conversation} has {event.type} with sequence {event.sequence} after {last}")
+        self._sequences[conversation] = event.sequence
+
+    # What the database says
+
+    def recovered(self, connection: sqlite3.Connection) -> Commit:
+        """What a crashed process has committed without telling anybody."""
+        newest = max(self._heard, default=0)
+        events = [
+            StoredEvent(*row) for row in connection.execute(f"{_RECOVERED} ORDER BY position", (newest,))
+        ]
+        self._lanes |= {event.conversation for event in events if event.conversation is not None}
+        return Commit(events, (), frozenset(gone(connection, self._lanes)))
+
+    def audit(self, connection: sqlite3.Connection) -> None:
+        """Look whether everything is there that must be, and nothing twice."""
+        if (verdict := connection.execute("PRAGMA quick_check(3)").fetchall()) != [("ok",)]:
+            self._wrong(f"the database is damaged: {verdict}")
+        there = dict(connection.execute("SELECT id, sequence FROM conversations").fetchall())
+        self._audit_events(connection)
+        self._audit_conversations(there)
+        rows = connection.execute("SELECT substr(text, 1, 12) FROM messages")
+        titles = connection.execute("SELECT json_extract(attributes, '$.mark') FROM conversations")
+        marks = Counter(mark for (mark,) in (*rows, *titles))
+        for wish in self._wishes.values():
+            self._audit_wish(wish, marks[wish.mark], there)
+
+    def _audit_events(self, connection: sqlite3.Connection) -> None:
+        stored = {position for (position,) in connection.execute("SELECT position FROM events")}
+        kept_from = self._now() - self._event_window_s
+        lost = [
+            position
+            for position, (at, conversation) in self._heard.items()
+            if position not in stored and at > kept_from and conversation not in self._deleted
+            if conversation is not None
+        ]
+        if lost:
+            self._wrong(f"events {lost} are lost")
+
+    def _audit_conversations(self, there: dict[str, int]) -> None:
+        for conversation, sequence in self._sequences.items():
+            if conversation in self._deleted:
+                if conversation in there:
+                    self._wrong(f"{conversation} was deleted and is there")
+            elif there.get(conversation) != sequence:
+                self._wrong(f"{conversation} is at {there.get(conversation)}, its events at {sequence}")
+        for conversation, sequence in self._acknowledged.items():
+            if conversation not in self._deleted and there.get(conversation, -1) < sequence:
+                self._wrong(
+                    f"{conversation} was acknowledged at {sequence}, and is at {there.get(conversation)}"
+                )
+        if back := self._promised_gone & there.keys():
+            self._wrong(f"{sorted(back)} were deleted, and are there")
+
+    def _audit_wish(self, wish: Wish, count: int, there: dict[str, int]) -> None:
+        if count > 1:
+            self._wrong(f"{wish.method} {wish.path} under its key {wish.key} was carried out {count} times")
+        if wish.answers and not count and wish.conversation in there:
+            self._wrong(f"{wish.method} {wish.path} was acknowledged, and {wish.mark} is not there")
+        if wish.answers and wish.conversation not in there and wish.conversation not in self._deleted:
+            self._wrong(f"{wish.conversation} was acknowledged, is not there, and was never deleted")
+
+    def leftovers(self, files: bytes) -> list[str]:
+        """Marks of deleted conversations that stand in the database's files still."""
+        gone = [wish for wish in self._wishes.values() if wish.conversation in self._deleted]
+        return [wish.mark for wish in gone if wish.mark.encode() in files]
+
+
+def gone(connection: sqlite3.Connection, lanes: Iterable[int]) -> list[int]:
+    """Those of `lanes` (conversations, and contacts as negative numbers) that are not there any more."""
+    there = {rowid for (rowid,) in connection.execute("SELECT rowid FROM conversations")}
+    there |= {-rowid for (rowid,) in connection.execute("SELECT rowid FROM contacts WHERE erasing = 0")}
+    return [lane for lane in lanes if lane not in there]
+
+
+def _conversation(envelope: dict[str, Any]) -> str | None:
+    conversation: str | None = envelope["data"].get("conversation", {}).get("id")
+    return conversation

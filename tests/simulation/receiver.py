@@ -1,0 +1,126 @@
+"""A webhook receiver: what it answers, or does instead."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Final, Literal
+
+import h11
+import trio
+
+from tests.simulation.network import Link
+
+Manner = Literal[
+    "well",
+    "failing",
+    "silent",
+    "slow",
+    "forgetful",
+    "redirecting",
+    "busy",
+    "gone",
+    "endless",
+    "garbled",
+    "refusing",
+    "unreachable",
+    "unknown",
+]
+"""`forgetful` takes a delivery in and closes before the answer; `endless` answers with a body that has no end."""
+
+MANNERS: Final[tuple[Manner, ...]] = (
+    *("well", "well", "well", "failing", "silent", "slow", "forgetful", "redirecting", "busy", "endless"),
+    *("garbled", "refusing", "unreachable", "unknown"),
+)
+"""What one becomes by chance; `gone` disables its endpoint, which a fault of its own does."""
+
+_STATUS: Final[dict[str, int]] = {"failing": 500, "redirecting": 302, "busy": 429, "gone": 410}
+_SLOW_S: Final = 9.0
+_TRICKLE_S: Final = 0.3
+
+
+class Receiver:
+    """A server at `http://<host>/hook`.
+
+    Args:
+        healthy: whether it is always well, and its network too.
+        arrived: told of each request, and whether it was answered with a 2xx.
+    """
+
+    def __init__(
+        self, host: str, dice: random.Random, arrived: Callable[[Receiver, dict[str, str], bytes, bool], None]
+    ) -> None:
+        self.host = host
+        self.url = f"http://{host}/hook"
+        self.manner: Manner = "well"
+        self.healthy = False
+        self._dice = dice
+        self._arrived = arrived
+
+    def change(self) -> None:
+        """Behave in another way from now on, unless it is always well."""
+        if not self.healthy:
+            self.manner = self._dice.choice(MANNERS)
+
+    async def take(self, link: Link) -> None:
+        """Serve a connection until it ends."""
+        wire = h11.Connection(h11.SERVER)
+        try:
+            while await self._one(link, wire) and wire.our_state is h11.DONE is wire.their_state:
+                wire.start_next_cycle()
+        except (trio.BrokenResourceError, trio.ClosedResourceError, h11.RemoteProtocolError):
+            pass
+        finally:
+            link.server.close()
+
+    async def _one(self, link: Link, wire: h11.Connection) -> bool:
+        """Take one request and answer it; whether another one may follow."""
+        headers, body = {}, b""
+        while not isinstance(event := wire.next_event(), h11.EndOfMessage):
+            match event:
+                case h11.NEED_DATA:
+                    data = await link.server.receive_some(65_536)
+                    wire.receive_data(data)
+                    if not data:
+                        return False
+                case h11.Request():
+                    headers = {name.decode(): value.decode() for name, value in event.headers}
+                case h11.Data():
+                    body += event.data
+                case _:
+                    return False
+        return await self._answer(link, wire, headers, body)
+
+    async def _answer(self, link: Link, wire: h11.Connection, headers: dict[str, str], body: bytes) -> bool:
+        manner, dice = self.manner, self._dice
+        if not self.healthy:
+            await trio.sleep(dice.random() * (_SLOW_S if manner == "slow" else 0.1))  # virtual time
+        status = _STATUS.get(manner, dice.choice((200, 202, 204)))
+        answers = manner not in ("silent", "forgetful", "garbled")
+        self._arrived(self, headers, body, answers and status < 300)
+        if manner == "silent":
+            await trio.sleep_forever()
+        if manner == "garbled":
+            await link.server.send_all(b"what is this?\r\n\r\n")
+        if not answers:
+            return False
+        await self._send(link, wire, status, manner)
+        return True
+
+    async def _send(self, link: Link, wire: h11.Connection, status: int, manner: Manner) -> None:
+        text = b"" if status == 204 else b"x" * self._dice.choice((0, 10, 3_000))
+        headers = [("Content-Length", str(len(text)))]
+        if manner == "endless":
+            headers = [("Transfer-Encoding", "chunked")] if status != 204 else headers
+        if manner == "busy":
+            headers.append(("Retry-After", str(self._dice.choice((1, 30, 600, 100_000)))))
+        if manner == "redirecting":
+            headers.append(("Location", "http://elsewhere.test/"))
+        head = wire.send(h11.Response(status_code=status, headers=headers)) or b""
+        await link.server.send_all(head)
+        while manner == "endless" and status != 204:
+            await link.server.send_all(wire.send(h11.Data(data=b"x" * 100)) or b"")
+            await trio.sleep(_TRICKLE_S)  # virtual time: the mock clock jumps
+        if text:
+            await link.server.send_all(wire.send(h11.Data(data=text)) or b"")
+        wire.send(h11.EndOfMessage())

@@ -1,0 +1,342 @@
+"""One process of the service: its parts as `program.serve` puts them together, from the store to the API's answers."""
+
+from __future__ import annotations
+
+import random
+import ssl
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import trio
+
+from deskwire import parts
+from deskwire.config import Config
+from deskwire.engine.credentials import Passwords, Tokens
+from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.couriers import Couriers
+from deskwire.engine.delivery.target import check_url
+from deskwire.engine.directory import Directory
+from deskwire.engine.erasure import Erasures
+from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.identity.verifier import Verifier
+from deskwire.engine.indicator import Passing
+from deskwire.engine.log import EventLog
+from deskwire.engine.people import Project
+from deskwire.engine.retention import Keep, Pruned, Retention
+from deskwire.engine.sealing import Sealing
+from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.hub import Hub
+from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.token import Grant
+from deskwire.engine.surveys.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
+from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.voice.reply import Voice
+from deskwire.engine.workflows.waits import Waits
+from deskwire.filing import voice
+from deskwire.http.app import make_app
+from deskwire.http.keys import Keys
+from deskwire.http.scraper import Scraping
+from deskwire.http.services import Services, Surveys, Webhooks
+from deskwire.http.socket import RealtimeStream
+from deskwire.http.transport import Unsent
+from deskwire.reference.openapi.document import description
+from deskwire.storage.files import DiskFiles
+from deskwire.storage.writer import Commit
+from tests.simulation.disk import Disk
+from tests.simulation.judge import Judge
+from tests.simulation.network import Link
+from tests.streaming import KEY, trio_ms
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+SECRET: Final = "the installation's secret"
+_CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
+_STOP_S: Final = 5.1
+"""Within this the streams have ended after a stop."""
+_PASSWORDS: Final = Passwords(1024)
+_PROCESS: Final = SimpleNamespace(services=SimpleNamespace(limits=parts.limits(Config())))
+"""Whose services the app works with: there is one process at a time."""
+
+
+class _Current:
+    """The services of the process that is up, so that the app's routes are put together only once."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_PROCESS.services, name)
+
+
+APP: Final = make_app(cast(Services, _Current()))
+_tls: Final = cache(partial(ssl.SSLContext, ssl.PROTOCOL_TLS_CLIENT))
+
+
+@dataclass(eq=False)
+class Asked:
+    """A request on its way, and what comes of it; `body` is None if no whole answer came."""
+
+    status: int = 0
+    body: bytes | None = None
+    replayed: bool = False
+    gone: trio.Event = field(default_factory=trio.Event)
+    over: trio.Event = field(default_factory=trio.Event)
+
+
+class _TellingHub(Hub):
+    """The hub, with the moments told in which holders change."""
+
+    judge: Judge
+
+    async def subscribe(
+        self, project: Project, channel: Channel, grant: Grant, superseded: Any
+    ) -> Subscription:
+        held = await super().subscribe(project, channel, grant, superseded)
+        self.judge.seated(_CONNECTION.get(), channel.name, grant.consumer_id)
+        return held
+
+    def leave(self, holder: Subscription, *, for_good: bool) -> None:
+        super().leave(holder, for_good=for_good)
+        self.judge.left(_CONNECTION.get(), holder.channel.name, for_good=for_good)
+
+
+class Server:
+    """One process, from `run` to `stop` or `kill`."""
+
+    def __init__(self, world: World, path: Path) -> None:
+        self.disk = Disk(path, world.dice, world.committed, self._publish)
+        self.config = world.config
+        self.up = False
+        self._world = world
+        self._scope = trio.CancelScope()
+        self._ended = trio.Event()
+        last = self.disk.peek(lambda reader: reader.last_event_position())
+        config = self.config
+        self.log = EventLog(
+            self.disk, last, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes
+        )
+        self._hub = _TellingHub(self.disk, self.log, trio_ms, resume_window_s=config.stream_resume_window_s)
+        self._hub.judge = world.judge
+        self.stream = RealtimeStream(self.disk, self._hub, trio_ms, key=KEY)
+        self._sealing = Sealing(SECRET)
+        self.couriers = self._make_couriers()
+        self.answers = Answers(SECRET, trio_ms, config.idempotency_s)
+        self.directory: Directory | None = None
+        self._waits: Waits | None = None
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, task_status: trio.TaskStatus[None]) -> None:
+        """Serve until stopped or killed; started once it is ready."""
+        with self._scope:
+            async with trio.open_nursery() as storage:
+                await storage.start(self.disk.run)
+                async with trio.open_nursery() as outgoing:
+                    await outgoing.start(self.couriers.run)
+                    await outgoing.start(self._hub.run)
+                    outgoing.start_soon(self.stream.run)
+                    async with trio.open_nursery() as self._nursery:
+                        await self._begin(self._nursery)
+                        task_status.started()
+                        await trio.sleep_forever()
+                    outgoing.cancel_scope.cancel()
+                storage.cancel_scope.cancel()
+        self._ended.set()
+
+    async def _begin(self, actors: trio.Nursery) -> None:
+        config = self.config
+        links = Links(b"k" * 32, "https://files.test/v3/uploads")
+        self.directory = Directory(
+            actors,
+            self.disk,
+            trio_ms,
+            mailbox=config.mailbox_commands,
+            idle_s=config.actor_idle_s,
+            live=config.actors_live,
+            passing=Passing(trio_ms, self._hub.pass_on, self.couriers.pass_on),
+            links=links,
+        )
+        self._waits = Waits(self.disk, trio_ms, self.directory)
+        services = self._services(actors, self.directory, links)
+        retention = self._retention(self.directory)
+        actors.start_soon(retention.run, config.retention_interval_s)
+        await services.erasures.resume()
+        actors.start_soon(self._waits.run)
+        _PROCESS.services = services
+        self.up = True
+
+    # What reaches it
+
+    def connect(self, link: Link) -> None:
+        """Take a stream's connection."""
+        assert self._nursery is not None
+        self._nursery.start_soon(self._serve, link)
+
+    def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+        """Take a request of the API."""
+        assert self._nursery is not None
+        asked = Asked()
+        self._nursery.start_soon(self._answer, asked, method, path, headers, body)
+        return asked
+
+    # How it ends
+
+    async def stop(self) -> None:
+        """End all streams in good order, then the process."""
+        self.up = False
+        self.stream.close_all()
+        await trio.sleep(_STOP_S)  # virtual time: the mock clock jumps
+        if self.stream.connections:
+            self._world.judge.wrong("the stop did not end the streams in time")
+        assert self._nursery is not None
+        self._nursery.cancel_scope.cancel()
+        await self._ended.wait()
+
+    async def kill(self) -> None:
+        """End what is left of the process, whose disk has crashed."""
+        self.up = False
+        self._scope.cancel()
+        await self._ended.wait()
+
+    def over_bounds(self) -> list[str]:
+        """What has outgrown its bound."""
+        config, live = self.config, 0 if self.directory is None else len(self.directory)
+        held = max((seat.courier.held for seat in self.couriers._seats.values()), default=0)
+        sizes = {
+            "actors": (live, config.actors_live),
+            "ring": (len(self.log._order), config.log_ring_events),
+            "ring's bytes": (self.log._bytes, config.log_ring_bytes),
+            "an endpoint's deliveries": (held, config.webhook_memory_deliveries),
+            "writer's queue": (self.disk.waiting, config.writer_queue),
+        }
+        return [f"{name}: {size}, {bound} at most" for name, (size, bound) in sizes.items() if size > bound]
+
+    async def _serve(self, link: Link) -> None:
+        _CONNECTION.set(link)
+        await self.stream.handle(link.server)
+
+    async def _answer(
+        self, asked: Asked, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> None:
+        path, _, query = path.partition("?")
+        scope: Any = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+            "client": ("192.0.2.200", 4000),
+            "server": ("desk.test", 80),
+            "extensions": {},
+        }
+        coming = [{"type": "http.request", "body": body, "more_body": False}]
+        pieces: list[bytes] = []
+
+        async def receive() -> Any:
+            if coming:
+                return coming.pop()
+            await asked.gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            await trio.lowlevel.checkpoint()
+            if message["type"] == "http.response.start":
+                asked.status = message["status"]
+                asked.replayed = any(name == b"idempotent-replayed" for name, _ in message["headers"])
+            else:
+                pieces.append(message.get("body", b""))
+                if not message.get("more_body"):
+                    asked.body = b"".join(pieces)
+                    asked.over.set()
+
+        try:
+            await APP(scope, receive, send)
+        finally:
+            asked.over.set()
+
+    def _publish(self, commit: Commit) -> None:
+        self._world.published(commit)
+        self.log.publish(commit.events, commit.erased)
+        self.couriers.commit_nowait(commit.deliveries, commit.erased)
+        for finding in self.over_bounds():
+            self._world.judge.wrong(finding)
+        if self._waits is not None:
+            self._waits.note_nowait(commit.runs_due)
+
+    # Its parts
+
+    def _make_couriers(self) -> Couriers:
+        config = self.config
+        return Couriers(
+            self.disk,
+            trio_ms,
+            self._sealing,
+            Policy(allow_private=True),
+            webhook_timeout_s=config.webhook_timeout_s,
+            retry_after_s=config.webhook_retry_after_s,
+            jitter=config.webhook_retry_jitter,
+            concurrency=config.webhook_concurrency,
+            window_s=config.webhook_window_s,
+            memory_deliveries=config.webhook_memory_deliveries,
+            ssl_context=_tls(),
+            resolver=self._world.internet.resolve,
+            rng=random.Random(self._world.dice.random()),
+        )
+
+    def _webhooks(self) -> Webhooks:
+        made = parts.webhooks(self.config, self._sealing, self.couriers)
+        policy, resolve = Policy(allow_private=True), self._world.internet.resolve
+        return replace(made, check_url=lambda url: check_url(url, policy, resolve))
+
+    def _retention(self, directory: Directory) -> Retention:
+        config = self.config
+        keep = Keep(
+            bot_only=config.bot_only_retention_s,
+            day=config.retention_day_s,
+            events=config.event_window_s,
+            delivery_log=config.delivery_log_s,
+            answers=config.idempotency_s,
+        )
+        return Retention(self.disk, directory, trio_ms, keep, Pruned())
+
+    def _services(self, actors: trio.Nursery, directory: Directory, links: Links) -> Services:
+        config, tokens = self.config, Tokens(SECRET)
+        shelf = Shelf(self.disk, DiskFiles(self._world.directory), trio_ms, links, limit=1, unattached_s=1)
+        return Services(
+            store=self.disk,
+            keys=Keys(self.disk),
+            directory=directory,
+            erasures=Erasures(actors, self.disk, directory),
+            log=self.log,
+            clock=trio_ms,
+            tokens=tokens,
+            verifier=Verifier(tokens, None),
+            passwords=_PASSWORDS,
+            webhooks=self._webhooks(),
+            hub=self._hub,
+            surveys=Surveys(Refreshes(actors, self.disk, trio_ms, None), Removals(actors, self.disk)),
+            shelf=shelf,
+            voice=self._voice(shelf),
+            answers=self.answers,
+            quotas=parts.quotas(config),
+            load=parts.load(config, self.disk, Unsent()),
+            stream_key=KEY,
+            limits=parts.limits(config),
+            version="0",
+            measured=parts.measured(self.disk, self.couriers, self.stream, None),
+            scraping=Scraping(None, None, ()),
+            description=description,
+            tell_request=lambda *_: None,
+        )
+
+    def _voice(self, shelf: Shelf) -> Voice:
+        return voice(Config(), self.disk, shelf)
