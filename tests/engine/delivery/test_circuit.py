@@ -89,6 +89,14 @@ def test_a_half_open_circuit_lets_one_through_and_holds_the_others() -> None:
     assert not breaker.begin(NOW)
 
 
+def test_a_probe_that_ends_without_an_attempt_makes_way_for_the_next() -> None:
+    breaker = Breaker(Circuit(20, 0, NOW, "why"))
+    assert breaker.begin(NOW)
+    breaker.probe_over()
+    assert breaker.gate(NOW) == "go"
+    assert breaker.begin(NOW)
+
+
 def test_what_is_not_stored_yet_is_told_until_it_is() -> None:
     breaker = Breaker(CLOSED)
     told: list[Circuit] = []
