@@ -52,8 +52,6 @@ TABLE: Final = (
         (
             f"{_TESTS}/stream/test_seat.py",
             f"{_TESTS}/stream/test_takeover.py",
-            f"{_TESTS}/stream/test_channel.py",
-            f"{_TESTS}/stream/test_resume.py",
         ),
     ),
     Mutated(f"{_ENGINE}/stream/resume.py", (f"{_TESTS}/stream/test_resume.py",)),

@@ -89,6 +89,15 @@ def test_a_half_open_circuit_lets_one_through_and_holds_the_others() -> None:
     assert not breaker.begin(NOW)
 
 
+def test_a_breaker_that_is_asked_for_a_probe_lets_it_through_and_tells() -> None:
+    breaker = Breaker(after(CLOSED, *["timeout"] * 20))
+    told: list[Circuit] = []
+    breaker.notify = lambda: told.append(breaker.circuit)
+    assert breaker.gate(NOW + 1) == "skip"
+    breaker.ask_for_probe(NOW + 1)
+    assert (breaker.gate(NOW + 1), told) == ("go", [breaker.circuit])
+
+
 def test_a_probe_that_ends_without_an_attempt_makes_way_for_the_next() -> None:
     breaker = Breaker(Circuit(20, 0, NOW, "why"))
     assert breaker.begin(NOW)
