@@ -20,7 +20,13 @@ def test_a_new_seat_has_nobody_and_keeps_nobody_out() -> None:
     assert (new.holder, new.consumer_id, new.generation, new.position, new.since) == (None, None, 0, 0, 0)
     assert (new.waiting, new.released, new.busy) == (0, False, False)
     assert new.admitted_at("c1") == -inf
-    assert new.after_taking("c1", 0.0) == {}
+    assert (new.free_at(), new.after_taking("c1", 0.0)) == (-inf, {})
+
+
+def test_a_seat_that_somebody_waits_for_is_in_use() -> None:
+    awaited = seat()
+    awaited.waiting = 1
+    assert awaited.busy
 
 
 def test_a_hundred_superseded_ids_are_remembered_the_latest_of_them() -> None:
