@@ -7,13 +7,13 @@ variables such as the request's id, level, UTC time, traceback as text, redactio
 import json
 import logging
 import re
-from datetime import UTC, datetime
 from typing import Final, TextIO
 
 import orjson
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from deskwire.engine.clock import iso, wall_clock
 from deskwire.listening import LogFormat, LogLevel
 from deskwire.redaction import redacted
 
@@ -127,7 +127,7 @@ def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> Event
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return iso(wall_clock())
 
 
 def without_secrets(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:

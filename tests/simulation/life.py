@@ -66,6 +66,7 @@ def _decided(seed: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", True)  # as Trio's own plugin does
         patch.setattr("trio._core._run._r", random.Random(seed))
+        patch.setattr("deskwire.engine.ids._drawn", [])
         patch.setattr(secrets, "randbits", ids.getrandbits)
         patch.setattr(secrets, "randbelow", ids.randrange)
         patch.setattr(secrets, "token_bytes", lambda size=32: secret.randbytes(size))

@@ -36,6 +36,9 @@ Prefix = Literal[
 ]
 
 _RANDOM_BITS: Final = 80
+_RANDOM_MAX: Final = (1 << _RANDOM_BITS) - 1
+_DRAWN: Final = 64
+_drawn: list[int] = []
 _STEP_BITS: Final = 40
 _HALF: Final = 8
 _HALF_BYTES: Final = _STEP_BITS // 8
@@ -62,7 +65,7 @@ class Mint:
 
     def new(self, prefix: Prefix, now_ms: int) -> str:
         """A fresh identifier, larger than all made before by this mint."""
-        value = now_ms << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+        value = now_ms << _RANDOM_BITS | _random()
         if value <= self._last:
             value = self._last + 1 + secrets.randbits(_STEP_BITS)
         self._last = value
@@ -71,7 +74,7 @@ class Mint:
 
 def new_id(prefix: Prefix, now_ms: int) -> str:
     """A fresh identifier; of two made in the same millisecond either may be the larger."""
-    return f"{prefix}_{_text(now_ms << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS))}"
+    return f"{prefix}_{_text(now_ms << _RANDOM_BITS | _random())}"
 
 
 def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
@@ -105,6 +108,17 @@ def is_id(text: str, prefix: Prefix) -> bool:
 def ulid_value(identifier: str) -> int:
     """The ULID in `identifier` as a 128-bit integer. Raises ValueError if there is none."""
     return int(ULID.from_str(identifier.partition("_")[2]))
+
+
+def _random() -> int:
+    """As many random bits as an identifier has. Each call to the system costs as much as the rest of an identifier."""
+    while not _drawn:
+        bits = secrets.randbits(_RANDOM_BITS * _DRAWN)
+        _drawn.extend(bits >> shift & _RANDOM_MAX for shift in range(0, _RANDOM_BITS * _DRAWN, _RANDOM_BITS))
+    try:
+        return _drawn.pop()
+    except IndexError:  # another thread was quicker
+        return secrets.randbits(_RANDOM_BITS)
 
 
 def _text(value: int) -> str:
