@@ -1,4 +1,4 @@
-"""The writer thread: group commits, and what a failure costs whom (decisions 4, docs of `writer`)."""
+"""The writer: group commits, and what a failure costs whom (decisions 4, docs of `writer`)."""
 
 from __future__ import annotations
 
@@ -323,12 +323,12 @@ async def test_what_is_queued_at_the_end_is_committed_and_what_comes_later_refus
     os.close(desk.file)
 
 
-async def test_a_broken_writer_thread_ends_the_program_and_not_only_itself(tmp_path: Path) -> None:
+async def test_a_broken_writer_ends_the_program_and_not_only_itself(tmp_path: Path) -> None:
     with pytest.RaisesGroup(sqlite3.OperationalError, flatten_subgroups=True), trio.fail_after(30):
         async with bench(tmp_path) as desk:
             desk.disk.fails_at = frozenset({"COMMIT", "ROLLBACK"})
             await desk.writer.write(adds("a"))
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable), trio.fail_after(5):
         await desk.writer.write(adds("b"))
     assert desk.stored() == ["Acme"]
     desk.reader.conn.close()

@@ -117,6 +117,11 @@ class Writer:
                 while self._jobs:
                     await self._turn(tx)
             raise
+        finally:
+            self._stopped = True
+            for job in self._jobs:  # after a bug; otherwise there are none
+                job.error = _shutting_down()
+                job.done.set()
 
     @property
     def waiting(self) -> int:
@@ -126,7 +131,7 @@ class Writer:
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`."""
         if self._stopped:
-            raise Unavailable("The service is shutting down.", code="shutting_down")
+            raise _shutting_down()
         if self.waiting >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         waiting = _Job(job)
@@ -219,6 +224,10 @@ class Writer:
         tx.callers_changed = False
         tx.scrub_wanted = False
         return commit
+
+
+def _shutting_down() -> Unavailable:
+    return Unavailable("The service is shutting down.", code="shutting_down")
 
 
 def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
