@@ -187,6 +187,7 @@ async def test_no_list_shows_a_stranger_anything_of_ours(tmp_path: Path) -> None
         if route.method == "GET"
         and "<" not in route.path
         and route.access.kind in ("server_key", "dashboard")
+        and not any(field.is_required() for field in route.query.model_fields.values())
     ]
     assert len(lists) > 8
     async with receiving() as receiver, running(tmp_path) as service, stranger(service) as other:

@@ -139,10 +139,10 @@ class StrictH11(H11Protocol):
 
 def _asks_for_websocket(request: h11.Request) -> bool:
     headers = {name: value.lower() for name, value in request.headers}
-    tokens = {token.strip() for token in headers.get(b"connection", b"").split(b",")}
+    wishes = {wish.strip() for wish in headers.get(b"connection", b"").split(b",")}
     return (
         request.method == b"GET"
-        and b"upgrade" in tokens
+        and b"upgrade" in wishes
         and headers.get(b"upgrade", b"").strip() == b"websocket"
     )
 
