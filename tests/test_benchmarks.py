@@ -57,7 +57,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "benchmarks", "--quick", *only, "--out", str(folder)]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     answer = subprocess.run(
-        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=900
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=500
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return folder

@@ -128,6 +128,8 @@ class Disk(SqliteStore):
     ) -> None:
         super().__init__(path, 1, 1, published, WAITING_MAX)
         self.reads_fail = False
+        self.asked = trio.Event()
+        """Set with each write that is asked for."""
         self.end: End | None = None
         self._dice = dice
         self._committed = committed
@@ -154,6 +156,7 @@ class Disk(SqliteStore):
         """See `ports.Store.write`."""
         if self._dead:
             raise Unavailable("The process is dead.")
+        self.asked.set()
         return await super().write(job)
 
     async def read(self, query: Callable[[Reader], T]) -> T:

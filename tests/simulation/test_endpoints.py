@@ -46,10 +46,10 @@ def _ask(world: World, method: str, path: str, body: dict[str, str]) -> Asked:
 
 async def _leave(world: World, method: str, path: str, body: dict[str, str]) -> None:
     """Ask for a change, and leave while it waits for the disk."""
-    asked = _ask(world, method, path, body)
     assert world.server is not None
-    while not world.server.disk.waiting:
-        await trio.lowlevel.checkpoint()
+    world.server.disk.asked = trio.Event()
+    asked = _ask(world, method, path, body)
+    await world.server.disk.asked.wait()
     asked.gone.set()
 
 
