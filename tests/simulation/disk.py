@@ -1,4 +1,4 @@
-"""The real store on a real SQLite file, in the hands of a seed: it is slow, fails, fills up, and is killed at any point.
+"""The real store on a real SQLite file, in the hands of a seed: it is slow, fails, fills up, and is killed.
 
 Nothing of the storage layer is replaced but its threads: what they do is done on this side, with time passing before and
 after, so that there is one order of things for each seed, and an answer may be old when it comes.
@@ -214,8 +214,9 @@ class Disk(SqliteStore):
 
     def _remains(self, how: End) -> tuple[bytes, bytes]:
         before = self._files()
-        if "commit" in how and not how.startswith("killed") and self._connection.in_transaction:
-            self._connection.execute("COMMIT")
+        if self._connection.in_transaction:
+            if "commit" in how:
+                self._connection.execute("COMMIT")  # of which nobody hears any more
         elif "checkpoint" in how:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         after = self._files()

@@ -1,6 +1,6 @@
 """What the engine needs of a store; `deskwire.storage` implements it on SQLite.
 
-A `Transaction` is used by jobs on the writer's thread, a `Reader` by queries on any thread. Both are
+A `Transaction` is used by the writer's jobs, one after the other, a `Reader` by queries on any thread. Both are
 plain and synchronous: a job computes from its arguments and the transaction alone, as it may be run
 again when a neighbour in its group commit fails.
 """

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
-import structlog
 import trio
 
 from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
@@ -37,8 +36,6 @@ from deskwire.http.routing import (
 )
 from deskwire.http.services import Services
 from deskwire.http.validation import Empty, parse_body, parse_query
-
-log: Final = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
 _NONE_GIVEN: Final = "missing_credential"

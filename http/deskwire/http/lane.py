@@ -82,7 +82,9 @@ class Lane:
         connection = _Connection(stream)
         with trio.CancelScope() as scope:
             while not self._stopping:
-                if not connection.buffer and not await self._next(connection, scope):
+                if connection.buffer:
+                    await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
+                elif not await self._next(connection, scope):
                     return False
                 found = self._found(connection)
                 if found is None:
@@ -93,11 +95,12 @@ class Lane:
         return False
 
     async def _next(self, connection: _Connection, scope: trio.CancelScope) -> bool:
-        """Wait for the first bytes of a request; False if none come."""
+        """Wait for the first bytes of a request; False if none come, or too late."""
         self._waiting[scope] = trio.current_time()
         self._news.set()
         try:
-            return await connection.receive()
+            # A request that came with the cancellation is not begun: it would be carried out, or half of it.
+            return await connection.receive() and not scope.cancel_called
         finally:
             self._waiting.pop(scope, None)
 

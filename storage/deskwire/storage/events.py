@@ -117,7 +117,7 @@ class EventReads:
 
 
 class EventWrites(ScrubWish):
-    """Additions to the log. The counters live here, as one thread is all that ever adds.
+    """Additions to the log. The counters live here, as the writer is all that ever adds.
 
     A rolled back commit leaves a hole in the positions, never a repeat: a reader that has passed a
     position will not find something new there.

@@ -52,7 +52,7 @@ class Scrubber:
     """Goes through the database file after erasures, a slice of pages at a time.
 
     That it has to is stored with the erasure itself, so that a pass which a crash cut short begins anew.
-    To be used on the writer's thread, between transactions.
+    To be used by the writer, between transactions.
 
     Args:
         file: a descriptor of the database file, open for as long as any connection to it: closing one

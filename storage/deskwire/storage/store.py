@@ -1,4 +1,4 @@
-"""The SQLite store: a data directory, opened once, with a writer thread and read connections."""
+"""The SQLite store: a data directory, opened once, with one writer and read connections."""
 
 from __future__ import annotations
 

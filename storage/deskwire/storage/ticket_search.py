@@ -40,7 +40,7 @@ def _counts(character: str) -> bool:
 
 
 class SearchMerge:
-    """Merges the index after erasures, a part at a time. To be used on the writer's thread, between transactions."""
+    """Merges the index after erasures, a part at a time. To be used by the writer, between transactions."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
