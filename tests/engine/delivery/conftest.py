@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,28 @@ EPOCH_MS = 1_790_000_000_000
 SECRET = "an installation's secret of a good length"
 
 
+_PAUSE_S = 0.05
+"""What bytes may take from one end of a socket to the other, both of them in this process."""
+
+
 @pytest.fixture
-def mock_clock() -> MockClock:
-    """Time that jumps when nothing has happened for a while; the while is for sockets and threads."""
-    return MockClock(autojump_threshold=0.1)
+def mock_clock(monkeypatch: pytest.MonkeyPatch) -> MockClock:
+    """Time that jumps when nothing has happened for a while, and never while a thread is at work: disks may be slow."""
+    clock, run_sync, at_work = MockClock(autojump_threshold=_PAUSE_S), trio.to_thread.run_sync, 0
+
+    async def run_while_time_stands(*args: Any, **options: Any) -> Any:
+        nonlocal at_work
+        at_work += 1
+        clock.autojump_threshold = inf
+        try:
+            return await run_sync(*args, **options)
+        finally:
+            at_work -= 1
+            if not at_work:
+                clock.autojump_threshold = _PAUSE_S
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", run_while_time_stands)
+    return clock
 
 
 def wall() -> int:
