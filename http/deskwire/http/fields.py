@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Sequence
 from typing import Final, Protocol
 
 
@@ -20,7 +20,7 @@ class PlainFields:
     """`Fields` of a request that no framework has read.
 
     Args:
-        pairs: names in small letters, and their values.
+        pairs: names and their values.
     """
 
     __slots__ = ("_values",)
@@ -28,7 +28,12 @@ class PlainFields:
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._values: Final[dict[str, list[str]]] = {}
         for name, value in pairs:
-            self._values.setdefault(name, []).append(value)
+            self._values.setdefault(name.lower(), []).append(value)
+
+    @property
+    def names(self) -> KeysView[str]:
+        """The names that came, in small letters."""
+        return self._values.keys()
 
     def get(self, key: str, /) -> str | None:
         """See `Fields`."""
