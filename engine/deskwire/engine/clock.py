@@ -16,13 +16,14 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+@lru_cache(maxsize=1024)  # one message's views and envelope have half a dozen times, most of them the same
 def iso(ms: int) -> str:
     """`ms` as ISO 8601 UTC with milliseconds and `Z`."""
     seconds, rest = divmod(ms, 1000)
     return f"{_to_the_second(seconds)}.{rest:03d}Z"
 
 
-@lru_cache(maxsize=1024)  # one message's views and envelope have a dozen times, most of the same few seconds
+@lru_cache(maxsize=1024)
 def _to_the_second(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 

@@ -42,7 +42,7 @@ class Attachment:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: see `copying`
 class Message:
     """A message, or with `internal` a note that only agents see.
 
@@ -58,7 +58,7 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: see `copying`
 class Conversation:
     """A conversation's whole state. Times are milliseconds since the epoch.
 

@@ -62,7 +62,7 @@ STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.op
 """The types that the feed and the stream's replay have."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
     """An event that is decided but not yet committed: it has no id and no position."""
 
@@ -76,7 +76,7 @@ def contact_lane(contact: int) -> int:
     return -contact
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StoredEvent:
     """A committed event. `body` is the envelope, the same bytes on every channel.
 

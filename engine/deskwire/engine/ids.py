@@ -39,6 +39,7 @@ _RANDOM_BITS: Final = 80
 _RANDOM_MAX: Final = (1 << _RANDOM_BITS) - 1
 _DRAWN: Final = 64
 _drawn: list[int] = []
+_written: list[str] = []
 _STEP_BITS: Final = 40
 _HALF: Final = 8
 _HALF_BYTES: Final = _STEP_BITS // 8
@@ -74,7 +75,7 @@ class Mint:
 
 def new_id(prefix: Prefix, now_ms: int) -> str:
     """A fresh identifier; of two made in the same millisecond either may be the larger."""
-    return f"{prefix}_{_text(now_ms << _RANDOM_BITS | _random())}"
+    return f"{prefix}_{_time(now_ms)}{_random_text()}"
 
 
 def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
@@ -119,6 +120,17 @@ def _random() -> int:
         return _drawn.pop()
     except IndexError:  # another thread was quicker
         return secrets.randbits(_RANDOM_BITS)
+
+
+def _random_text() -> str:
+    """As `_random`, as the characters that an identifier ends with."""
+    while not _written:
+        drawn = _encoded(secrets.token_bytes(2 * _HALF_BYTES * _DRAWN))
+        _written.extend(drawn[at : at + 2 * _HALF] for at in range(0, len(drawn), 2 * _HALF))
+    try:
+        return _written.pop()
+    except IndexError:  # another thread was quicker
+        return _encoded(secrets.token_bytes(2 * _HALF_BYTES))
 
 
 def _text(value: int) -> str:

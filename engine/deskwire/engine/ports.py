@@ -34,7 +34,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Claimed:
     """A conversation that a commit may change: its contact, and what each endpoint was sent last."""
 

@@ -36,7 +36,7 @@ from deskwire.engine.uploads.links import Links, Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Receipt:
     """What a committed command leaves: the new state, and what the API answers with.
 
@@ -94,22 +94,32 @@ def commit_turn(
     for draft, targets in plan:
         conversation = None if draft.type == "conversation.deleted" else state.rowid
         append(tx, project, draft, conversation, targets, at)
-    return _receipt(state, [fact for _, fact, _ in steps], contact, project, show)
+    return _receipt(state, [fact for _, fact, _ in steps], contact, project, drafts, show)
 
 
 def _receipt(
-    state: Conversation, facts: list[Fact], contact: Contact, project: Project, show: Shown
+    state: Conversation,
+    facts: list[Fact],
+    contact: Contact,
+    project: Project,
+    drafts: list[Draft],
+    show: Shown,
 ) -> Receipt:
-    posted = [fact.message for fact in facts if isinstance(fact, MessagePosted)]
-    view = dashboard_message_view if posted and posted[0].internal else message_view
+    posted = next((fact.message for fact in facts if isinstance(fact, MessagePosted)), None)
     gone = any(isinstance(fact, Deleted) for fact in facts)
-    return Receipt(
-        None if gone else state,
-        state,
-        contact,
-        project,
-        view(posted[0], state.id, show) if posted else None,
-    )
+    message = None if posted is None else _answered(posted, state, drafts, show)
+    return Receipt(None if gone else state, state, contact, project, message)
+
+
+def _answered(message: Message, state: Conversation, drafts: list[Draft], show: Shown) -> Mapping[str, Any]:
+    """The message object; the very one of its event if there is one."""
+    if message.internal:
+        return dashboard_message_view(message, state.id, show)
+    for draft in drafts:
+        announced: Mapping[str, Any] | None = draft.data.get("message")
+        if announced is not None and announced["id"] == message.id:
+            return announced
+    return message_view(message, state.id, show)
 
 
 def _signed(fact: Fact, contact: Contact) -> Fact:

@@ -41,7 +41,7 @@ JSON: Final = "application/json"
 _NONE_GIVEN: Final = "missing_credential"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
     """A request that has found its route.
 
@@ -69,7 +69,7 @@ class Asked:
     whole: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """An answer. With `pieces` these are its body, of an unknown length."""
 

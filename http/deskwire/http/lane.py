@@ -120,7 +120,6 @@ class Lane:
         """Carry the request out and write its answer; whether the connection may have another one."""
         services, began = self._services, trio.current_time()
         request_id = new_id("req", services.clock())
-        structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         asked = Asked(
             request_id,

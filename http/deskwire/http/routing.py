@@ -70,7 +70,7 @@ def either(permission: str) -> Access:
     return Access("either", permission)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Incoming:
     """The request as it comes in, for what the route's checks leave to its handler.
 
@@ -83,7 +83,7 @@ class Incoming:
     body: AsyncIterable[bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call(Generic[B, Q]):
     """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
 
@@ -143,7 +143,7 @@ class Call(Generic[B, Q]):
         return self.access.user
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Caller:
     """Who calls, as far as the route's access tells.
 
