@@ -38,6 +38,9 @@ _PLUGINS: Final = (
     "-p",
     "_hypothesis_pytestplugin",
     "--hypothesis-profile=mutation",
+    "-p",
+    "pytest_timeout",
+    "--timeout=0",  # the mutant's own limit is enough, and uses the same signal
 )
 
 
