@@ -1,5 +1,6 @@
 """The log: two forms, one way for everybody's entries, and no credentials in it."""
 
+import errno
 import io
 import json
 import logging
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import structlog
 import trio
+import trio.testing
 
 from deskwire import logs
 from deskwire.listening import LogFormat
@@ -178,3 +180,64 @@ def test_what_a_stranger_has_written_begins_no_line_and_moves_no_cursor(form: Lo
     assert "\r" not in shown
     assert not [line for line in shown.splitlines() if line.startswith("[error]")]
     assert "Traceback" in shown
+
+
+class Counting(io.StringIO):
+    """Counts what is written to it, and takes nothing while it is `full`."""
+
+    writes = 0
+    full = False
+
+    def write(self, text: str) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, "no space left")
+        self.writes += 1
+        return super().write(text)
+
+
+def _tell(count: int) -> None:
+    for number in range(count):
+        logs.tell_request("GET", "/healthz", 200, 0.001, f"req_{number}")
+
+
+async def test_lines_about_requests_of_one_moment_are_written_together(nursery: trio.Nursery) -> None:
+    stream = Counting()
+    logs.configure("json", "info", stream)
+    _tell(1)
+    assert (stream.writes, len(entries(stream))) == (1, 1)  # nobody writes behind yet
+
+    nursery.start_soon(logs.write_requests)
+    await trio.testing.wait_all_tasks_blocked()
+    _tell(20)
+    assert len(entries(stream)) == 1
+    await trio.testing.wait_all_tasks_blocked()
+    assert stream.writes == 2
+    assert [entry["request_id"] for entry in entries(stream)[1:]] == [f"req_{n}" for n in range(20)]
+
+
+async def test_what_waits_at_the_end_is_written() -> None:
+    stream = Counting()
+    logs.configure("json", "info", stream)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(logs.write_requests)
+        await trio.testing.wait_all_tasks_blocked()
+        _tell(3)
+        nursery.cancel_scope.cancel()
+    assert len(entries(stream)) == 3
+    _tell(1)
+    assert len(entries(stream)) == 4
+
+
+async def test_a_log_that_can_not_be_written_ends_nothing(nursery: trio.Nursery) -> None:
+    stream = Counting()
+    logs.configure("json", "info", stream)
+    stream.full = True
+    _tell(1)
+    nursery.start_soon(logs.write_requests)
+    await trio.testing.wait_all_tasks_blocked()
+    _tell(2)
+    await trio.testing.wait_all_tasks_blocked()
+    stream.full = False
+    _tell(1)
+    await trio.testing.wait_all_tasks_blocked()
+    assert [entry["request_id"] for entry in entries(stream)] == ["req_0"]

@@ -7,10 +7,12 @@ variables such as the request's id, level, UTC time, traceback as text, redactio
 import json
 import logging
 import re
+from contextlib import suppress
 from typing import Final, TextIO
 
 import orjson
 import structlog
+import trio
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from deskwire.engine.clock import iso, wall_clock
@@ -31,9 +33,14 @@ _requests: Final = structlog.get_logger(_REQUESTS)
 
 
 class _Direct:
-    """Where lines about requests are written without a detour; None if they go the usual way."""
+    """Where lines about requests are written without a detour; None if they go the usual way.
+
+    With `news` there is a task that writes what is `waiting`.
+    """
 
     stream: TextIO | None = None
+    waiting: Final[list[bytes]] = []
+    news: trio.Event | None = None
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -70,7 +77,8 @@ def tell_request(method: str, route: str | None, status: int, seconds: float, re
     """Log an answer to a request.
 
     There are thousands a second, and none of these values can hold a credential or what a stranger wrote, but for
-    an unusual method. So as JSON they are written at once, for a fifteenth of what an entry takes on its usual way.
+    an unusual method. So as JSON they are made without a detour, for a fifteenth of what an entry takes on its usual
+    way, and written together with others of the same moment where `write_requests` runs.
     """
     ms = round(seconds * 1000, 1)
     stream = _Direct.stream
@@ -89,8 +97,33 @@ def tell_request(method: str, route: str | None, status: int, seconds: float, re
         "level": "info",
         "timestamp": _now(),
     }
-    stream.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE).decode())
-    stream.flush()
+    _Direct.waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    if _Direct.news is None:
+        _write_waiting(stream)
+    else:
+        _Direct.news.set()
+
+
+async def write_requests() -> None:
+    """Write the lines about requests, in one piece those that came while other tasks ran, until cancelled."""
+    try:
+        while True:
+            _Direct.news = trio.Event()
+            await _Direct.news.wait()
+            if _Direct.stream is not None:
+                _write_waiting(_Direct.stream)
+    finally:
+        _Direct.news = None
+        if _Direct.stream is not None:
+            _write_waiting(_Direct.stream)
+
+
+def _write_waiting(stream: TextIO) -> None:
+    lines = b"".join(_Direct.waiting).decode()
+    _Direct.waiting.clear()
+    with suppress(OSError):  # a full disk or a reader that is gone: of no concern to those who are answered
+        stream.write(lines)
+        stream.flush()
 
 
 def _shared() -> list[Processor]:

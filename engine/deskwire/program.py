@@ -47,7 +47,7 @@ from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
 from deskwire.http.transport import Unsent
-from deskwire.logs import tell_request
+from deskwire.logs import tell_request, write_requests
 from deskwire.provision import (
     DEMO_FILE,
     Demo,
@@ -156,6 +156,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
         measured = parts.measured(store, couriers, stream, certificate)
         async with trio.open_nursery() as outgoing:
+            outgoing.start_soon(write_requests)
             await outgoing.start(couriers.run)
             await outgoing.start(hub.run)
             outgoing.start_soon(stream.run)

@@ -45,6 +45,9 @@ _HALF: Final = 8
 _HALF_BYTES: Final = _STEP_BITS // 8
 """The random part of a ULID in halves: characters, and the bytes that they stand for."""
 
+_ANY: Final = (ALPHABET * 8).encode()
+"""Translates a random byte to a random character."""
+
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _TIME_MAX: Final = (1 << 48) - 1
 _PAIRS: Final = tuple(a + b for a in ALPHABET for b in ALPHABET)
@@ -85,7 +88,7 @@ def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
     head = new_id(prefix, now_ms)[: -2 * _HALF]
     first = secrets.randbits(_STEP_BITS - 1)  # room to count on
     counted = _encoded(b"".join([(first + number).to_bytes(_HALF_BYTES, "big") for number in range(count)]))
-    random = _encoded(secrets.token_bytes(count * _HALF_BYTES))
+    random = _random_characters(count * _HALF)
     return [
         f"{head}{counted[at : at + _HALF]}{random[at : at + _HALF]}" for at in range(0, count * _HALF, _HALF)
     ]
@@ -125,12 +128,16 @@ def _random() -> int:
 def _random_text() -> str:
     """As `_random`, as the characters that an identifier ends with."""
     while not _written:
-        drawn = _encoded(secrets.token_bytes(2 * _HALF_BYTES * _DRAWN))
-        _written.extend(drawn[at : at + 2 * _HALF] for at in range(0, len(drawn), 2 * _HALF))
+        drawn = _random_characters(2 * _HALF * _DRAWN)
+        _written.extend([drawn[at : at + 2 * _HALF] for at in range(0, len(drawn), 2 * _HALF)])
     try:
         return _written.pop()
     except IndexError:  # another thread was quicker
-        return _encoded(secrets.token_bytes(2 * _HALF_BYTES))
+        return _random_characters(2 * _HALF)
+
+
+def _random_characters(count: int) -> str:
+    return secrets.token_bytes(count).translate(_ANY).decode()
 
 
 def _text(value: int) -> str:

@@ -167,9 +167,8 @@ class _Exchange:
         if (route.body is None and route.json_only) or route.limit is None:
             return b""
         limit: int = getattr(limits, route.limit)
-        too_large = TooLarge(f"The body may have at most {limit:,} bytes.")
         if asked.length is not None and asked.length > limit:
-            raise too_large
+            raise _too_large(limit)
         if route.streamed:
             return b""
         if asked.whole is not None:
@@ -181,12 +180,16 @@ class _Exchange:
                 room.grow(len(chunk))
                 body += chunk
                 if len(body) > limit:
-                    raise too_large
+                    raise _too_large(limit)
         if slow.cancelled_caught:
             raise BadRequest(
                 f"The body did not arrive within {limits.body_timeout_s:g} s.", code="body_timeout"
             )
         return bytes(body)
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body may have at most {limit:,} bytes.")
 
 
 def _reply(answer: Answer) -> Reply:
