@@ -11,6 +11,7 @@ from trio.testing import MockClock
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ids import new_id
+from deskwire.engine.stream.resume import is_resume
 from deskwire.engine.stream.subscription import Subscription
 from tests.streaming import NOON, JumpStore, Stage, jump_stage, next_batch, number, real_stage, typing
 
@@ -126,6 +127,53 @@ async def test_an_event_id_that_the_log_no_longer_or_never_had_is_a_gap(
     unknown = new_id("evt", NOON * 2) if late else events[0].id
     held = await stage.hold("c1", unknown)
     assert held.start.gap
+
+
+async def pruned(stage: Stage, store: JumpStore) -> None:
+    """Take the two oldest events out of the log."""
+    await trio.sleep(1)  # virtual time: the mock clock jumps
+    now = stage.clock()
+    assert await store.write(lambda tx: tx.prune_events(now, 2, now)) == 2
+
+
+@pytest.mark.parametrize("last", [1, 2])
+async def test_nothing_is_missing_behind_the_last_event_that_went_nor_behind_the_newest(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, last: int
+) -> None:
+    events = await stage.emit(3)
+    await pruned(stage, store)
+    held = await stage.hold("c1", events[last].id)
+    assert (held.start.resumed_after, held.start.gap) == (events[last].id, False)
+    await stage.emit(1)
+    assert await numbers(held, 3 - last) == [2, 3][last - 1 :]
+
+
+@pytest.mark.parametrize(("confirmed", "gap"), [(0, True), (1, False), (2, False)])
+async def test_what_was_confirmed_is_too_old_if_something_behind_it_has_gone(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, confirmed: int, gap: bool
+) -> None:
+    first = await stage.hold("c1")
+    events = await stage.emit(3)
+    stage.hub.confirm(first, events[confirmed].position)
+    stage.hub.leave(first, for_good=False)
+    await pruned(stage, store)
+    assert (await stage.hold("c1")).start.gap is gap
+
+
+async def test_a_gap_as_long_as_the_window_is_filled(autojump_clock: MockClock, stage: Stage) -> None:
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    await stage.emit(1)
+    await trio.sleep(7_200)  # virtual time: the mock clock jumps
+    again = await stage.hold("c1")
+    assert (again.start.gap, await numbers(again, 1)) == (False, [0])
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [("auto", True), ("live", True), (new_id("evt", NOON), True), (new_id("msg", NOON), False), ("", False)],
+)
+def test_a_resume_choice_is_one_of_two_words_or_an_event_id(text: str, fits: bool) -> None:
+    assert is_resume(text) is fits
 
 
 async def test_confirmed_positions_survive_the_process(tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""The lane lets others have their turn, and begins nothing that would be cancelled half way (ADR 28)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+import trio
+import trio.testing
+
+from deskwire.http import lane as lane_module
+from deskwire.http.app import ROUTES
+from deskwire.http.exchange import Asked, Reply
+from deskwire.http.lane import Lane
+from deskwire.http.services import Services
+from deskwire.http.transport import FrontStream
+
+_REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the requests that were begun; each is answered at once."""
+    paths: list[str] = []
+
+    async def carried_out(_services: Services, asked: Asked) -> tuple[Reply, None]:
+        paths.append(asked.route.path)
+        return Reply(200, "application/json", b"{}"), None
+
+    monkeypatch.setattr(lane_module, "carried_out", carried_out)
+    monkeypatch.setattr(lane_module, "note", lambda *_: None)
+    return paths
+
+
+class _Clock:
+    clock = staticmethod(lambda: 1_790_000_000_000)
+
+
+@asynccontextmanager
+async def _connected() -> AsyncIterator[tuple[Lane, FrontStream, trio.SocketStream]]:
+    ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
+    async with ours, theirs:
+        yield Lane(cast(Services, _Clock()), ROUTES, idle_s=60), FrontStream(ours, write_timeout_s=5), theirs
+
+
+async def test_requests_in_a_row_leave_turns_to_others(begun: list[str]) -> None:
+    seen: list[int] = []
+
+    async def neighbour() -> None:
+        while True:
+            seen.append(len(begun))
+            await trio.lowlevel.checkpoint()
+
+    async with _connected() as (lane, stream, client), trio.open_nursery() as others:
+        await client.send_all(_REQUEST * 50)
+        others.start_soon(neighbour)
+        others.start_soon(lane.serve, stream)
+        while len(begun) < 50:
+            await trio.lowlevel.checkpoint()
+        others.cancel_scope.cancel()
+    assert len(set(seen)) > 25  # and not all of them in one turn
+
+
+async def test_a_request_that_comes_in_the_moment_of_the_stop_is_not_begun(begun: list[str]) -> None:
+    handed_on: list[bool] = []
+    serving: list[trio.lowlevel.Task] = []
+
+    async def serve(lane: Lane, stream: FrontStream) -> None:
+        serving.append(trio.lowlevel.current_task())
+        handed_on.append(await lane.serve(stream))
+
+    class StopsWhenItHasCome(trio.abc.Instrument):
+        def task_scheduled(self, task: Any) -> None:
+            if task in serving:
+                lane.stop()
+
+    async with _connected() as (lane, stream, client), trio.open_nursery() as connection:
+        connection.start_soon(serve, lane, stream)
+        await trio.testing.wait_all_tasks_blocked()
+        instrument = StopsWhenItHasCome()
+        trio.lowlevel.add_instrument(instrument)
+        await client.send_all(_REQUEST)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        trio.lowlevel.remove_instrument(instrument)
+    assert (handed_on, begun) == ([False], [])
