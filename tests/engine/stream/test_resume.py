@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock
 
 from deskwire.engine.errors import Unavailable
@@ -234,8 +235,46 @@ async def test_what_is_being_written_is_not_reached(autojump_clock: MockClock, s
 async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1")
     await stage.emit(10, padding=30_000)
-    sizes = [len((await next_batch(held)).events) for _ in range(5)]
-    assert sizes == [2, 2, 2, 2, 2]
+    batches = [[number(event) for event in (await next_batch(held)).events] for _ in range(5)]
+    assert batches == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(63, [63]), (64, [64, 0]), (130, [64, 64, 2])])
+async def test_each_batch_goes_on_where_the_one_before_it_ended(
+    autojump_clock: MockClock, stage: Stage, count: int, sizes: list[int]
+) -> None:
+    held = await stage.hold("c1")
+    events = await stage.emit(count)
+    found: list[StoredEvent] = []
+    for size in sizes:
+        batch = held.recent() or await held.stored()
+        found += batch.events
+        assert (len(batch.events), batch.more) == (size, size == 64)
+        assert batch.upto == found[-1].position
+    assert [event.id for event in found] == [event.id for event in events]
+
+
+async def test_who_listens_is_called_until_it_is_closed(autojump_clock: MockClock, stage: Stage) -> None:
+    calls: list[str] = []
+    first = await stage.hold("c1")
+    first.listen(lambda: calls.append("first"))
+    await stage.emit(1)
+    assert calls == ["first"]
+    second = await stage.hold("c2")
+    second.listen(lambda: calls.append("second"))
+    first.close()
+    calls.clear()
+    await stage.emit(1)
+    assert calls == ["second"]
+
+
+async def test_typing_that_waits_already_leaves_a_turn_to_others(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    held = await stage.hold("c1", typing=True)
+    held.offer(typing())
+    with trio.testing.assert_checkpoints():
+        await held.next_passing()
 
 
 async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
