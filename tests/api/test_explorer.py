@@ -15,6 +15,17 @@ from .browser import CHROMIUM, browsing
 
 OPERATION = "#operations-Project_of_a_server_key-getOwnProject"
 
+ANSWER = f"""(() => {{
+  const answer = document.querySelector('{OPERATION} .live-responses-table tbody')?.innerText;
+  const button = document.querySelector('{OPERATION} button.execute');
+  if (!answer && button && Date.now() - (window.clickedAt ?? 0) > 3000) {{
+    window.clickedAt = Date.now();
+    button.click();
+  }}
+  return answer;
+}})()"""
+"""Sends the call, and gives what came of it. A click that comes before the page is ready for it does nothing."""
+
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: the explorer can't be looked at")
 async def test_the_explorer_makes_an_authorised_call_and_asks_nobody_else(
@@ -30,9 +41,7 @@ async def test_the_explorer_makes_an_authorised_call_and_asks_nobody_else(
         await tab.click(".auth-btn-wrapper button.btn-done")
         await tab.click("#operations-tag-Project_of_a_server_key")
         await tab.click(f"{OPERATION} .opblock-summary-control")
-        await tab.click(f"{OPERATION} button.execute")
-        answered = f"document.querySelector('{OPERATION} .live-responses-table tbody')?.innerText"
-        shown = await tab.until(answered)
+        shown = await tab.until(ANSWER)
         await tab.call(
             "Runtime.evaluate", expression=f"document.querySelector('{OPERATION}').scrollIntoView()"
         )

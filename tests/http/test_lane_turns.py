@@ -85,3 +85,14 @@ async def test_a_request_that_comes_in_the_moment_of_the_stop_is_not_begun(begun
         await trio.testing.wait_all_tasks_blocked(0.01)
         trio.lowlevel.remove_instrument(instrument)
     assert (handed_on, begun) == ([False], [])
+
+
+async def test_nobody_reads_beside_the_end_of_a_connection() -> None:
+    """Hypercorn may read again while another of its tasks closes; the end reads away what still comes."""
+    async with _connected() as (_, stream, client), trio.open_nursery() as closing:
+        await client.send_all(b"more")
+        closing.start_soon(stream.aclose)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        with pytest.raises(trio.ClosedResourceError):
+            await stream.receive_some()
+        await client.aclose()

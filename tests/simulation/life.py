@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -19,6 +20,7 @@ from structlog.processors import format_exc_info
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
+from deskwire.engine.ids import ALPHABET
 from tests.simulation.faults import FAULTS
 from tests.simulation.world import World
 
@@ -67,6 +69,8 @@ def _decided(seed: int) -> Iterator[None]:
         patch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", True)  # as Trio's own plugin does
         patch.setattr("trio._core._run._r", random.Random(seed))
         patch.setattr("deskwire.engine.ids._drawn", [])
+        patch.setattr("deskwire.engine.ids._written", [])
+        patch.setattr("deskwire.engine.ids._random_characters", partial(_characters, ids))
         patch.setattr(secrets, "randbits", ids.getrandbits)
         patch.setattr(secrets, "randbelow", ids.randrange)
         patch.setattr(secrets, "token_bytes", lambda size=32: secret.randbytes(size))
@@ -74,6 +78,10 @@ def _decided(seed: int) -> Iterator[None]:
             os, "urandom", nonces.randbytes
         )  # also of what is made once in a process; it shows nowhere
         yield
+
+
+def _characters(dice: random.Random, count: int) -> str:
+    return "".join(dice.choices(ALPHABET, k=count))
 
 
 def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:

@@ -61,6 +61,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._serving = 0
         self._ended = False
         self._sent_eof = False
+        self._closing = False
 
     def push_back(self, data: bytes) -> None:
         """Let the next read begin with `data`."""
@@ -108,7 +109,9 @@ class FrontStream(trio.abc.HalfCloseableStream):
             await trio.lowlevel.wait_readable(self.socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """See `trio.abc.ReceiveStream`."""
+        """See `trio.abc.ReceiveStream`. Raises ClosedResourceError from `aclose` on, which reads what still comes."""
+        if self._closing:
+            raise trio.ClosedResourceError("the connection is being closed")
         data = await self._receive(max_bytes)
         self._ended = self._ended or not data
         self._expect()
@@ -195,6 +198,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         Closed with unread bytes, a connection is reset, and a reset overtakes the answer that says why
         (RFC 9112 section 9.6).
         """
+        self._closing = True
         try:
             with trio.move_on_at(min(trio.current_time() + LINGER_S, self._latest)):
                 sending = self._peer_sends()
