@@ -292,3 +292,23 @@ async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
     with trio.move_on_after(1) as waiting:
         await held.next_passing()
     assert waiting.cancelled_caught
+
+
+async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    held = await stage.hold("c1", typing=True)
+    woken: list[str] = []
+
+    async def wait() -> None:
+        woken.append((await held.next_passing()).id)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await trio.testing.wait_all_tasks_blocked()
+        stage.hub.pass_on(typing(number=1))
+    stage.hub.leave(held, for_good=True)
+    stage.hub.pass_on(typing(number=2))
+    with trio.move_on_after(60):
+        await wait()
+    assert woken == ["evt_1"]
