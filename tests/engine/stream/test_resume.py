@@ -171,7 +171,13 @@ async def test_a_gap_as_long_as_the_window_is_filled(autojump_clock: MockClock, 
 
 @pytest.mark.parametrize(
     ("text", "fits"),
-    [("auto", True), ("live", True), (new_id("evt", NOON), True), (new_id("msg", NOON), False), ("", False)],
+    [
+        ("auto", True),
+        ("live", True),
+        ("evt_01M3250V00EEEEEEEEEEEEEEEE", True),
+        ("msg_01M3250V00EEEEEEEEEEEEEEEE", False),
+        ("", False),
+    ],
 )
 def test_a_resume_choice_is_one_of_two_words_or_an_event_id(text: str, fits: bool) -> None:
     assert is_resume(text) is fits
