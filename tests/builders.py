@@ -169,6 +169,16 @@ class InlineStore:
             raise failure
         return self._here(job)
 
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        async def carry_out() -> None:
+            try:
+                answer: T | Exception = await self.write(job)
+            except Exception as error:  # noqa: BLE001  # as the writer: whoever asked for it is told
+                answer = error
+            ended(answer)
+
+        trio.lowlevel.spawn_system_task(carry_out)
+
     async def read(self, query: Callable[[Reader], T]) -> T:
         self.reads += 1
         await trio.lowlevel.checkpoint()

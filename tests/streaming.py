@@ -64,6 +64,9 @@ class JumpStore:
         self.publish(events)
         return result
 
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        raise NotImplementedError
+
     async def read(self, query: Callable[[Reader], T]) -> T:
         await trio.lowlevel.checkpoint()
         return query(self._tx)

@@ -27,6 +27,9 @@ class Table:
     async def write(self, job: Callable[[Transaction], T]) -> T:
         raise NotImplementedError
 
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        raise NotImplementedError
+
     async def read(self, query: Callable[[Reader], T]) -> T:
         self.reads += 1
         await trio.lowlevel.checkpoint()

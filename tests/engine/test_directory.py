@@ -101,7 +101,7 @@ async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store:
         assert actor.idle
         actor.send_nowait(ask)
         assert not actor.idle
-        await ask.wait()
+        await ask.take()
         await wait_all_tasks_blocked()
         assert actor.idle
         actor.close()

@@ -159,6 +159,13 @@ class Disk(SqliteStore):
         self.asked.set()
         return await super().write(job)
 
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `ports.Store.submit`."""
+        if self._dead:
+            raise Unavailable("The process is dead.")
+        self.asked.set()
+        super().submit(job, ended)
+
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `ports.Store.read`."""
         await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps

@@ -2,13 +2,15 @@
 
 A command is decided against the state, committed, and answered once it is durable. Whoever asked may be
 gone by then: the command is carried out all the same, as the actor lives in the directory's nursery and
-not in the request's. Typing is not committed; the actor keeps its time while it waits for commands.
+not in the request's. The task does not wait for the commit, which ends in a call: it wakes for the next command, and
+only that waits. Typing is not committed; the actor keeps its time while it waits for commands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from math import inf
 from typing import Final
 
 import structlog
@@ -24,6 +26,7 @@ from deskwire.engine.ids import Mint
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Brief, Reader, Store, Transaction
+from deskwire.engine.slot import Slot
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.typists import SetTyping
 from deskwire.engine.uploads.links import Links
@@ -45,28 +48,19 @@ class ActorFailed(Exception):
     """A bug ended the actor; the log line says which. Callers see no detail."""
 
 
-@dataclass(slots=True, eq=False)
-class Ask:
-    """A command with a slot for its answer; every ask is answered exactly once. Typing has no commit."""
+class Ask(Slot[Receipt]):
+    """A command with a place for its answer; every ask is answered exactly once. Typing has no commit.
 
-    command: Asked
-    around: Around | None = None
-    _done: trio.Event = field(default_factory=trio.Event)
-    _answer: Receipt | Exception | None = None
+    Args:
+        around: what else is done in the commit.
+    """
 
-    async def wait(self) -> Receipt:
-        """The answer, once the command is durable. Raises what refused it."""
-        await self._done.wait()
-        assert self._answer is not None
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        return self._answer
+    __slots__ = ("around", "command")
 
-    def settle(self, answer: Receipt | Exception) -> None:
-        """Answer; only the first answer counts."""
-        if self._answer is None:
-            self._answer = answer
-            self._done.set()
+    def __init__(self, command: Asked, around: Around | None = None) -> None:
+        super().__init__()
+        self.command = command
+        self.around = around
 
 
 class Actor:
@@ -81,10 +75,13 @@ class Actor:
 
     __slots__ = (
         "_clock",
+        "_committing",
         "_gone",
         "_inbox",
         "_indicator",
         "_links",
+        "_mailbox",
+        "_none_committing",
         "_outbox",
         "_state",
         "_store",
@@ -108,22 +105,24 @@ class Actor:
         self.conversation_id = conversation_id
         self.used_at = 0.0
         self._unanswered = 0
+        self._committing: Ask | None = None
+        self._none_committing: trio.Event | None = None
         self._gone = False
         self._links = links
         self._store = store
         self._clock = clock
         self._state: Conversation | None = None
         self._indicator = Indicator(project, passing)
-        self._outbox, self._inbox = trio.open_memory_channel[Ask](mailbox)
+        self._mailbox = mailbox
+        self._outbox, self._inbox = trio.open_memory_channel[Ask](inf)  # bounded by what is unanswered
 
     def send_nowait(self, ask: Ask) -> None:
         """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
-        try:
-            self._outbox.send_nowait(ask)
-        except trio.WouldBlock:
+        if self._unanswered > self._mailbox:  # one of them is at work, and does not wait
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
-            ) from None
+            )
+        self._outbox.send_nowait(ask)
         self._unanswered += 1
 
     @property
@@ -155,10 +154,11 @@ class Actor:
         """
         try:
             while not self._gone and (ask := await self._next()) is not None:
-                ask.settle(await self._serve(ask))
-                self._unanswered -= 1
+                await self._begin(ask)
                 del ask  # with its request: nothing of it is kept while the next is waited for
         except trio.Cancelled:
+            if self._committing is not None:
+                self._committing.put(shutting_down())
             self.refuse_rest(shutting_down())
             raise
 
@@ -166,7 +166,7 @@ class Actor:
         """Answer all waiting commands with `refusal`."""
         while True:
             try:
-                self._inbox.receive_nowait().settle(refusal)
+                self._inbox.receive_nowait().put(refusal)
             except (trio.WouldBlock, trio.EndOfChannel):
                 return
 
@@ -180,63 +180,91 @@ class Actor:
         except trio.EndOfChannel:
             return None
 
-    async def _serve(self, ask: Ask) -> Receipt | Exception:
-        """The answer to one command. A failed commit forgets the state: the next one reads it again."""
+    async def _begin(self, ask: Ask) -> None:
+        """Refuse a command, or have it committed; waits for the commit before it, and for its own if that takes long."""
         try:
-            return await self._handle(ask)
-        except Unavailable as refusal:
-            self._state = None
-            return refusal
-        except DomainError as refusal:
-            return refusal
-        except StaleState as stale:
-            self._state = None
-            log.error("actor.stale", conversation=self.conversation_id, error=str(stale))
-            return Unavailable("The conversation changed meanwhile; try again.", code="conversation_busy")
+            await self._committed()
+            command = ask.command
+            if isinstance(command, SetTyping):
+                self._answer(ask, self._set_typing(command))
+                return
+            if self._state is None and not isinstance(command, Create):
+                await self._load()
+            if self._commit(ask, command):
+                await self._committed()
         except trio.Cancelled:
-            ask.settle(shutting_down())
+            ask.put(shutting_down())
             raise
-        except Exception:  # the task's top: one actor's bug ends its state and nothing else
-            self._state = None
-            log.exception("actor.failed", conversation=self.conversation_id)
-            return ActorFailed(f"the actor of {self.conversation_id} failed")
+        except Exception as error:  # noqa: BLE001  # the task's top, logged there: a bug ends this state and nothing else
+            self._answer(ask, self._refusal(error))
 
-    async def _handle(self, ask: Ask) -> Receipt:
-        command = ask.command
-        if isinstance(command, SetTyping):
-            return self._set_typing(command)
-        if self._state is None and not isinstance(command, Create):
-            await self._load()
-        try:
-            receipt, facts = await self._commit(ask, self._state)
-        except StaleState as stale:
-            if isinstance(command, Create):
-                raise
-            # An import adds to conversations behind their actors (ADR 30): what is there now decides.
-            log.info("actor.state_changed", conversation=self.conversation_id, found=str(stale))
-            receipt, facts = await self._commit_anew(ask)
-        self._state = receipt.state
-        self._gone = receipt.state is None
-        self._indicator.note(facts)
-        self._note_stops(facts)
-        return receipt
+    async def _committed(self) -> None:
+        """Return when no commit of this conversation is under way."""
+        if self._committing is not None:
+            self._none_committing = trio.Event()
+            await self._none_committing.wait()
 
-    async def _commit(self, ask: Ask, state: Conversation | None) -> tuple[Receipt, tuple[Fact, ...]]:
-        """Decide against the state that is known, and commit. Raises StaleState if another one is stored."""
-        command, at = ask.command, self._clock()
-        assert not isinstance(command, SetTyping)
+    def _commit(self, ask: Ask, command: Command | WorkflowCommand) -> bool:
+        """Decide against the state that is known, and have it committed; whether that takes long."""
+        state, at = self._state, self._clock()
         workflow = None
         if needs(state, command) is not None:
             workflow = self._store.peek(lambda reader: _workflow(reader, self.project, state, command))
         facts = conduct(state, command, at, workflow, _message_ids(at))
         job = _job(self.project, command, state, facts, at, self._links)
         whole = job if ask.around is None else ask.around(job)
-        return await self._store.write(whole if any(map(_takes_long, facts)) else Brief(whole)), facts
+        long = any(map(_takes_long, facts))
 
-    async def _commit_anew(self, ask: Ask) -> tuple[Receipt, tuple[Fact, ...]]:
+        def ended(answer: Receipt | Exception) -> None:
+            if isinstance(answer, StaleState) and not isinstance(command, Create):
+                # An import adds to conversations behind their actors (ADR 30): what is there now decides.
+                log.info("actor.state_changed", conversation=self.conversation_id, found=str(answer))
+                self._commit_anew(ask, command)
+            else:
+                self._end(ask, answer, facts)
+
+        self._store.submit(whole if long else Brief(whole), ended)
+        self._committing = ask
+        return long
+
+    def _end(self, ask: Ask, answer: Receipt | Exception, facts: tuple[Fact, ...]) -> None:
+        """Take note of how a commit has ended, and answer."""
+        try:
+            if isinstance(answer, Receipt):
+                self._state = answer.state
+                self._gone = answer.state is None
+                self._indicator.note(facts)
+                self._note_stops(facts)
+            else:
+                answer = self._refusal(answer)
+        except Exception as error:  # noqa: BLE001  # the call's top, logged there: a bug must not end the writer
+            answer = self._refusal(error)
+        self._committing = None
+        if self._none_committing is not None:
+            self._none_committing.set()
+            self._none_committing = None
+        self._answer(ask, answer)
+
+    def _answer(self, ask: Ask, answer: Receipt | Exception) -> None:
+        ask.put(answer)
+        self._unanswered -= 1
+
+    def _refusal(self, error: Exception) -> Exception:
+        """What an asker is told. After a commit that failed the state is forgotten: the next command reads it again."""
+        if isinstance(error, DomainError) and not isinstance(error, Unavailable):
+            return error
+        self._state = None
+        if isinstance(error, Unavailable):
+            return error
+        if isinstance(error, StaleState):
+            log.error("actor.stale", conversation=self.conversation_id, error=str(error))
+            return Unavailable("The conversation changed meanwhile; try again.", code="conversation_busy")
+        log.error("actor.failed", conversation=self.conversation_id, exc_info=error)
+        return ActorFailed(f"the actor of {self.conversation_id} failed")
+
+    def _commit_anew(self, ask: Ask, command: Command | WorkflowCommand) -> None:
         """Decide within the commit, against what is stored: nothing comes in between."""
-        command, at = ask.command, self._clock()
-        assert not isinstance(command, SetTyping | Create)
+        at = self._clock()
         decided: list[tuple[Fact, ...]] = []
 
         def job(tx: Transaction) -> Receipt:
@@ -248,8 +276,13 @@ class Actor:
             decided.append(facts)  # the last one counts: a job may be run again
             return _job(self.project, command, found[0], facts, at, self._links)(tx)
 
-        receipt = await self._store.write(job if ask.around is None else ask.around(job))
-        return receipt, decided[-1]
+        def ended(answer: Receipt | Exception) -> None:
+            self._end(ask, answer, decided[-1] if decided else ())
+
+        try:
+            self._store.submit(job if ask.around is None else ask.around(job), ended)
+        except Unavailable as refusal:
+            ended(refusal)
 
     def _note_stops(self, facts: tuple[Fact, ...]) -> None:
         """Say in the log which workflow could not go on."""

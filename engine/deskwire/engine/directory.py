@@ -107,7 +107,7 @@ class Directory:
         except Unavailable:
             self.commands.mailbox_full += 1
             raise
-        return await ask.wait()
+        return await ask.take()
 
     async def create(self, project: Project, command: Create, around: Around | None = None) -> Receipt:
         """As `ask`, for a conversation that does not exist yet."""

@@ -393,6 +393,15 @@ class Store(Protocol):
         Cancellation: the job may still be run; only its result is lost.
         """
 
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """As `write`, without waiting: `ended` is called with what that would return or raise, on the Trio thread.
+
+        Raises Unavailable if the job is not taken at all; then `ended` is not called.
+
+        Args:
+            ended: called once, before or after those of other jobs as they were committed; must not raise.
+        """
+
     async def read(self, query: Callable[[Reader], T]) -> T:
         """Run `query` in a worker thread and return its result."""
 

@@ -69,6 +69,10 @@ class SqliteStore:
         """See `ports.Store.write`."""
         return await self._writer.write(job)
 
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `ports.Store.submit`."""
+        self._writer.submit(job, ended)
+
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `ports.Store.read`. Raises Unavailable if the disk fails."""
         return await trio.to_thread.run_sync(self._query, query, limiter=self._limiter)

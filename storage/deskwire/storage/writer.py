@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, Generic, TypeVar, TypeVarTuple
 
@@ -26,6 +26,7 @@ from deskwire.engine.deliveries import Delivery
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ports import Brief, Transaction
+from deskwire.engine.slot import Slot
 from deskwire.engine.tally import Commits
 from deskwire.storage.scrub import Scrubber
 from deskwire.storage.ticket_search import SearchMerge
@@ -59,9 +60,8 @@ class Commit:
 @dataclass(slots=True, eq=False)
 class _Job(Generic[T]):
     run: Callable[[Transaction], T]
-    done: trio.Event = field(default_factory=trio.Event)
-    result: T | None = None
-    error: Exception | None = None
+    ended: Callable[[T | Exception], None]
+    outcome: T | Exception | None = None
 
 
 class Writer:
@@ -120,27 +120,28 @@ class Writer:
         finally:
             self._stopped = True
             for job in self._jobs:  # after a bug; otherwise there are none
-                job.error = _shutting_down()
-                job.done.set()
+                job.ended(_shutting_down())
 
     @property
     def waiting(self) -> int:
         """How many jobs no commit has taken yet."""
         return len(self._jobs)
 
-    async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `ports.Store.submit`."""
         if self._stopped:
             raise _shutting_down()
-        if self.waiting >= self._waiting_max:
+        if len(self._jobs) >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
-        waiting = _Job(job)
-        self._jobs.append(waiting)
-        self._news.set()
-        await waiting.done.wait()
-        if waiting.error is not None:
-            raise waiting.error
-        return waiting.result  # type: ignore[return-value]  # set whenever there is no error
+        self._jobs.append(_Job(job, ended))
+        if len(self._jobs) == 1:
+            self._news.set()
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `ports.Store.write`."""
+        slot = Slot[T]()
+        self.submit(job, slot.put)
+        return await slot.take()
 
     async def _scrub(self, scrubber: Scrubber) -> float:
         """Do the next part of the scrubber's work; how long to wait for a job before the part after it."""
@@ -176,14 +177,14 @@ class Writer:
             return []
         if spoiler is not None:
             self._undo(tx)
-            spoiler.done.set()
+            spoiler.ended(spoiler.outcome)
             # Those it refused before, too: what they were refused for may be undone by now.
             return [job for job in batch if job is not spoiler]
         self.commits.seconds.observe(time.perf_counter() - began)
         self.commits.jobs.observe(len(batch))
         self._on_commit(self._take(tx))
         for job in batch:
-            job.done.set()
+            job.ended(job.outcome)
         return []
 
     async def _threaded(self, work: Callable[[*Ts], R], *given: *Ts) -> R:
@@ -194,10 +195,9 @@ class Writer:
         self.commits.refused += 1
         log.error("storage.commit_failed", error=str(error), jobs=len(batch))
         for job in batch:
-            job.error = Unavailable(
-                "The disk refused the change; nothing of it is stored.", code="storage_failed"
+            job.ended(
+                Unavailable("The disk refused the change; nothing of it is stored.", code="storage_failed")
             )
-            job.done.set()
 
     def _undo(self, tx: SqliteTransaction) -> None:
         if tx.conn.in_transaction:
@@ -245,13 +245,13 @@ def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] |
     """
     tx.conn.execute("BEGIN IMMEDIATE")
     for job in batch:
-        changes, job.error = tx.conn.total_changes, None
+        changes = tx.conn.total_changes
         try:
-            job.result = job.run(tx)
+            job.outcome = job.run(tx)
         except sqlite3.OperationalError:
             raise  # the disk, not the job
-        except Exception as error:  # noqa: BLE001  # the job's own; `write` raises it
-            job.error = error
+        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+            job.outcome = error
             if tx.conn.total_changes != changes:
                 return job
     return None

@@ -33,6 +33,9 @@ class Faulty:
             raise self.writes.pop()
         return await self.store.write(job)
 
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        self.store.submit(job, ended)
+
     async def read(self, query: Callable[[Reader], T]) -> T:
         if self.reads:
             raise self.reads.pop()
