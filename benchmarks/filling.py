@@ -153,12 +153,14 @@ def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversati
         tx.insert_message(before.rowid, message)
     after = replace(
         before,
+        revision=before.revision + 1,
         last_message_at=at,
         updated_at=at,
         sequence=before.sequence + _IN_A_ROW,
         messages=before.messages + _IN_A_ROW,
     )
-    return tx.save_conversation(before, after, claimed.routed)
+    tx.save_conversation(before, after, claimed.routed)
+    return after
 
 
 def _turn(

@@ -61,7 +61,8 @@ def test_a_usual_change_writes_neither_index(tmp_path: Path) -> None:
             connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).fetchone()[0]
             for name in names
         }
-        for sql, written in ((conversations.USUAL, set()), (conversations.ALL, roots)):
+        usual = (conversations.USUAL, conversations.BY_MESSAGES)
+        for sql, written in (*((each, set()) for each in usual), (conversations.ALL, roots)):
             program = connection.execute(f"EXPLAIN {sql}", [0] * sql.count("?"))
             assert {row[3] for row in program if row[1] == "OpenWrite"} & roots == written
 
@@ -70,11 +71,19 @@ def test_a_change_of_either_is_stored_and_found(tmp_path: Path) -> None:
     with closing(opened(tmp_path).conn) as connection:
         tx = SqliteTransaction(connection)
         state = insert(tx, 1)
-        for changes in ({"human": True}, {"archived_at": NOON + 5, "archived": True}, {"archived_at": None}):
-            after = tx.save_conversation(state, replace(state, **changes), {})
+        for changes in (
+            {"human": True},
+            {"archived_at": NOON + 5, "archived": True},
+            {"archived_at": None},
+            {"attributes": {"vip": 1}},
+            {"attributes": {"vip": True}},  # to Python the same
+            {"messages": 1, "last_message_at": NOON, "unread": True},
+        ):
+            after = replace(state, revision=state.revision + 1, **changes)
+            tx.save_conversation(state, after, {})
             found = tx.conversation(1, state.id)
             assert found is not None
-            assert found[0] == after
+            assert repr(found[0]) == repr(after)
             state = after
 
 

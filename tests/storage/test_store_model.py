@@ -264,7 +264,7 @@ def check_conversation(engine: Running, model: Model, which: int) -> None:
         return
     assert found is not None
     state, contact = found
-    assert replace(state, rowid=0, revision=0) == play.state
+    assert replace(state, rowid=0) == play.state
     assert contact == model.contacts[model.users[which]]
     messages = engine.store.peek(lambda reader: reader.messages(state.rowid, internal=True))
     assert list(messages) == play.messages

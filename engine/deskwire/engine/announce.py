@@ -96,14 +96,14 @@ def announce(
         return
     data: dict[str, Any] = {"conversation": conversation_view(after, contact, project_id)}
     match fact:
-        case Created():
-            yield Draft("conversation.created", after.sequence, data)
-        case Revealed():
-            yield from _reveal(after, contact, project_id, earlier, show)
         case MessagePosted(message):
             if not message.internal:
                 data = {"message": message_view(message, after.id, show), **data}
                 yield Draft("message.created", after.sequence, data)
+        case Created():
+            yield Draft("conversation.created", after.sequence, data)
+        case Revealed():
+            yield from _reveal(after, contact, project_id, earlier, show)
         case Closed(by):
             yield Draft("conversation.closed", after.sequence, {**data, "closedBy": by})
         case Reopened():

@@ -11,8 +11,8 @@ consumers see for it. Rules (contract 3, decisions 4):
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, assert_never
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias, assert_never
 
 import orjson
 
@@ -189,7 +189,8 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
     """The state after `fact`, its sequence number included; total, as the past can't be refused.
 
     Args:
-        at: when it happened, in milliseconds; it becomes `updated_at` if a customer can see the change.
+        at: when it happened, in milliseconds, if that is to be stored: the state has a new `revision` then, and
+            `updated_at` moves on if a customer can see the change.
     """
     if isinstance(fact, Created):
         created, first = fact.conversation, 1 if fact.conversation.visible else 0
@@ -197,22 +198,24 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
     assert state is not None, "only Created starts a conversation"
     changes = _changes(state, fact)
     changes["sequence"] = state.sequence + events_of(state, fact)
-    if at is not None and touches(fact):
-        changes["updated_at"] = at
+    if at is not None:
+        changes["revision"] = state.revision + 1
+        if touches(fact):
+            changes["updated_at"] = at
     return changed(state, **changes)
 
 
 def events_of(state: Conversation, fact: Fact) -> int:
     """How many events `fact` causes in `state`."""
     match fact:
-        case Revealed():
-            return 1 + state.messages
-        case NetworkLogsReplaced():
-            return 0
         case MessagePosted(message) if message.internal:
+            return 0
+        case NetworkLogsReplaced():
             return 0
         case WorkflowWaits(run) if run.step is None:
             return 0
+        case Revealed():
+            return 1 + state.messages
         case _:
             return 1 if state.visible else 0
 
@@ -257,21 +260,25 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
 def touches(fact: Fact) -> bool:
     """Whether `fact` changes what a customer can see, and with it `updatedAt`."""
     match fact:
-        case NetworkLogsReplaced():
-            return False
         case MessagePosted(message):
             return not message.internal
+        case NetworkLogsReplaced():
+            return False
         case WorkflowWaits(run):
             return run.step is not None
         case _:
             return True
 
 
-def fold(
-    state: Conversation | None, facts: tuple[Fact, ...], at: int
-) -> Iterator[tuple[Conversation | None, Fact, Conversation]]:
-    """Each fact with the state before and after it, `updated_at` moved on."""
+Step: TypeAlias = tuple[Conversation | None, Fact, Conversation]
+"""A fact with the state before and after it."""
+
+
+def fold(state: Conversation | None, facts: Iterable[Fact], at: int) -> list[Step]:
+    """The steps that facts make of a state, `updated_at` and `revision` moved on."""
+    steps: list[Step] = []
     for fact in facts:
         after = evolve(state, fact, at)
-        yield state, fact, after
+        steps.append((state, fact, after))
         state = after
+    return steps

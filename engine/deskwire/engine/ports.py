@@ -246,10 +246,8 @@ class Transaction(
     ) -> Conversation:
         """Store a new conversation; returns it with its `rowid`."""
 
-    def save_conversation(
-        self, before: Conversation, state: Conversation, routed: Mapping[int, int]
-    ) -> Conversation:
-        """Store the changed conversation, which was `before`; returns it with its new `revision`."""
+    def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
+        """Store the changed conversation, which was `before`, a lower `revision`."""
 
     def erase_conversation(self, state: Conversation) -> None:
         """Remove the conversation with all that belongs to it, events and deliveries included."""

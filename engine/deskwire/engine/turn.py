@@ -22,7 +22,7 @@ from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact, identify
 from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.copying import changed
-from deskwire.engine.decide import fold
+from deskwire.engine.decide import Step, fold
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft, contact_lane, matches
@@ -81,32 +81,20 @@ def commit_turn(
     else:
         claimed = tx.claim(before)
         contact, routed = claimed.contact, dict(claimed.routed)
-    steps = list(fold(before, tuple(_signed(fact, contact) for fact in facts), at))
+    steps = fold(before, [_signed(fact, contact) for fact in facts], at)
     if not steps:
         assert before is not None, "creation is a fact"
         return Receipt(before, before, contact, project)
 
-    drafts = [
-        draft for _, fact, after in steps for draft in _announced(tx, project, fact, after, contact, show)
-    ]
+    drafts: list[Draft] = []
+    for _, fact, after in steps:
+        earlier = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
+        drafts.extend(announce(fact, after, contact, project.id, earlier, show))
     plan = [(draft, route(tx, project, draft, routed)) for draft in drafts]
-    state = _store(tx, steps, contact, routed, at)
+    state, posted, gone = _store(tx, steps, contact, routed, at)
     for draft, targets in plan:
         conversation = None if draft.type == "conversation.deleted" else state.rowid
         append(tx, project, draft, conversation, targets, at)
-    return _receipt(state, [fact for _, fact, _ in steps], contact, project, drafts, show)
-
-
-def _receipt(
-    state: Conversation,
-    facts: list[Fact],
-    contact: Contact,
-    project: Project,
-    drafts: list[Draft],
-    show: Shown,
-) -> Receipt:
-    posted = next((fact.message for fact in facts if isinstance(fact, MessagePosted)), None)
-    gone = any(isinstance(fact, Deleted) for fact in facts)
     message = None if posted is None else _answered(posted, state, drafts, show)
     return Receipt(None if gone else state, state, contact, project, message)
 
@@ -128,15 +116,6 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
         author = Author("contact", contact.id, contact.name)
         return MessagePosted(changed(fact.message, author=author))
     return fact
-
-
-def _announced(
-    tx: Transaction, project: Project, fact: Fact, after: Conversation, contact: Contact, show: Shown
-) -> list[Draft]:
-    earlier: Sequence[Message] = ()
-    if isinstance(fact, Revealed):
-        earlier = tx.messages(after.rowid, internal=False)
-    return list(announce(fact, after, contact, project.id, earlier, show))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,28 +160,25 @@ def append(
 
 
 def _store(
-    tx: Transaction,
-    steps: Sequence[tuple[Conversation | None, Fact, Conversation]],
-    contact: Contact,
-    routed: Mapping[int, int],
-    at: int,
-) -> Conversation:
-    last = steps[-1][2]
-    facts = [fact for _, fact, _ in steps]
-    if any(isinstance(fact, Deleted) for fact in facts):
-        unlink_deleted(tx, last, at)
-        tx.erase_conversation(last)
-        return last
-    before = steps[0][0]
+    tx: Transaction, steps: Sequence[Step], contact: Contact, routed: Mapping[int, int], at: int
+) -> tuple[Conversation, Message | None, bool]:
+    """Write the rows; the last state, the first message that was posted, and whether the conversation was deleted."""
+    before, state = steps[0][0], steps[-1][2]
+    if any(isinstance(fact, Deleted) for _, fact, _ in steps):
+        unlink_deleted(tx, state, at)
+        tx.erase_conversation(state)
+        return state, None, True
     if before is None:
-        state = tx.insert_conversation(last, contact.rowid, routed)
+        state = tx.insert_conversation(state, contact.rowid, routed)
     else:
-        state = tx.save_conversation(before, last, routed)
-    if state.run != (None if before is None else before.run):
+        tx.save_conversation(before, state, routed)
+    if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
-    for fact in facts:
+    posted: Message | None = None
+    for _, fact, _ in steps:
         match fact:
             case MessagePosted(message):
+                posted = posted or message
                 tx.insert_message(state.rowid, message)
                 _attach(tx, state, message)
                 if state.ticket_id is not None:
@@ -211,7 +187,7 @@ def _store(
                 tx.put_network_logs(state.rowid, snapshot, at)
             case _:
                 pass
-    return state
+    return state, posted, False
 
 
 def _attach(tx: Transaction, state: Conversation, message: Message) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter, is_
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation, Message
-from deskwire.engine.copying import changed
 from deskwire.engine.errors import StaleState
 from deskwire.engine.ports import Claimed, ConversationFilter, Listed, Page
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
@@ -33,17 +33,34 @@ _MUTABLE: Final = (
     "assignee_name, attributes, rating, rated_at, ticket_id, visible, messages, last_message_at, routed, "
     "activity, updated_at, human, archived_at"
 )
+_BY_MESSAGES: Final = "revision, sequence, unread, messages, last_message_at, activity, updated_at, routed"
+"""Those that a message changes."""
 _RARE: Final = 2
 """How many of them change rarely and are indexed: SQLite writes every index that has a column named, changed or not."""
 _INSERT: Final = (
     f"INSERT INTO conversations (id, project, contact, created_at, imported_at, {_MUTABLE}) "
     f"VALUES (?, ?, ?, ?, ?, {', '.join('?' for _ in _MUTABLE.split(', '))})"
 )
-ALL, USUAL = (
+ALL, USUAL, BY_MESSAGES = (
     f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
-    for names in (_MUTABLE.split(", "), _MUTABLE.split(", ")[:-_RARE])
+    for names in (_MUTABLE.split(", "), _MUTABLE.split(", ")[:-_RARE], _BY_MESSAGES.split(", "))
 )
+_RARELY: Final = attrgetter("human", "archived_at")
+_BY_COMMANDS: Final = attrgetter(
+    "status", "title", "closed_by", "closed_at", "archived", "assignee", "attributes", "rating", "rated_at", "ticket_id",
+    "visible",
+)  # fmt: skip
 _MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments"
+
+
+_CLAIMED: Final = (
+    f"SELECT c.revision, c.sequence, c.routed, {CONTACT_COLUMNS} FROM conversations c "
+    "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ? AND c.id = ?"
+)
+_CLAIMS_MAX: Final = 4_096
+"""Conversations of which is remembered what they are claimed with, at most 4 MB or so."""
+
+_Version = tuple[str, int, int]
 
 
 class ConversationReads:
@@ -111,44 +128,60 @@ class ConversationReads:
 
 
 class ConversationWrites:
-    """Changes of conversations; the methods are those of `ports.Transaction`."""
+    """Changes of conversations; the methods are those of `ports.Transaction`.
+
+    What the busy ones are claimed with is remembered: all that is ever written goes through here.
+    """
 
     conn: sqlite3.Connection
+    _claims: dict[int, tuple[_Version, Claimed]]
+
+    def start_claims(self) -> None:
+        """Know no conversation yet."""
+        self._claims = {}
+
+    def forget_claims(self) -> None:
+        """Read anew what conversations are claimed with: after a rollback, and after every change of a contact."""
+        self._claims.clear()
 
     def claim(self, state: Conversation) -> Claimed:
-        row = self.conn.execute(
-            f"SELECT c.revision, c.sequence, c.routed, {CONTACT_COLUMNS} FROM conversations c "
-            "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ? AND c.id = ?",
-            (state.rowid, state.id),
-        ).fetchone()
+        known = self._claims.get(state.rowid)
+        if known is not None and known[0] == _version(state):
+            return known[1]
+        row = self.conn.execute(_CLAIMED, (state.rowid, state.id)).fetchone()
         if row is None or (row[0], row[1]) != (state.revision, state.sequence):
             stored = "nothing" if row is None else f"revision {row[0]}, sequence {row[1]}"
             raise StaleState(f"expected revision {state.revision}, sequence {state.sequence}; found {stored}")
         routed = {int(endpoint): sequence for endpoint, sequence in orjson.loads(row[2]).items()}
-        return Claimed(contact_of(row[3:]), routed)
+        claimed = Claimed(contact_of(row[3:]), routed)
+        if len(self._claims) >= _CLAIMS_MAX:
+            self._claims.clear()
+        self._claims[state.rowid] = _version(state), claimed
+        return claimed
 
     def insert_conversation(
         self, state: Conversation, contact: int, routed: Mapping[int, int]
     ) -> Conversation:
         times = (state.created_at, state.imported_at)
-        values = (state.id, state.project, contact, *times, *_mutable(state, 0, routed))
+        values = (state.id, state.project, contact, *times, *_mutable(state, routed))
         rowid = self.conn.execute(_INSERT, values).lastrowid
         assert rowid is not None
         return replace(state, rowid=rowid)
 
-    def save_conversation(
-        self, before: Conversation, state: Conversation, routed: Mapping[int, int]
-    ) -> Conversation:
-        revision = state.revision + 1
-        values = _mutable(state, revision, routed)
-        if (state.human, state.archived_at) == (before.human, before.archived_at):
-            self.conn.execute(USUAL, (*values[:-_RARE], state.rowid))
+    def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
+        if _RARELY(state) != _RARELY(before):
+            self.conn.execute(ALL, (*_mutable(state, routed), state.rowid))
+        elif not all(map(is_, _BY_COMMANDS(state), _BY_COMMANDS(before))):  # to Python 1 equals true
+            self.conn.execute(USUAL, (*_mutable(state, routed)[:-_RARE], state.rowid))
         else:
-            self.conn.execute(ALL, (*values, state.rowid))
-        return changed(state, revision=revision)
+            self.conn.execute(BY_MESSAGES, (*_counted(state, routed), state.rowid))
+        known = self._claims.get(state.rowid)
+        if known is not None:
+            self._claims[state.rowid] = _version(state), Claimed(known[1].contact, routed)
 
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
+        self._claims.pop(rowid, None)
         for table in _OWN:
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
@@ -185,10 +218,35 @@ _OWN: Final = ("messages", "network_logs", "workflow_runs", "imported_messages",
 """Tables whose rows go with their conversation."""
 
 
-def _mutable(state: Conversation, revision: int, routed: Mapping[int, int]) -> tuple[Any, ...]:
+def _version(state: Conversation) -> _Version:
+    return state.id, state.revision, state.sequence
+
+
+def _counted(state: Conversation, routed: Mapping[int, int]) -> tuple[Any, ...]:
+    """The values of _BY_MESSAGES."""
+    return (
+        state.revision,
+        state.sequence,
+        state.unread,
+        state.messages,
+        state.last_message_at,
+        state.last_message_at or state.created_at,
+        state.updated_at,
+        _sent(routed),
+    )
+
+
+def _sent(routed: Mapping[int, int]) -> str:
+    if not routed:
+        return "{}"
+    return orjson.dumps({str(endpoint): sequence for endpoint, sequence in routed.items()}).decode()
+
+
+def _mutable(state: Conversation, routed: Mapping[int, int]) -> tuple[Any, ...]:
+    """The values of _MUTABLE."""
     assignee = state.assignee
     return (
-        revision,
+        state.revision,
         state.sequence,
         state.status,
         state.title,
@@ -206,7 +264,7 @@ def _mutable(state: Conversation, revision: int, routed: Mapping[int, int]) -> t
         state.visible,
         state.messages,
         state.last_message_at,
-        orjson.dumps({str(endpoint): sequence for endpoint, sequence in routed.items()}).decode(),
+        _sent(routed),
         state.last_message_at or state.created_at,
         state.updated_at,
         state.human,

@@ -102,9 +102,21 @@ class SqliteTransaction(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT callers_change(); END"
                 )
+        connection.create_function("contacts_change", 0, self.forget_claims)
+        for change in ("UPDATE", "DELETE"):
+            connection.execute(
+                f"CREATE TEMP TRIGGER IF NOT EXISTS contacts_{change} AFTER {change} ON main.contacts "
+                "BEGIN SELECT contacts_change(); END"
+            )
+        self.start_claims()
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
+
+    def forget(self) -> None:
+        """Read anew what was remembered: after a rollback it may be what never was."""
+        self.forget_claims()
+        self.forget_endpoints()
 
     def _note_callers(self) -> None:
         self.callers_changed = True

@@ -202,7 +202,7 @@ class Writer:
     def _undo(self, tx: SqliteTransaction) -> None:
         if tx.conn.in_transaction:
             tx.conn.execute("ROLLBACK")
-        tx.forget_endpoints()
+        tx.forget()
         self._take(tx)
 
     def _take(self, tx: SqliteTransaction) -> Commit:

@@ -66,7 +66,7 @@ def _store(tx: Transaction, project: Project, threads: Sequence[Thread]) -> None
             mark = (project.rowid, thread.external_id, thread.state.rowid, thread.fingerprint)
             begun.append(ConversationMark(*mark))
         else:
-            thread.state = tx.save_conversation(thread.before, thread.state, thread.routed)
+            tx.save_conversation(thread.before, thread.state, thread.routed)
         key = thread.state.rowid
         for each in thread.additions:
             messages.append(_row(key, each))

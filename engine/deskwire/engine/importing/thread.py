@@ -77,16 +77,19 @@ class Thread:
 def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conversation:
     """The conversation with messages of its past.
 
-    They count and they are dated; whether it is open, and what the contact has read, is as it is said elsewhere.
+    They count and they are dated, and it has a new `revision`; whether it is open, and what the contact has read, is as
+    it is said elsewhere.
     """
     shown = [record.created_at for record in added if not record.internal]
     human = state.human or any(record.author_type == "agent" for record in added)
+    revision = state.revision + 1
     if not shown:
-        return changed(state, human=human)
+        return changed(state, human=human, revision=revision)
     last = max(shown)
     return changed(
         state,
         human=human,
+        revision=revision,
         messages=state.messages + len(shown),
         last_message_at=max(last, state.last_message_at or last),
         updated_at=max(last, state.updated_at),
