@@ -63,7 +63,7 @@ def test_the_standard_librarys_entries_take_the_same_way(stream: io.StringIO) ->
 
 async def test_the_request_id_of_the_own_task_is_in_every_entry(stream: io.StringIO) -> None:
     async def request(number: int) -> None:
-        structlog.contextvars.bind_contextvars(request_id=f"req_{number}")
+        logs.REQUEST_ID.set(f"req_{number}")
         await trio.lowlevel.checkpoint()
         structlog.get_logger("own").info("own", number=number)
         logging.getLogger("quart").info("foreign", extra={"number": number})

@@ -8,9 +8,10 @@ import json
 import logging
 import re
 from contextlib import suppress
+from contextvars import ContextVar
+from functools import lru_cache
 from typing import Final, TextIO
 
-import orjson
 import structlog
 import trio
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -27,6 +28,9 @@ LEVELS: Final[dict[LogLevel, int]] = {
 }
 CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
 
+REQUEST_ID: Final[ContextVar[str | None]] = ContextVar("request_id", default=None)
+"""Of the request in whose task this is, for the log."""
+
 _REQUESTS: Final = "deskwire.http"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _requests: Final = structlog.get_logger(_REQUESTS)
@@ -39,7 +43,7 @@ class _Direct:
     """
 
     stream: TextIO | None = None
-    waiting: Final[list[bytes]] = []
+    waiting: Final[list[str]] = []
     news: trio.Event | None = None
 
 
@@ -83,25 +87,32 @@ def tell_request(method: str, route: str | None, status: int, seconds: float, re
     ms = round(seconds * 1000, 1)
     stream = _Direct.stream
     if stream is None or method not in _METHODS:
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
-            _requests.info("http.request", method=method, route=route, status=status, ms=ms)
+        _requests.info(
+            "http.request", method=method, route=route, status=status, ms=ms, request_id=request_id
+        )
         return
+    waiting = _Direct.waiting
+    waiting.append(
+        f'{_beginning(method, route, status)}{ms},"request_id":"{request_id}","timestamp":"{_now()}"}}\n'
+    )
+    if _Direct.news is None:
+        _write_waiting(stream)
+    elif len(waiting) == 1:
+        _Direct.news.set()
+
+
+@lru_cache(maxsize=1024)  # routes have few outcomes
+def _beginning(method: str, route: str | None, status: int) -> str:
+    """What the lines of all such answers begin with; what comes next is the milliseconds."""
     line = {
+        "event": "http.request",
+        "logger": _REQUESTS,
+        "level": "info",
         "method": method,
         "route": route,
         "status": status,
-        "ms": ms,
-        "event": "http.request",
-        "request_id": request_id,
-        "logger": _REQUESTS,
-        "level": "info",
-        "timestamp": _now(),
     }
-    _Direct.waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-    if _Direct.news is None:
-        _write_waiting(stream)
-    else:
-        _Direct.news.set()
+    return f'{json.dumps(line, separators=(",", ":"))[:-1]},"ms":'
 
 
 async def write_requests() -> None:
@@ -119,7 +130,7 @@ async def write_requests() -> None:
 
 
 def _write_waiting(stream: TextIO) -> None:
-    lines = b"".join(_Direct.waiting).decode()
+    lines = "".join(_Direct.waiting)
     _Direct.waiting.clear()
     with suppress(OSError):  # a full disk or a reader that is gone: of no concern to those who are answered
         stream.write(lines)
@@ -130,6 +141,7 @@ def _shared() -> list[Processor]:
     """What happens where an entry is made, in its own task: only there are its context variables right."""
     return [
         structlog.contextvars.merge_contextvars,
+        with_request_id,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         timestamped,
@@ -151,6 +163,14 @@ def _configure_stdlib(handler: logging.Handler, level: int) -> None:
     root.setLevel(level)
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else logging.WARNING)
+
+
+def with_request_id(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
+    """Add the `request_id` of the request in whose task this is, if it has none."""
+    request_id = REQUEST_ID.get()
+    if request_id is not None:
+        entry.setdefault("request_id", request_id)
+    return entry
 
 
 def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:

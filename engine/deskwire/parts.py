@@ -128,8 +128,8 @@ def load(config: Config, store: SqliteStore, unsent: Unsent) -> Load:
         waits_max=config.feed_waits,
         bodies_bytes_max=config.request_bodies_bytes,
         writes_max=config.writer_queue // 2,
-        writes=lambda: store.waiting,
-        unsent=lambda: unsent.size,
+        writes=store.backlog,
+        unsent=unsent,
     )
 
 
@@ -153,7 +153,7 @@ def measured(
     """Where the metrics are read."""
     return Measured(
         commits=store.commits,
-        waiting=lambda: store.waiting,
+        waiting=lambda: len(store.backlog),
         scrubbing=lambda: store.scrubbing,
         room=store.room,
         couriers=couriers,

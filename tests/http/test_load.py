@@ -13,7 +13,7 @@ from deskwire.http.transport import FrontStream, Unsent
 
 
 def test_only_so_many_imports_are_under_way_at_once() -> None:
-    load = Load(requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=lambda: 0)
+    load = Load(requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=())
     begun = [load.importing() for _ in range(IMPORTS_MAX)]
     for each in begun:
         each.__enter__()
@@ -35,8 +35,8 @@ def test_nothing_begins_while_too_much_waits_for_clients_that_do_not_read() -> N
         waits_max=9,
         bodies_bytes_max=9,
         writes_max=9,
-        writes=lambda: 0,
-        unsent=lambda: unsent.size,
+        writes=(),
+        unsent=unsent,
     )
     unsent.size = 9
     load.check()

@@ -211,7 +211,7 @@ class Server:
             "ring": (len(self.log._order), config.log_ring_events),
             "ring's bytes": (self.log._bytes, config.log_ring_bytes),
             "an endpoint's deliveries": (held, config.webhook_memory_deliveries),
-            "writer's queue": (self.disk.waiting, config.writer_queue),
+            "writer's queue": (len(self.disk.backlog), config.writer_queue),
         }
         return [f"{name}: {size}, {bound} at most" for name, (size, bound) in sizes.items() if size > bound]
 

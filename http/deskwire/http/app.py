@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from http import HTTPStatus
@@ -9,7 +10,6 @@ from typing import Any, Final
 
 import orjson
 import structlog
-import trio
 from quart import Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
@@ -55,6 +55,7 @@ from deskwire.http.quotas import header_fields
 from deskwire.http.routing import Route
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
+from deskwire.logs import REQUEST_ID
 
 log: Final = structlog.get_logger(__name__)
 
@@ -160,10 +161,9 @@ def _request_id() -> str:
 
 async def _begin(services: Services) -> None:
     g.request_id = new_id("req", services.clock())
-    g.started = trio.current_time()
+    g.started = time.perf_counter()
     g.quota = None
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(request_id=g.request_id)
+    REQUEST_ID.set(g.request_id)
 
 
 async def _asked_beforehand(app: QuartTrio, cors: Cors) -> Response | None:

@@ -44,7 +44,8 @@ async def post(
         return shown(receipt.message)
 
     subject = conversation_id(call)
-    return answer(await ask(call, command, lambda job: call.around(job, answer, subject)))
+    around = None if call.once is None else lambda job: call.around(job, answer, subject)
+    return answer(await call.services.directory.ask(call.project, subject, command, around))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:

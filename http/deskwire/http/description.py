@@ -66,9 +66,9 @@ def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -
     """The document, packed if the client can unpack it; nothing if it has the content already."""
     request = call.incoming.headers
     told = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
-    if static.known_to(request.get("If-None-Match")):
+    if static.known_to(request.get("if-none-match")):
         return Page(b"", static.content_type, told, 304)
-    if parse_accept_header(request.get("Accept-Encoding"))["gzip"] > 0:
+    if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
         return Page(static.packed, static.content_type, {**told, "Content-Encoding": "gzip"})
     return Page(gzip.decompress(static.packed), static.content_type, told)
 

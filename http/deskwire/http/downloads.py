@@ -64,7 +64,7 @@ def etag_of(upload: Upload) -> str:
 
 def unchanged(headers: Fields, upload: Upload) -> bool:
     """Whether the client has the file already (RFC 9110 section 13.1.2)."""
-    return parse_etags(headers.get("If-None-Match")).contains_weak(etag_of(upload))
+    return parse_etags(headers.get("if-none-match")).contains_weak(etag_of(upload))
 
 
 def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
@@ -72,8 +72,8 @@ def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
 
     More parts than one are answered with the whole, which a server may always do. Raises RangeNotSatisfiable.
     """
-    asked = headers.get("Range") or ""
-    condition = headers.get("If-Range")
+    asked = headers.get("range") or ""
+    condition = headers.get("if-range")
     if not asked.lower().startswith("bytes=") or condition not in (None, f'"{etag_of(upload)}"'):
         return None
     parsed = parse_range_header(asked)

@@ -5,8 +5,8 @@ Whoever has read the request from its connection, Quart or our own lane (ADR 28)
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
-from contextlib import nullcontext
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from deskwire.engine.rate import Quota
 from deskwire.http.access import admit, require_permission
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
-from deskwire.http.load import Body
 from deskwire.http.problems import PROBLEM, problem, refusal
 from deskwire.http.proxies import client_address
 from deskwire.http.quotas import refusal_of
@@ -27,7 +26,6 @@ from deskwire.http.routing import (
     Answer,
     Call,
     Caller,
-    Incoming,
     Page,
     RawJson,
     Replayed,
@@ -110,9 +108,9 @@ def note(
 
     Args:
         route: the rule, not the path: ids of people may stand in that, and the log outlives their erasure.
-        began: when the request was read, on Trio's clock.
+        began: when the request was read, by `time.perf_counter`.
     """
-    seconds = trio.current_time() - began
+    seconds = time.perf_counter() - began
     services.measured.requests.note(method, route, status, seconds)
     services.tell_request(method, route, status, seconds, request_id)
 
@@ -120,14 +118,15 @@ def note(
 class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `carried_out`."""
 
-    __slots__ = ("_asked", "_services", "client", "quota")
+    __slots__ = ("_asked", "_services", "_taken", "client", "quota")
 
     def __init__(self, services: Services, asked: Asked) -> None:
         self._services = services
         self._asked = asked
-        forwarded_for: Sequence[str] = asked.headers.getlist("X-Forwarded-For")
+        forwarded_for = asked.headers.getlist("x-forwarded-for")
         self.client = client_address(asked.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
+        self._taken = 0  # of the room for bodies
 
     async def serve(self) -> Answer:
         asked, services = self._asked, self._services
@@ -137,15 +136,21 @@ class _Exchange:
         caller = await self._admitted()
         query = parse_query(route.query, asked.arguments)
         key = key_of(route, asked.headers)
-        with load.body() as room:
-            raw = await self._read(room)
+        try:
+            raw = await self._read()
             if raw and route.json_only and asked.mimetype != JSON:
                 raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
             body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
-            incoming = Incoming(asked.method, asked.headers, asked.body)
-            call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, incoming, self.client)
-            with nullcontext() if route.watching else load.working():
+            call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
+            if route.watching:
                 return await answered(route, call, key)
+            load.begin()
+            try:
+                return await answered(route, call, key)
+            finally:
+                load.end()
+        finally:
+            load.bodies_bytes -= self._taken
 
     async def _admitted(self) -> Caller:
         """The caller, who may call this, and has not called too often."""
@@ -160,7 +165,7 @@ class _Exchange:
         require_permission(access, caller)
         return caller
 
-    async def _read(self, room: Body) -> bytes:
+    async def _read(self) -> bytes:
         """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
         asked, limits = self._asked, self._services.limits
         route = asked.route
@@ -172,12 +177,12 @@ class _Exchange:
         if route.streamed:
             return b""
         if asked.whole is not None:
-            room.grow(len(asked.whole))
+            self._take(len(asked.whole))
             return asked.whole
         body = bytearray()
         with trio.move_on_after(limits.body_timeout_s) as slow:
             async for chunk in asked.body:
-                room.grow(len(chunk))
+                self._take(len(chunk))
                 body += chunk
                 if len(body) > limit:
                     raise _too_large(limit)
@@ -187,6 +192,10 @@ class _Exchange:
             )
         return bytes(body)
 
+    def _take(self, size: int) -> None:
+        self._services.load.room(size)
+        self._taken += size
+
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body may have at most {limit:,} bytes.")
@@ -195,6 +204,8 @@ def _too_large(limit: int) -> TooLarge:
 def _reply(answer: Answer) -> Reply:
     if answer is NO_CONTENT:
         return Reply(204, "")
+    if isinstance(answer, dict):
+        return Reply(200, JSON, orjson.dumps(answer))
     match answer:
         case Page(body, content_type, headers, status):
             return Reply(status, content_type, body, headers)

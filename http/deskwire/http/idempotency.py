@@ -13,6 +13,7 @@ from deskwire.http.fields import Fields
 from deskwire.http.routing import Answer, Call, Replayed, Route
 
 HEADER: Final = "Idempotency-Key"
+_FIELD: Final = HEADER.lower()
 REPLAYED: Final = "Idempotent-Replayed"
 _KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
@@ -22,7 +23,7 @@ def key_of(route: Route, headers: Fields) -> str | None:
 
     Raises BadRequest (`bad_idempotency_key`).
     """
-    given = headers.getlist(HEADER) if route.idempotent else []
+    given = headers.getlist(_FIELD) if route.idempotent else []
     if not given:
         return None
     if len(given) > 1 or not _KEY.fullmatch(given[0]):

@@ -198,10 +198,10 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
 
 def _check(headers: Fields) -> None:
     """Raises UnsupportedMediaType for what is not NDJSON, or is packed."""
-    kind = (headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    kind = (headers.get("content-type") or "").partition(";")[0].strip().lower()
     if kind not in TYPES:
         raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'of no type'}.")
-    coding = (headers.get("Content-Encoding") or "identity").strip().lower()
+    coding = (headers.get("content-encoding") or "identity").strip().lower()
     if coding != "identity":
         raise UnsupportedMediaType(f"The body must not be packed, and it is {coding}: unpack it first.")
 

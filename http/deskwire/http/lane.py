@@ -28,6 +28,7 @@ from deskwire.http.routing import Route
 from deskwire.http.services import Services
 from deskwire.http.table import Table
 from deskwire.http.transport import FrontStream, TlsFrontStream
+from deskwire.logs import REQUEST_ID
 
 log: Final = structlog.get_logger(__name__)
 
@@ -118,9 +119,9 @@ class Lane:
 
     async def _answer(self, connection: _Connection, head: Head, route: Route, path: dict[str, str]) -> bool:
         """Carry the request out and write its answer; whether the connection may have another one."""
-        services, began = self._services, trio.current_time()
+        services, began = self._services, time.perf_counter()
         request_id = new_id("req", services.clock())
-        structlog.contextvars.bind_contextvars(request_id=request_id)
+        REQUEST_ID.set(request_id)
         asked = Asked(
             request_id,
             head.method,
@@ -129,7 +130,7 @@ class Lane:
             _arguments(head.query),
             head.headers,
             connection.peer,
-            (head.headers.get("content-type") or "").partition(";")[0].strip().lower(),
+            mimetype_of(head.headers.get("content-type")),
             head.length,
             connection,
             connection.whole,
@@ -221,28 +222,36 @@ def _arguments(query: str) -> dict[str, list[str]]:
     return arguments
 
 
-_HEADS: Final = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
-_PLAIN: Final = "".join(f"{name.lower()}: {value}\r\n" for name, value in BASELINE)
-_SECURE: Final = f"{STRICT_TRANSPORT[0].lower()}: {STRICT_TRANSPORT[1]}\r\n"
+@lru_cache(maxsize=256)  # clients write the same one or two all the time
+def mimetype_of(content_type: str | None) -> str:
+    """What a `Content-Type` says without its parameters, in small letters."""
+    return (content_type or "").partition(";")[0].strip().lower()
+
+
+@lru_cache(maxsize=256)
+def _head(status: int, content_type: str, secure: bool) -> str:
+    """What all answers of a kind have in common."""
+    fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
+    if content_type:
+        fields.append(("content-type", content_type))
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{_lines(fields)}"
+
+
+def _lines(fields: Iterable[tuple[str, str]]) -> str:
+    return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
 
 
 def _written(reply: Reply, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
     """The answer as it goes out."""
     assert reply.pieces is None, "a direct route answers in one piece"
-    told = dict(reply.headers)
-    if reply.content_type:
-        told["content-type"] = reply.content_type
-    if reply.status != HTTPStatus.NO_CONTENT:  # RFC 9110 8.6
-        told["content-length"] = str(len(reply.body))
-    if left is not None:
-        told.update(header_fields(left))
-    if not goes_on:
-        told["connection"] = "close"
-    own = "".join(f"{name.lower()}: {value}\r\n" for name, value in told.items())
-    return (
-        f"{_HEADS[reply.status]}date: {_date(int(time.time()))}\r\nx-request-id: {request_id}\r\n"
-        f"{_PLAIN}{_SECURE if secure else ''}{own}\r\n"
-    ).encode("ascii") + reply.body
+    head = _head(reply.status, reply.content_type, secure)
+    # RFC 9110 8.6: no length of what has no content
+    length = "" if reply.status == HTTPStatus.NO_CONTENT else f"content-length: {len(reply.body)}\r\n"
+    own = _lines(reply.headers.items()) if reply.headers else ""
+    quota = "" if left is None else _lines(header_fields(left).items())
+    close = "" if goes_on else "connection: close\r\n"
+    told = f"{head}date: {_date(int(time.time()))}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
+    return told.encode("ascii") + reply.body
 
 
 @lru_cache(maxsize=1)

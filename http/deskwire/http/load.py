@@ -5,12 +5,13 @@ Waiting costs a place of its own: a client that sends slowly, or waits in the fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final
 
 from deskwire.engine.errors import Unavailable
+from deskwire.http.transport import Unsent
 
 RETRY_AFTER_S: Final = 1
 
@@ -27,8 +28,9 @@ class Load:
         waits_max: long polls that may wait.
         bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory; and bytes of answers that wait
             for their clients, from which on no further request begins.
+        unsent: those answers.
         writes_max: jobs that may wait for the writer.
-        writes: how many do.
+        writes: those that do.
         refused: how many requests were, by what there was too much of.
     """
 
@@ -36,12 +38,12 @@ class Load:
     waits_max: int
     bodies_bytes_max: int
     writes_max: int
-    writes: Callable[[], int]
+    writes: Sized
     requests: int = 0
     waits: int = 0
     bodies_bytes: int = 0
     imports: int = 0
-    unsent: Callable[[], int] = lambda: 0
+    unsent: Unsent = field(default_factory=Unsent)
     refused: dict[str, int] = field(
         default_factory=lambda: {
             "requests": 0,
@@ -57,18 +59,23 @@ class Load:
         """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
         if self.requests >= self.requests_max:
             raise self._overloaded("requests", "Too many requests are under way.")
-        if self.unsent() > self.bodies_bytes_max:
+        if self.unsent.size > self.bodies_bytes_max:
             raise self._overloaded("answers", "Too many answers wait for clients that do not read them.")
-        if changes and self.writes() >= self.writes_max:
+        if changes and len(self.writes) >= self.writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
-    def working(self) -> Working:
-        """A place for a handler, to hold by `with`. Raises Unavailable (`overloaded`) there if there is none."""
-        return Working(self)
+    def begin(self) -> None:
+        """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`) if there is none."""
+        self.check()
+        self.requests += 1
+
+    def end(self) -> None:
+        """Give the place back."""
+        self.requests -= 1
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Within `working`: give that place up for one to wait in. Raises Unavailable (`overloaded`)."""
+        """Between `begin` and `end`: give that place up for one to wait in. Raises Unavailable (`overloaded`)."""
         if self.waits >= self.waits_max:
             raise self._overloaded("waits", "Too many calls wait for events.")
         self.waits += 1
@@ -90,12 +97,8 @@ class Load:
         finally:
             self.imports -= 1
 
-    def body(self) -> Body:
-        """Room for a body, given back at the end of a `with`."""
-        return Body(self)
-
     def room(self, size: int) -> None:
-        """Take room for a part of a body. Raises Unavailable (`overloaded`) if there is none."""
+        """Take room for a part of a body, which is `bodies_bytes` from then on. Raises Unavailable (`overloaded`)."""
         if self.bodies_bytes + size > self.bodies_bytes_max:
             raise self._overloaded("bodies", "Too many large requests are arriving.")
         self.bodies_bytes += size
@@ -103,36 +106,3 @@ class Load:
     def _overloaded(self, what: str, detail: str) -> Unavailable:
         self.refused[what] += 1
         return Unavailable(detail, code="overloaded", retry_after_s=RETRY_AFTER_S)
-
-
-@dataclass(slots=True)
-class Working:
-    """The place that one handler holds. A class, as a generator for each request costs three times as much."""
-
-    load: Load
-
-    def __enter__(self) -> None:
-        self.load.check()
-        self.load.requests += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.load.requests -= 1
-
-
-@dataclass(slots=True)
-class Body:
-    """The room that one body takes."""
-
-    load: Load
-    size: int = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.load.bodies_bytes -= self.size
-
-    def grow(self, size: int) -> None:
-        """Take so many bytes more. Raises Unavailable (`overloaded`)."""
-        self.load.room(size)
-        self.size += size

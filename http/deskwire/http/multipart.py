@@ -40,7 +40,7 @@ def boundary_of(headers: Fields) -> bytes:
 
     Raises UnsupportedMediaType if the body is none, BadRequest if it has no boundary.
     """
-    kind, options = parse_options_header(headers.get("Content-Type"))
+    kind, options = parse_options_header(headers.get("content-type"))
     if kind != "multipart/form-data":
         raise UnsupportedMediaType(f"The body must be multipart/form-data, not {kind or 'of no type'}.")
     boundary = options.get("boundary", "")

@@ -61,13 +61,16 @@ def plain_head(data: bytes) -> Head | None:
     if found is None:
         return None
     method, path, query, lines = found.groups()
-    headers = PlainFields(_FIELD.findall(lines))
-    if len(headers.getlist("host")) != 1 or not _ELSEWHERE.isdisjoint(headers.names):
+    values: dict[str, list[str]] = {}
+    for name, value in _FIELD.findall(lines):
+        values.setdefault(name.lower(), []).append(value)
+    if len(values.get("host", ())) != 1 or not _ELSEWHERE.isdisjoint(values):
         return None
-    lengths, wishes = headers.getlist("content-length"), headers.getlist("connection")
-    wish = wishes[0].lower() if wishes else "keep-alive"
-    if len(lengths) > 1 or len(wishes) > 1 or wish not in ("keep-alive", "close"):
+    lengths, wishes = values.get("content-length"), values.get("connection")
+    if lengths is not None and (len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0])):
         return None
-    if lengths and not _LENGTH.fullmatch(lengths[0]):
+    wish = "keep-alive" if wishes is None else wishes[0].lower()
+    if (wishes is not None and len(wishes) > 1) or wish not in ("keep-alive", "close"):
         return None
-    return Head(method, path, query or "", headers, int(lengths[0]) if lengths else None, wish == "close")
+    length = None if lengths is None else int(lengths[0])
+    return Head(method, path, query or "", PlainFields(values), length, wish == "close")

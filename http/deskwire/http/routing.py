@@ -10,7 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, M
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
@@ -70,12 +70,10 @@ def either(permission: str) -> Access:
     return Access("either", permission)
 
 
-@dataclass(slots=True)
-class Incoming:
+class Incoming(Protocol):
     """The request as it comes in, for what the route's checks leave to its handler.
 
-    Args:
-        body: its pieces, if the route is `streamed`; otherwise they have been read.
+    `body` are its pieces, if the route is `streamed`; otherwise they have been read.
     """
 
     method: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -62,10 +62,13 @@ class AuthorBody(Body):
     name: Name | None = None
 
 
+_CONTACT: Final = AuthorBody()
+
+
 class MessageBody(Content):
     """A message."""
 
-    author: Annotated[AuthorBody, Field(default_factory=AuthorBody)]
+    author: Annotated[AuthorBody, Field(default_factory=lambda: _CONTACT)]  # nobody changes it
 
 
 class CreateBody(Body):
@@ -267,6 +270,8 @@ def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessa
 def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
     """The author, or what is wrong with it."""
     if body.type == "contact":
+        if body.id is None and body.name is None:
+            return Author("contact"), []
         given = [name for name in ("id", "name") if getattr(body, name) is not None]
         message = "The contact is known from the conversation; only other authors have this field."
         return Author("contact"), [Problem(f"{pointer}/{name}", "not_allowed", message) for name in given]

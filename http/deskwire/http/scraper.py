@@ -18,12 +18,12 @@ from deskwire.http.fields import Fields
 from deskwire.http.proxies import Network, is_trusted
 
 _FORWARDED: Final = (
-    "Forwarded",
-    "X-Forwarded-For",
-    "X-Forwarded-Host",
-    "X-Forwarded-Proto",
-    "X-Real-IP",
-    "Via",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
 )
 
 
@@ -51,7 +51,7 @@ class Scraping:
         """Raises Forbidden unless a request from `peer`, an address, is one of this machine itself."""
         public = self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname)
         proxied = is_trusted(peer, self.trusted_proxies) or any(headers.getlist(name) for name in _FORWARDED)
-        if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("Host") or "")):
+        if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("host") or "")):
             raise Forbidden(
                 "Without DESKWIRE_METRICS_TOKEN only this machine itself may read the metrics.",
                 code="metrics_local_only",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sized
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -50,9 +50,9 @@ class SqliteStore:
         return self._writer.commits
 
     @property
-    def waiting(self) -> int:
-        """How many jobs wait for the writer."""
-        return self._writer.waiting
+    def backlog(self) -> Sized:
+        """The jobs that wait for the writer."""
+        return self._writer.backlog
 
     @property
     def scrubbing(self) -> bool:

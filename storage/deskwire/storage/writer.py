@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, Generic, TypeVar, TypeVarTuple
@@ -123,9 +123,9 @@ class Writer:
                 job.ended(_shutting_down())
 
     @property
-    def waiting(self) -> int:
-        """How many jobs no commit has taken yet."""
-        return len(self._jobs)
+    def backlog(self) -> Sized:
+        """The jobs that no commit has taken yet."""
+        return self._jobs
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
         """See `ports.Store.submit`."""

@@ -96,6 +96,8 @@ def conduct(
             return tuple(_woken(_found(state), at, workflow, ids))
         case _:
             facts = decide(state, command, at)
+            if workflow is None and (state is None or state.run is None):
+                return facts
             return (*facts, *_consequences(state, command, facts, at, workflow, ids))
 
 
@@ -147,8 +149,6 @@ def _consequences(
     ids: Iterator[str],
 ) -> Iterator[Fact]:
     """What a plain command means for the workflow that runs, or starts with it."""
-    if workflow is None and (before is None or before.run is None):
-        return
     if not facts or any(isinstance(fact, Deleted) for fact in facts):
         return
     state = _after(before, facts)
