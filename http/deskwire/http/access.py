@@ -47,7 +47,9 @@ async def admit(
     credential = _bearer(headers)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = services.keys.authenticate(credential)
-        await _note_use(services, key)
+        now = services.clock()
+        if now - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
+            await _note_use(services, key, now)
         return Caller(project=key.project, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)
     user = services.store.peek(lambda reader: user_of(reader, identity))
@@ -102,11 +104,8 @@ def _bearer(headers: Fields) -> str:
     return credential.strip()
 
 
-async def _note_use(services: Services, key: ServerKey) -> None:
-    """Record when the key was last used, at most once a minute; a full disk does not stop a read."""
-    now = services.clock()
-    if now - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) < _TOUCH_MS:
-        return
+async def _note_use(services: Services, key: ServerKey, now: int) -> None:
+    """Record when the key was last used; a full disk does not stop a read."""
     services.key_uses[key.rowid] = now
     try:
         await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))

@@ -6,7 +6,7 @@ first address that is none of theirs is the client's. Whatever a client wrote it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -14,7 +14,7 @@ Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 
 
-def client_address(peer: str | None, forwarded_for: Iterable[str], trusted: Sequence[Network]) -> str | None:
+def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str | None:
     """The address of whoever made the request.
 
     Args:
@@ -24,19 +24,25 @@ def client_address(peer: str | None, forwarded_for: Iterable[str], trusted: Sequ
 
     Returns the last trusted proxy's own where it does not say whom it had the request from.
     """
+    if not (trusted and forwarded_for):
+        return _normal(peer)
     nearest = _address(peer or "")
     if nearest is None:
         return peer
-    hops = [hop for value in forwarded_for for hop in value.split(",")] if trusted else []
+    hops = [hop for value in forwarded_for for hop in value.split(",")]
     while hops and is_trusted(nearest, trusted):
         further = _address(hops.pop())
         if further is None:
             break
         nearest = further
-    return _text(nearest)
+    return str(nearest)
 
 
-_text = lru_cache(maxsize=1024)(str)
+@lru_cache(maxsize=1024)  # a client has the same one in each of its calls
+def _normal(peer: str | None) -> str | None:
+    """An address as it is written everywhere; None, or what is none, as it is."""
+    address = _address(peer or "")
+    return peer if address is None else str(address)
 
 
 def is_trusted(address: Address | str | None, trusted: Sequence[Network]) -> bool:

@@ -60,6 +60,7 @@ class Commit:
 @dataclass(slots=True, eq=False)
 class _Job(Generic[T]):
     run: Callable[[Transaction], T]
+    brief: bool
     ended: Callable[[T | Exception], None]
     outcome: T | Exception | None = None
 
@@ -133,7 +134,7 @@ class Writer:
             raise _shutting_down()
         if len(self._jobs) >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
-        self._jobs.append(_Job(job, ended))
+        self._jobs.append(_Job(job.job, True, ended) if isinstance(job, Brief) else _Job(job, False, ended))
         if len(self._jobs) == 1:
             self._news.set()
 
@@ -165,7 +166,7 @@ class Writer:
         """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
         began = time.perf_counter()
         try:
-            if all(isinstance(job.run, Brief) for job in batch):
+            if all(job.brief for job in batch):
                 spoiler = _carry_out(tx, batch)
                 if spoiler is None:
                     await self._threaded(_end, tx)
