@@ -71,7 +71,7 @@ class Mint:
         """A fresh identifier, larger than all made before by this mint."""
         value = now_ms << _RANDOM_BITS | _random()
         if value <= self._last:
-            value = self._last + 1 + secrets.randbits(_STEP_BITS)
+            value = self._last + 1 + (_random() >> _RANDOM_BITS - _STEP_BITS)
         self._last = value
         return f"{prefix}_{_text(value)}"
 

@@ -146,11 +146,12 @@ class FrontStream(trio.abc.HalfCloseableStream):
             return data
         while True:
             await trio.lowlevel.wait_readable(self.socket)
-            with suppress(BlockingIOError):
-                try:
-                    return os.read(self.socket.fileno(), _READ_BYTES)
-                except ConnectionError as error:
-                    raise trio.BrokenResourceError from error
+            try:
+                return os.read(self.socket.fileno(), _READ_BYTES)
+            except BlockingIOError:
+                pass  # woken for nothing
+            except ConnectionError as error:
+                raise trio.BrokenResourceError from error
 
     def send_now(self, data: bytes) -> bytes:
         """Send what the system takes without waiting; returns the rest, for `send_all`.
