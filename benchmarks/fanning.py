@@ -28,7 +28,7 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.socket import RealtimeStream
-from deskwire.program import calm_collector
+from deskwire.memory import calm_collector
 from deskwire.storage.store import open_store
 
 TOKEN_KEY: Final = b"benchmark" * 4

@@ -14,6 +14,7 @@ import trio
 import trio.testing
 
 from deskwire import logs
+from deskwire.http.request_id import REQUEST_ID
 from deskwire.listening import LogFormat
 
 
@@ -63,7 +64,7 @@ def test_the_standard_librarys_entries_take_the_same_way(stream: io.StringIO) ->
 
 async def test_the_request_id_of_the_own_task_is_in_every_entry(stream: io.StringIO) -> None:
     async def request(number: int) -> None:
-        logs.REQUEST_ID.set(f"req_{number}")
+        REQUEST_ID.set(f"req_{number}")
         await trio.lowlevel.checkpoint()
         structlog.get_logger("own").info("own", number=number)
         logging.getLogger("quart").info("foreign", extra={"number": number})

@@ -8,7 +8,6 @@ import json
 import logging
 import re
 from contextlib import suppress
-from contextvars import ContextVar
 from functools import lru_cache
 from typing import Final, TextIO
 
@@ -27,9 +26,6 @@ LEVELS: Final[dict[LogLevel, int]] = {
     "error": logging.ERROR,
 }
 CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
-
-REQUEST_ID: Final[ContextVar[str | None]] = ContextVar("request_id", default=None)
-"""Of the request in whose task this is, for the log."""
 
 _REQUESTS: Final = "deskwire.http"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -141,7 +137,6 @@ def _shared() -> list[Processor]:
     """What happens where an entry is made, in its own task: only there are its context variables right."""
     return [
         structlog.contextvars.merge_contextvars,
-        with_request_id,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         timestamped,
@@ -163,14 +158,6 @@ def _configure_stdlib(handler: logging.Handler, level: int) -> None:
     root.setLevel(level)
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else logging.WARNING)
-
-
-def with_request_id(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
-    """Add the `request_id` of the request in whose task this is, if it has none."""
-    request_id = REQUEST_ID.get()
-    if request_id is not None:
-        entry.setdefault("request_id", request_id)
-    return entry
 
 
 def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:

@@ -7,7 +7,6 @@ exit status.
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -48,6 +47,7 @@ from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
 from deskwire.http.transport import Unsent
 from deskwire.logs import tell_request, write_requests
+from deskwire.memory import calm_collector, share_one_heap
 from deskwire.provision import (
     DEMO_FILE,
     Demo,
@@ -100,6 +100,7 @@ class StartError(Exception):
 async def run(config: Config) -> int:
     """Serve until SIGTERM or SIGINT; the exit status, 0 after an orderly stop."""
     status = 0
+    share_one_heap()
     try:
         with trio.open_signal_receiver(*_signals(config)) as signals:
             async with trio.open_nursery() as nursery:
@@ -121,16 +122,6 @@ async def run(config: Config) -> int:
 def _signals(config: Config) -> tuple[int, ...]:
     """What is listened for. SIGHUP is for the certificate; without one it ends a process, as a terminal's end does."""
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if config.tls_cert is not None else ()))
-
-
-def calm_collector() -> None:
-    """Keep what the start has made out of garbage collection, and collect less often.
-
-    Measured (docs/performance.md): a quarter to two fifths more requests, and a p99 of a third to a fifth.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
 
 
 async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED) -> None:

@@ -52,10 +52,10 @@ from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.paths import CONVERTERS
 from deskwire.http.problems import PROBLEM, problem
 from deskwire.http.quotas import header_fields
+from deskwire.http.request_id import REQUEST_ID
 from deskwire.http.routing import Route
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
-from deskwire.logs import REQUEST_ID
 
 log: Final = structlog.get_logger(__name__)
 

@@ -25,11 +25,11 @@ from deskwire.http.exchange import Asked, Reply, carried_out, failed, note
 from deskwire.http.headers import BASELINE, STRICT_TRANSPORT
 from deskwire.http.plain import END, HEAD_MAX, Head, plain_head
 from deskwire.http.quotas import header_fields
+from deskwire.http.request_id import REQUEST_ID
 from deskwire.http.routing import Route
 from deskwire.http.services import Services
 from deskwire.http.table import Table
 from deskwire.http.transport import FrontStream, TlsFrontStream
-from deskwire.logs import REQUEST_ID
 
 log: Final = structlog.get_logger(__name__)
 
