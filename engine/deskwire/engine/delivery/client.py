@@ -12,7 +12,8 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.deliveries import Attempt
-from deskwire.engine.delivery.connection import Connection, Header, secured
+from deskwire.engine.delivery.answer import Header
+from deskwire.engine.delivery.connection import Connection, secured
 from deskwire.engine.delivery.dialer import Route
 from deskwire.engine.delivery.failure import WIRE_ERRORS, in_words
 from deskwire.engine.delivery.retry_after import asked_wait_ms
@@ -160,8 +161,7 @@ class Client:
         whole = False
         try:
             await connection.send(b"POST", self._form, headers, body)
-            head = await connection.head()
-            seen.status, seen.headers = head.status_code, head.headers
+            seen.status, seen.headers = await connection.head()
             size = 0
             while size < READ_MAX and (piece := await connection.piece()):
                 size += len(piece)

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import trio
 
 from deskwire.engine.delivery.address import IPAddress, Policy
-from deskwire.engine.delivery.connection import Header
+from deskwire.engine.delivery.answer import Header
 from deskwire.engine.delivery.resolver import Resolver
 from deskwire.engine.delivery.target import Target
 

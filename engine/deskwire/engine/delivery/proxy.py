@@ -18,7 +18,8 @@ from urllib.parse import unquote, urlsplit
 import trio
 
 from deskwire.engine.delivery.address import Policy
-from deskwire.engine.delivery.connection import Connection, Header, secured
+from deskwire.engine.delivery.answer import Header
+from deskwire.engine.delivery.connection import Connection, secured
 from deskwire.engine.delivery.dialer import dial_first, judge
 from deskwire.engine.delivery.failure import WIRE_ERRORS, ProxyFailed, in_words
 from deskwire.engine.delivery.resolver import Resolver, spelled_addresses
@@ -97,7 +98,7 @@ async def _tunnel(stream: trio.abc.Stream, target: Target, headers: Sequence[Hea
         host = f"[{target.host}]" if ":" in target.host else target.host
         where = f"{host}:{target.port}".encode()
         await connection.send(b"CONNECT", where, [(b"Host", where), *headers])
-        status = (await connection.head()).status_code
+        status = (await connection.head()).status
         if not 200 <= status < 300:
             raise ProxyFailed(f"status {status}{_phrase(status)}")
         released = connection.released()
