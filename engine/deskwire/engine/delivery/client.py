@@ -118,7 +118,7 @@ class Client:
         at, began = self._clock(), trio.current_time()
         headers = self._headers_of(delivery, secrets, at)
         seen = _Seen()
-        with trio.move_on_after(self._timeout_s) as scope:
+        with trio.CancelScope(deadline=began + self._timeout_s) as scope:
             try:
                 await self._exchange(headers, delivery.event.body, seen)
             except WIRE_ERRORS as error:

@@ -7,7 +7,6 @@ and behind it BODY_WIRE_MAX bytes, framing included. How long all that may take 
 
 from __future__ import annotations
 
-import os
 import ssl
 from contextlib import ExitStack
 from typing import Final
@@ -121,12 +120,10 @@ class Connection:
         return event
 
     async def _send(self, data: bytes) -> None:
-        """Send it all, without a detour what the system takes at once. Raises trio.BrokenResourceError."""
-        if self._bare:
+        """Send it all. Raises trio.BrokenResourceError."""
+        if self._bare:  # with nobody else at the socket, what guards a stream against that can be left out
             try:
-                data = data[os.write(self._socket.fileno(), data) :]
-            except BlockingIOError:
-                pass
+                data = data[await self._socket.send(data) :]
             except OSError as error:
                 raise trio.BrokenResourceError from error
         if data:
@@ -136,14 +133,10 @@ class Connection:
         """What comes next, empty at the end. Raises trio.BrokenResourceError."""
         if not self._bare:
             return bytes(await self._stream.receive_some(_READ))
-        while True:
-            await trio.lowlevel.wait_readable(self._socket)
-            try:
-                return os.read(self._socket.fileno(), _READ)
-            except BlockingIOError:
-                pass  # woken for nothing
-            except OSError as error:
-                raise trio.BrokenResourceError from error
+        try:
+            return await self._socket.recv(_READ)
+        except OSError as error:
+            raise trio.BrokenResourceError from error
 
     def next_cycle(self) -> bool:
         """Make ready for another request; False if there can't be one, as something is unread or was the last."""
