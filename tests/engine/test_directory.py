@@ -96,7 +96,7 @@ async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store:
     actor = Actor(PROJECT, command.conversation_id, inline_store, HandClock(), 8, Passing(HandClock()))
     ask = Ask(command)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(actor.run)
+        nursery.start_soon(actor.run, lambda _: None)
         await wait_all_tasks_blocked()
         assert actor.idle
         actor.send_nowait(ask)

@@ -147,20 +147,26 @@ class Actor:
         self._outbox.close()
         self._indicator.end()
 
-    async def run(self) -> None:
-        """Serve commands until closed, or the conversation is gone.
+    async def run(self, ended: Callable[[Actor], None]) -> None:
+        """Serve commands until closed, or the conversation is gone; then call `ended`.
 
         Cancellation: a commit under way is carried out; whoever waits is told Unavailable.
         """
         try:
-            while not self._gone and (ask := await self._next()) is not None:
+            while not self._gone:
+                # Typing apart, without a call in between: each is kept as long as the actor waits.
+                ask = await (self._next() if self._indicator.on else self._inbox.receive())
                 await self._begin(ask)
                 del ask  # with its request: nothing of it is kept while the next is waited for
+        except trio.EndOfChannel:
+            pass  # closed
         except trio.Cancelled:
             if self._committing is not None:
                 self._committing.put(shutting_down())
             self.refuse_rest(shutting_down())
             raise
+        finally:
+            ended(self)
 
     def refuse_rest(self, refusal: DomainError) -> None:
         """Answer all waiting commands with `refusal`."""
@@ -170,15 +176,13 @@ class Actor:
             except (trio.WouldBlock, trio.EndOfChannel):
                 return
 
-    async def _next(self) -> Ask | None:
-        try:
-            while self._indicator.on:
-                with trio.move_on_at(self._indicator.lapses_at):
-                    return await self._inbox.receive()
-                self._indicator.lapse()
-            return await self._inbox.receive()
-        except trio.EndOfChannel:
-            return None
+    async def _next(self) -> Ask:
+        """The next command, while typing may lapse. Raises trio.EndOfChannel."""
+        while self._indicator.on:
+            with trio.move_on_at(self._indicator.lapses_at):
+                return await self._inbox.receive()
+            self._indicator.lapse()
+        return await self._inbox.receive()
 
     async def _begin(self, ask: Ask) -> None:
         """Refuse a command, or have it committed; waits for the commit before it, and for its own if that takes long."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextvars import Context
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -80,6 +81,7 @@ class Directory:
         self._links = links
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False
+        self._ended = self._forget_ended  # one for all, as each actor keeps it
 
     def __len__(self) -> int:
         """How many actors are alive."""
@@ -126,7 +128,8 @@ class Directory:
             self._actors[key] = actor
             self.commands.actors += 1
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
-            Context().run(self._nursery.start_soon, self._run, key, actor)
+            spawn = partial(self._nursery.start_soon, name=conversation_id)
+            Context().run(spawn, actor.run, self._ended)
             if not self._tending:
                 self._tending = True
                 Context().run(self._nursery.start_soon, self._tend)
@@ -149,12 +152,9 @@ class Directory:
         finally:
             self._tending = False
 
-    async def _run(self, key: _Key, actor: Actor) -> None:
-        try:
-            await actor.run()
-        finally:
-            self._forget(key, actor)
-            actor.refuse_rest(no_such_conversation())
+    def _forget_ended(self, actor: Actor) -> None:
+        self._forget((actor.project.rowid, actor.conversation_id), actor)
+        actor.refuse_rest(no_such_conversation())
 
     def _let_go(self, key: _Key, actor: Actor, *, typing: bool = False) -> bool:
         """End the actor if it is idle; with `typing` also one that has yet to say who stops typing."""

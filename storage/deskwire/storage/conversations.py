@@ -58,7 +58,7 @@ _CLAIMED: Final = (
     "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ? AND c.id = ?"
 )
 _CLAIMS_MAX: Final = 4_096
-"""Conversations of which is remembered what they are claimed with, at most 4 MB or so."""
+"""Conversations that were written to, of which is remembered what they are claimed with: 4 MB at most."""
 
 _Version = tuple[str, int, int]
 
@@ -135,18 +135,21 @@ class ConversationWrites:
 
     conn: sqlite3.Connection
     _claims: dict[int, tuple[_Version, Claimed]]
+    _newest: tuple[int, Contact] | None  # the last one that was claimed, and its contact
 
     def start_claims(self) -> None:
         """Know no conversation yet."""
         self._claims = {}
+        self._newest = None
 
     def forget_claims(self) -> None:
         """Read anew what conversations are claimed with: after a rollback, and after every change of a contact."""
-        self._claims.clear()
+        self.start_claims()
 
     def claim(self, state: Conversation) -> Claimed:
         known = self._claims.get(state.rowid)
         if known is not None and known[0] == _version(state):
+            self._newest = state.rowid, known[1].contact
             return known[1]
         row = self.conn.execute(_CLAIMED, (state.rowid, state.id)).fetchone()
         if row is None or (row[0], row[1]) != (state.revision, state.sequence):
@@ -154,9 +157,7 @@ class ConversationWrites:
             raise StaleState(f"expected revision {state.revision}, sequence {state.sequence}; found {stored}")
         routed = {int(endpoint): sequence for endpoint, sequence in orjson.loads(row[2]).items()}
         claimed = Claimed(contact_of(row[3:]), routed)
-        if len(self._claims) >= _CLAIMS_MAX:
-            self._claims.clear()
-        self._claims[state.rowid] = _version(state), claimed
+        self._newest = state.rowid, claimed.contact
         return claimed
 
     def insert_conversation(
@@ -175,9 +176,10 @@ class ConversationWrites:
             self.conn.execute(USUAL, (*_mutable(state, routed)[:-_RARE], state.rowid))
         else:
             self.conn.execute(BY_MESSAGES, (*_counted(state, routed), state.rowid))
-        known = self._claims.get(state.rowid)
-        if known is not None:
-            self._claims[state.rowid] = _version(state), Claimed(known[1].contact, routed)
+        if self._newest is not None and self._newest[0] == state.rowid:
+            if len(self._claims) >= _CLAIMS_MAX:
+                self._claims.clear()
+            self._claims[state.rowid] = _version(state), Claimed(self._newest[1], routed)
 
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
