@@ -18,7 +18,7 @@ from deskwire.engine.clock import iso, wall_clock
 from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
 from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.credentials import Passwords, Tokens
-from deskwire.engine.decide import decide
+from deskwire.engine.decide import decide, fold
 from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft
@@ -171,7 +171,8 @@ def _turn(
     contact: ContactRef | None,
 ) -> Conversation:
     at = wall_clock()
-    receipt = commit_turn(tx, project, state, decide(state, command, at), at, contact)
+    steps = fold(state, decide(state, command, at), at)
+    receipt = commit_turn(tx, project, state, steps, at, contact)
     assert receipt.state is not None
     return receipt.state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -159,7 +160,8 @@ class InlineStore:
         self.before_write: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
         self.writes = 0
         self.reads = 0
-        self._here(found_projects)
+        self._submitted: deque[Callable[[], Awaitable[None]]] = deque()
+        self.at_once(found_projects)
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         self.writes += 1
@@ -167,7 +169,7 @@ class InlineStore:
         if self.write_failure is not None:
             failure, self.write_failure = self.write_failure, None
             raise failure
-        return self._here(job)
+        return self.at_once(job)
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
         async def carry_out() -> None:
@@ -177,7 +179,9 @@ class InlineStore:
                 answer = error
             ended(answer)
 
-        trio.lowlevel.spawn_system_task(carry_out)
+        self._submitted.append(carry_out)
+        if len(self._submitted) == 1:
+            trio.lowlevel.spawn_system_task(self._carry_out)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
         self.reads += 1
@@ -193,7 +197,13 @@ class InlineStore:
     def close(self) -> None:
         self._tx.conn.close()
 
-    def _here(self, job: Callable[[Transaction], T]) -> T:
+    async def _carry_out(self) -> None:
+        """What was submitted, in order."""
+        while self._submitted:
+            await self._submitted[0]()
+            self._submitted.popleft()
+
+    def at_once(self, job: Callable[[Transaction], T]) -> T:
         with self._tx.conn:  # commits, or rolls back
             self._tx.conn.execute("BEGIN")
             return job(self._tx)

@@ -2,13 +2,15 @@
 
 A command is decided against the state, committed, and answered once it is durable. Whoever asked may be
 gone by then: the command is carried out all the same, as the actor lives in the directory's nursery and
-not in the request's. The task does not wait for the commit, which ends in a call: it wakes for the next command, and
-only that waits. Typing is not committed; the actor keeps its time while it waits for commands.
+not in the request's. The task does not wait for the commit, which ends in a call: the next command is decided against
+the state as it will be, so that those that come together share a commit. Should one of them fail, what is stored is
+not what the next one expects, and that one is decided anew. A refusal waits until what it rests on is durable.
+Typing is not committed; the actor keeps its time while it waits for commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Final
@@ -20,6 +22,7 @@ from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowCommand
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
+from deskwire.engine.decide import Step, fold
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
 from deskwire.engine.facts import Deleted, Fact, NetworkLogsReplaced, Revealed, WorkflowCompleted
 from deskwire.engine.ids import Mint
@@ -75,17 +78,17 @@ class Actor:
 
     __slots__ = (
         "_clock",
-        "_committing",
         "_gone",
         "_inbox",
         "_indicator",
         "_links",
         "_mailbox",
-        "_none_committing",
+        "_none_under_way",
         "_outbox",
         "_state",
         "_store",
         "_unanswered",
+        "_under_way",
         "conversation_id",
         "project",
         "used_at",
@@ -105,8 +108,8 @@ class Actor:
         self.conversation_id = conversation_id
         self.used_at = 0.0
         self._unanswered = 0
-        self._committing: Ask | None = None
-        self._none_committing: trio.Event | None = None
+        self._under_way: list[Ask] = []
+        self._none_under_way: trio.Event | None = None
         self._gone = False
         self._links = links
         self._store = store
@@ -161,8 +164,8 @@ class Actor:
         except trio.EndOfChannel:
             pass  # closed
         except trio.Cancelled:
-            if self._committing is not None:
-                self._committing.put(shutting_down())
+            for each in self._under_way:
+                each.put(shutting_down())
             self.refuse_rest(shutting_down())
             raise
         finally:
@@ -185,28 +188,42 @@ class Actor:
         return await self._inbox.receive()
 
     async def _begin(self, ask: Ask) -> None:
-        """Refuse a command, or have it committed; waits for the commit before it, and for its own if that takes long."""
+        """Refuse a command, or have it committed; one that takes long is waited for."""
         try:
-            await self._committed()
             command = ask.command
             if isinstance(command, SetTyping):
+                await self._settled()
                 self._answer(ask, self._set_typing(command))
                 return
-            if self._state is None and not isinstance(command, Create):
-                await self._load()
-            if self._commit(ask, command):
-                await self._committed()
+            await self._known(command)
+            try:
+                long = self._commit(ask, command)
+            except DomainError:
+                if not self._under_way:
+                    raise
+                await self._settled()
+                await self._known(command)
+                long = self._commit(ask, command)
+            if long:
+                await self._settled()
         except trio.Cancelled:
             ask.put(shutting_down())
             raise
         except Exception as error:  # noqa: BLE001  # the task's top, logged there: a bug ends this state and nothing else
             self._answer(ask, self._refusal(error))
 
-    async def _committed(self) -> None:
+    async def _known(self, command: Command | WorkflowCommand) -> None:
+        """Return when the state is known that `command` is decided against."""
+        if self._state is None:
+            await self._settled()
+        if self._state is None and not isinstance(command, Create):
+            await self._load()
+
+    async def _settled(self) -> None:
         """Return when no commit of this conversation is under way."""
-        if self._committing is not None:
-            self._none_committing = trio.Event()
-            await self._none_committing.wait()
+        if self._under_way:
+            self._none_under_way = trio.Event()
+            await self._none_under_way.wait()
 
     def _commit(self, ask: Ask, command: Command | WorkflowCommand) -> bool:
         """Decide against the state that is known, and have it committed; whether that takes long."""
@@ -215,38 +232,44 @@ class Actor:
         if needs(state, command) is not None:
             workflow = self._store.peek(lambda reader: _workflow(reader, self.project, state, command))
         facts = conduct(state, command, at, workflow, _message_ids(at))
-        job = _job(self.project, command, state, facts, at, self._links)
+        steps = fold(state, facts, at)
+        job = _job(self.project, command, state, steps, at, self._links)
         whole = job if ask.around is None else ask.around(job)
         long = any(map(_takes_long, facts))
 
         def ended(answer: Receipt | Exception) -> None:
             if isinstance(answer, StaleState) and not isinstance(command, Create):
-                # An import adds to conversations behind their actors (ADR 30): what is there now decides.
+                # One before it has failed, or an import has added to the conversation behind its actor (ADR 30).
                 log.info("actor.state_changed", conversation=self.conversation_id, found=str(answer))
+                self._state = None
                 self._commit_anew(ask, command)
             else:
                 self._end(ask, answer, facts)
 
         self._store.submit(whole if long else Brief(whole), ended)
-        self._committing = ask
+        self._under_way.append(ask)
+        if steps and state is not None:  # a new one has its key when it is stored
+            self._state = steps[-1][2]
         return long
 
     def _end(self, ask: Ask, answer: Receipt | Exception, facts: tuple[Fact, ...]) -> None:
         """Take note of how a commit has ended, and answer."""
+        self._under_way.remove(ask)
         try:
             if isinstance(answer, Receipt):
-                self._state = answer.state
                 self._gone = answer.state is None
+                if not self._under_way:
+                    self._state = answer.state
                 self._indicator.note(facts)
                 self._note_stops(facts)
             else:
+                self._state = None  # it was to be what is not stored
                 answer = self._refusal(answer)
         except Exception as error:  # noqa: BLE001  # the call's top, logged there: a bug must not end the writer
             answer = self._refusal(error)
-        self._committing = None
-        if self._none_committing is not None:
-            self._none_committing.set()
-            self._none_committing = None
+        if not self._under_way and self._none_under_way is not None:
+            self._none_under_way.set()
+            self._none_under_way = None
         self._answer(ask, answer)
 
     def _answer(self, ask: Ask, answer: Receipt | Exception) -> None:
@@ -278,7 +301,8 @@ class Actor:
             workflow = _workflow(tx, self.project, found[0], command)
             facts = conduct(found[0], command, at, workflow, _message_ids(at))
             decided.append(facts)  # the last one counts: a job may be run again
-            return _job(self.project, command, found[0], facts, at, self._links)(tx)
+            steps = fold(found[0], facts, at)
+            return _job(self.project, command, found[0], steps, at, self._links)(tx)
 
         def ended(answer: Receipt | Exception) -> None:
             self._end(ask, answer, decided[-1] if decided else ())
@@ -354,21 +378,21 @@ def _job(
     project: Project,
     command: Command | WorkflowCommand,
     state: Conversation | None,
-    facts: tuple[Fact, ...],
+    steps: Sequence[Step],
     at: int,
     links: Links | None,
 ) -> Callable[[Transaction], Receipt]:
     if isinstance(command, LinkTicket):
-        return _with_ticket(project, command, state, facts, at)
+        return _with_ticket(project, command, state, steps, at)
     contact = command.contact if isinstance(command, Create) else None
-    return lambda tx: commit_turn(tx, project, state, facts, at, contact, links)
+    return lambda tx: commit_turn(tx, project, state, steps, at, contact, links)
 
 
 def _with_ticket(
-    project: Project, command: LinkTicket, state: Conversation | None, facts: tuple[Fact, ...], at: int
+    project: Project, command: LinkTicket, state: Conversation | None, steps: Sequence[Step], at: int
 ) -> Callable[[Transaction], Receipt]:
     def both_sides(tx: Transaction) -> Receipt:
         ticket = command.ticket_side(tx)
-        return replace(commit_turn(tx, project, state, facts, at), ticket=ticket)
+        return replace(commit_turn(tx, project, state, steps, at), ticket=ticket)
 
     return both_sides

@@ -22,7 +22,7 @@ from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact, identify
 from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.copying import changed
-from deskwire.engine.decide import Step, fold
+from deskwire.engine.decide import Step
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft, contact_lane, matches
@@ -62,14 +62,15 @@ def commit_turn(
     tx: Transaction,
     project: Project,
     before: Conversation | None,
-    facts: Sequence[Fact],
+    steps: Sequence[Step],
     at: int,
     contact_ref: ContactRef | None = None,
     links: Links | None = None,
 ) -> Receipt:
-    """Write what `facts` mean for the conversation `before` (None for a new one).
+    """Write what `steps` mean for the conversation `before` (None for a new one).
 
     Args:
+        steps: what `fold` makes of `before` and the facts.
         links: give attachments their URLs; None for who serves no files.
 
     Raises StaleState if `before` is not what is stored, Invalid if an attachment is no longer there.
@@ -81,15 +82,15 @@ def commit_turn(
     else:
         claimed = tx.claim(before)
         contact, routed = claimed.contact, dict(claimed.routed)
-    steps = fold(before, [_signed(fact, contact) for fact in facts], at)
     if not steps:
         assert before is not None, "creation is a fact"
         return Receipt(before, before, contact, project)
+    steps = [(earlier, _signed(fact, contact), after) for earlier, fact, after in steps]
 
     drafts: list[Draft] = []
     for _, fact, after in steps:
-        earlier = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
-        drafts.extend(announce(fact, after, contact, project.id, earlier, show))
+        known = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
+        drafts.extend(announce(fact, after, contact, project.id, known, show))
     plan = [(draft, route(tx, project, draft, routed)) for draft in drafts]
     state, posted, gone = _store(tx, steps, contact, routed, at)
     for draft, targets in plan:
@@ -111,7 +112,7 @@ def _answered(message: Message, state: Conversation, drafts: list[Draft], show: 
 
 
 def _signed(fact: Fact, contact: Contact) -> Fact:
-    """A contact's message with the contact's id and name as they are now."""
+    """A contact's message with the contact's id and name as they are now, which the state does not tell."""
     if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
         author = Author("contact", contact.id, contact.name)
         return MessagePosted(changed(fact.message, author=author))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Attachment, Author, Conversation, Message
 from deskwire.engine.copying import changed
 from deskwire.engine.importing.records import MessageRecord
+
+_LEAP: Final = 1 << 32
+"""By how much an import moves a revision on: by more than an actor's commits can that are under way meanwhile. None of
+them takes what it finds then for what the one before it was to leave."""
 
 
 class Addition(NamedTuple):
@@ -77,12 +81,11 @@ class Thread:
 def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conversation:
     """The conversation with messages of its past.
 
-    They count and they are dated, and it has a new `revision`; whether it is open, and what the contact has read, is as
-    it is said elsewhere.
+    They count and they are dated; whether it is open, and what the contact has read, is as it is said elsewhere.
     """
     shown = [record.created_at for record in added if not record.internal]
     human = state.human or any(record.author_type == "agent" for record in added)
-    revision = state.revision + 1
+    revision = state.revision + _LEAP
     if not shown:
         return changed(state, human=human, revision=revision)
     last = max(shown)
