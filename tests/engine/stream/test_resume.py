@@ -107,8 +107,8 @@ async def test_what_is_confirmed_while_a_takeover_is_being_stored_counts_for_the
     assert await numbers(second, 2) == [0, 1]
     await saved(stage)
     restarted = await jump_stage(store)
-    for again in (stage, restarted):
-        assert (await again.hold("c2")).start.resumed_after == events[1].id
+    for again in (restarted, stage):
+        assert (await again.hold("c3")).start.resumed_after == events[1].id
 
 
 async def test_what_a_takeover_has_stored_is_not_saved_again(
