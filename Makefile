@@ -26,7 +26,8 @@ test: check
 # The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
 fuzz: check
 	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(BIN)/python -m pytest -n auto tests/model tests/wire/test_http_bytes.py \
-	  tests/wire/test_fuzzed_requests.py tests/wire/test_fuzzed_streams.py $(ARGS)
+	  tests/wire/test_fuzzed_requests.py tests/wire/test_fuzzed_streams.py \
+	  tests/engine/delivery/test_signature_checks.py $(ARGS)
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check

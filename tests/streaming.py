@@ -47,16 +47,22 @@ def trio_ms() -> int:
 
 
 class JumpStore:
-    """A store without a thread, for tests in which time jumps; `publish` is given each commit's events."""
+    """A store without a thread, for tests in which time jumps; `publish` is given each commit's events.
+
+    Args:
+        write_takes_s: what each write takes of the time that jumps.
+        write_failure: what each write raises.
+    """
 
     def __init__(self, directory: Path) -> None:
         migrate(directory / FILE_NAME)
         self._tx = SqliteTransaction(connect_writer(directory / FILE_NAME))
         self.publish: Callable[[list[StoredEvent]], None] = lambda _: None
+        self.write_takes_s = 0.0
         self.write_failure: Exception | None = None
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
-        await trio.lowlevel.checkpoint()
+        await trio.sleep(self.write_takes_s)  # virtual time: the mock clock jumps
         if self.write_failure is not None:
             raise self.write_failure
         result = job(self._tx)

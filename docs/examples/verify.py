@@ -23,7 +23,7 @@ def verify(secret, header, body, now=None):
             t = value
         elif name == "v1":
             signatures.append(value)
-    if not (t.isascii() and t.isdigit()):
+    if not (t.isascii() and t.isdigit() and len(t) <= 15):
         return False
     if abs((time.time() if now is None else now) - int(t)) > TOLERANCE_S:
         return False

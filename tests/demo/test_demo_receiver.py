@@ -63,6 +63,16 @@ async def test_a_delivery_without_the_headers_is_noted_for_the_checks_to_find(
     assert (noted.signature, noted.delivery_id, noted.label, noted.previous) == ("", "", "", None)
 
 
+async def test_an_attempt_that_is_no_number_of_attempts_is_noted_as_none(
+    receiver: Receiver, journal: Journal, client: httpx.AsyncClient
+) -> None:
+    """Python makes no number of 5,000 digits, and a receiver takes whatever comes."""
+    for attempt in ("3", "9" * 5_000, "-1"):
+        answer = await client.post(receiver.url, content=b"{}", headers={"Service-Attempt": attempt})
+        assert answer.status_code == 200
+    assert [each.attempt for each in journal.arrivals if isinstance(each, Delivery)] == [3, 0, 0]
+
+
 async def test_many_deliveries_over_few_connections_all_arrive(
     receiver: Receiver, journal: Journal, client: httpx.AsyncClient
 ) -> None:

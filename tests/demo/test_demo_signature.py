@@ -32,7 +32,16 @@ def test_one_right_signature_of_several_is_enough_while_a_secret_is_rotated() ->
 
 
 @pytest.mark.parametrize(
-    "header", ["", "t=1", f"v1={KNOWN}", f"t=x,v1={KNOWN}", f"t=1,t=2,v1={KNOWN}", f"t=\u0661,v1={KNOWN}"]
+    "header",
+    [
+        "",
+        "t=1",
+        f"v1={KNOWN}",
+        f"t=x,v1={KNOWN}",
+        f"t=1,t=2,v1={KNOWN}",
+        f"t=\u0661,v1={KNOWN}",
+        f"t={'9' * 5_000},v1={KNOWN}",
+    ],
 )
 def test_a_header_without_time_and_signature_is_refused(header: str) -> None:
     assert objection("whsec_known", header, BODY, 1) == f"the signature header {header!r} has no t and v1"

@@ -21,6 +21,8 @@ BODY_MAX: Final = 1024 * 1024
 """Largest body taken in bytes; an envelope carries a message and a conversation, far below that."""
 IDLE_S: Final = 120.0
 _READ: Final = 64 * 1024
+_DIGITS: Final = 9
+"""Of an attempt's number at most; Python makes no number of thousands of them."""
 
 
 class Receiver:
@@ -98,6 +100,7 @@ async def _answer(stream: trio.SocketStream, http: h11.Connection, status: int) 
 
 def _delivery(request: h11.Request, body: bytes) -> Delivery:
     headers = {name: value.decode("latin-1") for name, value in request.headers}
+    attempt = headers.get(b"service-attempt", "")
     return Delivery(
         at=trio.current_time(),
         body=body,
@@ -106,5 +109,5 @@ def _delivery(request: h11.Request, body: bytes) -> Delivery:
         signature=headers.get(b"service-signature", ""),
         delivery_id=headers.get(b"service-delivery-id", ""),
         previous=headers.get(b"service-previous-sequence"),
-        attempt=int(attempt) if (attempt := headers.get(b"service-attempt", "")).isdecimal() else 0,
+        attempt=int(attempt) if attempt.isdecimal() and len(attempt) <= _DIGITS else 0,
     )

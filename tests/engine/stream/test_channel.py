@@ -129,8 +129,9 @@ async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
 async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Its name holds the contact's id, and there may be as many as contacts."""
+    """Its name holds the contact's id, and there may be as many as contacts. Also if somebody once waited for it."""
     old = await stage.hold("c1", channel="private-contact-u1")
+    await stage.hub.until_unfenced(old.channel, "c1")
     await stage.hold("c1", channel="private-contact-u2")
     await stage.hold("c1")
     stage.hub.leave(old, for_good=False)

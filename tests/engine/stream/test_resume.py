@@ -24,6 +24,13 @@ async def numbers(held: Subscription, count: int) -> list[int]:
     return found
 
 
+async def saved(stage: Stage) -> None:
+    """Store what was confirmed, as at a stop."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stage.hub.run)
+        nursery.cancel_scope.cancel()
+
+
 async def test_the_first_consumer_ever_begins_now(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.emit(2)
     held = await stage.hold("c1")
@@ -98,7 +105,23 @@ async def test_what_is_confirmed_while_a_takeover_is_being_stored_counts_for_the
     second = await stage.hold("c2")
     store.publish = stage.log.publish
     assert await numbers(second, 2) == [0, 1]
-    assert (await stage.hold("c3")).start.resumed_after == events[1].id
+    await saved(stage)
+    restarted = await jump_stage(store)
+    for again in (restarted, stage):
+        assert (await again.hold("c3")).start.resumed_after == events[1].id
+
+
+async def test_what_a_takeover_has_stored_is_not_saved_again(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    first = await stage.hold("c1")
+    (event,) = await stage.emit(1)
+    stage.hub.confirm(first, event.position)
+    assert (await stage.hold("c2")).start.resumed_after == event.id
+    commits: list[float] = []
+    store.publish = lambda _: commits.append(trio.current_time())
+    await saved(stage)
+    assert commits == []
 
 
 async def test_live_begins_now_whatever_was_confirmed(autojump_clock: MockClock, stage: Stage) -> None:
@@ -212,6 +235,28 @@ async def test_saving_goes_on_after_the_disk_refused_once(
     assert (await restarted.hold("c1")).start.resumed_after == event.id
 
 
+async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    """A quiet consumer confirms the same position with each heartbeat."""
+    held = await stage.hold("c1")
+    events = await stage.emit(2)
+    commits: list[float] = []
+    store.publish = lambda _: commits.append(trio.current_time())
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stage.hub.run)
+        await trio.testing.wait_all_tasks_blocked()
+        assert commits == [0], "long unused channels were forgotten"
+        stage.hub.confirm(held, events[0].position)
+        await trio.sleep(1.5)  # virtual time: the mock clock jumps
+        stage.hub.confirm(held, events[0].position)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        stage.hub.confirm(held, events[1].position)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        nursery.cancel_scope.cancel()
+    assert commits == [0, 1, 3.5]
+
+
 async def test_an_idle_consumer_has_reached_what_its_channel_passes_over(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
@@ -243,6 +288,19 @@ async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClo
     await stage.emit(10, padding=30_000)
     batches = [[number(event) for event in (await next_batch(held)).events] for _ in range(5)]
     assert batches == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+
+
+@pytest.mark.parametrize(("more", "batches"), [(0, [[1, 2]]), (1, [[1], [2]])])
+async def test_two_events_of_64_kib_go_together_and_with_a_byte_more_one_by_one(
+    autojump_clock: MockClock, stage: Stage, more: int, batches: list[list[int]]
+) -> None:
+    (empty,) = await stage.emit(1)
+    padding = 32 * 1024 - len(empty.body)
+    held = await stage.hold("c1", empty.id)
+    await stage.emit(1, padding=padding)
+    await stage.emit(1, padding=padding + more)
+    found = [[number(event) for event in (await next_batch(held)).events] for _ in batches]
+    assert found == batches
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(63, [63]), (64, [64, 0]), (130, [64, 64, 2])])
@@ -318,3 +376,12 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
     with trio.move_on_after(60):
         await wait()
     assert woken == ["evt_1"]
+
+
+async def test_who_was_superseded_is_told_of_no_more_typing(autojump_clock: MockClock, stage: Stage) -> None:
+    old, new = await stage.hold("c1", typing=True), await stage.hold("c2", typing=True)
+    stage.hub.pass_on(typing(number=1))
+    assert (await new.next_passing()).id == "evt_1"
+    with trio.move_on_after(60) as nothing:
+        await old.next_passing()
+    assert nothing.cancelled_caught

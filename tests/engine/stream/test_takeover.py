@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.stream import hub
 from deskwire.engine.stream.hub import ConsumerSuperseded, TooManyTakeovers
-from tests.streaming import JumpStore, Stage, jump_stage, next_batch, number
+from tests.streaming import JumpStore, Stage, jump_stage, next_batch, number, trio_ms
 
 
 async def test_the_newest_consumer_is_the_only_holder_and_the_old_one_is_told(
@@ -112,6 +113,42 @@ async def test_the_fence_survives_a_restart_for_the_lease(
         await restarted.hold("c1")
 
 
+async def test_the_lease_after_a_restart_runs_from_the_restart(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    await stage.hold("c1")
+    await stage.hold("c2")
+    await trio.sleep(5)  # virtual time: the mock clock jumps
+    restarted = await jump_stage(store)
+    await trio.sleep(20)  # virtual time: the mock clock jumps
+    await restarted.hub.until_unfenced(stage.channel, "c1")
+    assert trio.current_time() == 65
+
+
+async def test_a_clock_that_is_set_back_makes_the_lease_after_a_restart_no_longer(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    await stage.hold("c1")
+    await stage.hold("c2")
+    behind_ms = 0
+    restarted = await jump_stage(store, lambda: trio_ms() - behind_ms)
+    behind_ms = 86_400_000
+    await restarted.hub.until_unfenced(stage.channel, "c1")
+    assert trio.current_time() == 60
+
+
+async def test_who_left_by_its_own_word_keeps_nobody_out_after_a_restart(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    await stage.hold("c1")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stage.hub.run)
+        stage.hub.leave(await stage.hold("c2"), for_good=True)
+        nursery.cancel_scope.cancel()
+    restarted = await jump_stage(store)
+    assert (await restarted.hold("c1")).current
+
+
 async def test_a_takeover_that_cannot_be_stored_changes_nothing(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
@@ -123,6 +160,27 @@ async def test_a_takeover_that_cannot_be_stored_changes_nothing(
     assert holder.current
     stage.hub.leave(holder, for_good=False)
     assert (await stage.hold("c1")).current
+
+
+async def test_a_takeover_that_is_not_stored_after_ten_seconds_changes_nothing(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    holder = await stage.hold("c1")
+    store.write_takes_s = 11
+    with pytest.raises(Unavailable):
+        await stage.hold("c2")
+    assert (trio.current_time(), holder.current) == (10, True)
+
+
+async def test_who_is_cancelled_while_its_takeover_is_stored_has_the_channel_all_the_same(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    """A takeover that is stored and not seated would lose the holder what it confirms."""
+    old = await stage.hold("c1")
+    store.write_takes_s = 5
+    with trio.move_on_after(1):
+        assert (await stage.hold("c2")).current
+    assert (trio.current_time(), old.current) == (5, False)
 
 
 async def test_two_at_the_same_moment_leave_one_holder(autojump_clock: MockClock, stage: Stage) -> None:
@@ -189,3 +247,53 @@ async def test_the_listing_shows_holder_position_and_lag(autojump_clock: MockClo
     stage.hub.leave(holder, for_good=False)
     (status,) = await stage.hub.consumers(stage.project)
     assert not status.connected
+
+
+async def test_nobody_is_shown_as_connected_after_a_restart(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore
+) -> None:
+    await stage.hold("c1")
+    (status,) = await (await jump_stage(store)).hub.consumers(stage.project)
+    assert (status.consumer_id, status.connected) == ("c1", False)
+
+
+async def test_beyond_so_many_channels_those_that_nobody_uses_are_forgotten(
+    autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those with something that is not stored yet."""
+    monkeypatch.setattr(hub, "_SEATS", 3)
+    await stage.hold("c1", channel="private-contact-held")
+    stage.hub.leave(await stage.hold("c1", channel="private-contact-idle"), for_good=False)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stage.hub.run)
+        nursery.cancel_scope.cancel()
+    unsaved = await stage.hold("c1", channel="private-contact-unsaved")
+    (event,) = await stage.emit(1)
+    stage.hub.confirm(unsaved, event.position)
+    stage.hub.leave(unsaved, for_good=False)
+    assert len(stage.hub._seats) == 3
+    await stage.hold("c1", channel="private-contact-new")
+    names = [channel.name.removeprefix("private-contact-") for channel in stage.hub._seats]
+    assert names == ["held", "unsaved", "new"]
+    again = await stage.hold("c1", channel="private-contact-unsaved")
+    assert again.start.resumed_after == event.id
+
+
+async def test_a_channel_that_somebody_waits_for_again_is_not_forgotten(
+    autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits would not hear that it is free."""
+    monkeypatch.setattr(hub, "_SEATS", 1)
+    await stage.hold("c1")
+    stage.hub.leave(await stage.hold("c2"), for_good=False)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stage.hub.run)
+        with trio.move_on_after(2):
+            await stage.hub.until_unfenced(stage.channel, "c1")
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(stage.hub.until_unfenced, stage.channel, "c1")
+            await wait_all_tasks_blocked()
+            await stage.hold("c3", channel="private-contact-u1")
+            stage.hub.leave(await stage.hold("c2"), for_good=True)
+        assert trio.current_time() == 2
+        nursery.cancel_scope.cancel()
