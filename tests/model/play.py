@@ -277,8 +277,9 @@ class Play:
         last: dict[str, int] = {}
         for each in sent:
             envelope = orjson.loads(each.body)
-            taken = endpoint.has_taken(envelope["id"], each.path)
-            assert taken or self.erased(envelope), ("not for this endpoint", each.path, envelope)
+            previous = each.headers.get("Service-Previous-Sequence")
+            taken = endpoint.has_taken(envelope["id"], each.path, previous)
+            assert taken or self.erased(envelope), ("not for this endpoint", each, endpoint)
             if envelope["sequence"] is not None:
                 about = envelope["data"]["conversation"]["id"]
                 assert envelope["sequence"] > last.get(about, 0), "out of order"

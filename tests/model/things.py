@@ -156,19 +156,35 @@ class Survey:
 
 
 @dataclass
+class Delivery:
+    """An event for an endpoint.
+
+    Args:
+        since: which of the endpoint's URLs was the present one then.
+        previous: the sequence of the conversation's event before that was for it; None for an event without one.
+    """
+
+    outcome: Outcome
+    since: int
+    previous: int | None
+
+
+@dataclass
 class Endpoint:
     """An endpoint of webhooks, by its fields.
 
     Args:
         urls: those that it has had, the present one last.
-        deliveries: what becomes of each event that it is for, and since which of `urls` it was.
+        deliveries: the events that were for it, by their ids.
+        last: of each conversation the sequence of the newest of them.
     """
 
     id: str
     secret: str
     fields: JSON
     urls: list[str]
-    deliveries: dict[str, tuple[Outcome, int]] = field(default_factory=dict)
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
     gone: bool = False
 
     @property
@@ -187,20 +203,29 @@ class Endpoint:
     @property
     def owed(self) -> set[str]:
         """The events that must come to it."""
-        return {event for event, (outcome, _) in self.deliveries.items() if outcome == "sent"}
+        return {event for event, each in self.deliveries.items() if each.outcome == "sent"}
 
     def take(self, event: Event) -> None:
         """Note an event that has happened, if it is for this endpoint."""
-        if not self.gone and event.type in (self.fields["events"] or [event.type]):
-            outcome: Outcome = "sent" if self.fields["status"] == "enabled" else "skipped"
-            self.deliveries[event.id] = (outcome, len(self.urls) - 1)
+        if self.gone or event.type not in (self.fields["events"] or [event.type]):
+            return
+        previous = None
+        if event.sequence is not None:
+            about = event.data["conversation"]["id"]
+            previous = self.last.get(about, 0)
+            self.last[about] = event.sequence
+        outcome: Outcome = "sent" if self.fields["status"] == "enabled" else "skipped"
+        self.deliveries[event.id] = Delivery(outcome, len(self.urls) - 1, previous)
 
     def stop(self) -> None:
         """What has not been sent yet is not sent any more."""
-        for event, (outcome, since) in self.deliveries.items():
-            self.deliveries[event] = ("either" if outcome == "sent" else outcome, since)
+        for each in self.deliveries.values():
+            each.outcome = "either" if each.outcome == "sent" else each.outcome
 
-    def has_taken(self, event: str, path: str) -> bool:
-        """Whether an event may have been sent to the URL with this path."""
-        outcome, since = self.deliveries.get(event, ("skipped", 0))
-        return outcome != "skipped" and any(url.endswith(path) for url in self.urls[since:])
+    def has_taken(self, event: str, path: str, previous: str | None) -> bool:
+        """Whether an event may have been sent to the URL with this path, as the one behind that sequence."""
+        found = self.deliveries.get(event)
+        if found is None or found.outcome == "skipped":
+            return False
+        at = any(url.endswith(path) for url in self.urls[found.since :])
+        return at and previous == (None if found.previous is None else str(found.previous))

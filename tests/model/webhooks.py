@@ -173,4 +173,4 @@ class Deliveries(OnEndpoint):
             "either": ("pending", "delivered", "skipped"),
         }
         for event, status in told:
-            assert status in may_be[found.deliveries[event][0]], (found.deliveries[event], status)
+            assert status in may_be[found.deliveries[event].outcome], (found.deliveries[event], status)
