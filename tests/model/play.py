@@ -23,8 +23,8 @@ from tests.wire.surveying import DEFINITION
 from .commands import Answer, Command, Fetch, Messages, Request, refused
 from .surveys import LookAtSurvey, OnSurvey
 from .things import JSON, Endpoint, Survey, exactly, now, shown
-from .tickets import Bulk, ChangeTicket, LookAtTicket
-from .webhooks import AddEndpoint, Deliveries, LookAtEndpoint, OnEndpoint
+from .tickets import Bulk, ChangeTicket, ListTickets, LookAtTicket
+from .webhooks import AddEndpoint, Deliveries, ListEndpoints, LookAtEndpoint, OnEndpoint
 from .world import FLOWS, World
 
 KEPT_S: Final = 60.0
@@ -216,10 +216,14 @@ class Play:
     # --- the end
 
     async def conclude(self) -> None:
-        """Every conversation, the whole feed, the deliveries and the frames are what the model says."""
+        """All there is, the whole feed, the deliveries and the frames are what the model says."""
         for at in range(len(self.world.conversations)):
             await self.step(Fetch(at))
             await self.step(Messages(at))
+        for at in range(len(self.world.surveys)):
+            await self.step(LookAtSurvey(at))
+        await self.step(ListTickets(None))
+        await self.step(ListEndpoints())
         self.newest = None
         feed = await self.events()
         told = [(event["type"], event["sequence"], shown(event["data"])) for event in feed]

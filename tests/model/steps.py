@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from .customers import Erase, Forget, ListOf, PutContact, Recall, Remember
 from .play import Again, AtOnce, Doze, Step
 from .surveys import (
     DEFINITIONS,
+    WRONG,
     ListSurveys,
     LookAtSurvey,
     MakeSurvey,
@@ -58,6 +60,7 @@ BEGINNING: Final[tuple[Step, ...]] = (
     Create("bob", visible=False),
     MakeTicket(),
     AddEndpoint(("message.created", "conversation.closed")),
+    Publish(0, "short"),
     Start(0),
 )
 PLACES: Final = st.sampled_from([0, 0, 0, 0, 1, 1, 1, 2, 7])
@@ -114,65 +117,74 @@ ON_CONVERSATION: Final = st.one_of(
 )
 CONTACTS: Final = st.builds(PutContact, st.sampled_from(["ada", "bob"]), IDENTITIES)
 DAY_S: Final = 86_400
-AHEAD_S: Final = st.sampled_from([None, 3_600, 3_600, 9 * 365 * DAY_S, 11 * 366 * DAY_S, -60])
+AHEAD_S: Final = st.sampled_from([None, 3_600, 3_600, 90_000, 9 * 365 * DAY_S, 11 * 366 * DAY_S, -60])
 """Until when a ticket is put aside: more than ten years and the past are refused."""
-DURATIONS_S: Final = st.sampled_from([None, None, 0, 90, 7_200.5, -1])
+DURATIONS_S: Final = st.sampled_from([None, None, 0, 0, 90, 90, 7_200.5, -1])
+TICKET_PLACES: Final = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 1, 7])
 TICKETS: Final = st.builds(
     MakeTicket, PRIORITIES, TAGS, st.none() | PLACES, st.sampled_from([None, None, 3_600])
 )
-SNOOZES: Final = st.builds(Snooze, PLACES, st.just({}), st.just(False), AHEAD_S)
+SNOOZES: Final = st.builds(Snooze, TICKET_PLACES, st.just({}), st.just(False), AHEAD_S)
 CHANGES: Final = st.one_of(
     st.builds(
         ChangeTicket,
-        PLACES,
+        TICKET_PLACES,
         st.fixed_dictionaries({"status": st.sampled_from(["OPEN", "DONE"])}),
         st.booleans(),
     ),
-    st.builds(ChangeTicket, PLACES, st.just({"title": "Another", "tags": []})),
+    st.builds(ChangeTicket, TICKET_PLACES, st.just({"title": "Another", "tags": []})),
     SNOOZES,
 )
 BULKS: Final = st.builds(
     Bulk,
-    st.lists(PLACES, min_size=1, max_size=4).map(tuple),
+    st.lists(TICKET_PLACES, min_size=1, max_size=4).map(tuple),
     st.sampled_from([None, 1, 2]),
     st.none() | PRIORITIES,
     st.booleans(),
     DURATIONS_S,
 )
 
-ENDPOINTS: Final = st.sampled_from([1, 1, 1, 1, 2, 2, 3, 9])
+ENDPOINTS: Final = st.sampled_from([1, 1, 1, 1, 1, 1, 2, 2, 9])
 """All but the first, which is the test's own."""
 EVENTS: Final = st.sampled_from(
-    [(), (), ("message.created",), ("conversation.updated", "contact.updated"), (NO_EVENT,)]
+    [
+        (),
+        (),
+        ("message.created",),
+        ("message.created",),
+        ("conversation.updated", "contact.updated"),
+        (NO_EVENT,),
+    ]
 )
 ENDPOINT_PATCHES: Final = st.fixed_dictionaries(
     {},
     optional={
         "events": EVENTS.map(list) | st.just(["conversation.deleted", "conversation.closed"]),
-        "status": st.sampled_from(["enabled", "enabled", "disabled", "disabled", "paused"]),
+        "status": st.sampled_from([*["enabled", "disabled"] * 4, "paused"]),
         "description": st.sampled_from([None, "CRM"]),
-        "url": st.sampled_from(["a", "b", "b", NO_WAY, None]),
+        "url": st.sampled_from([*["a", "b"] * 4, NO_WAY, None]),
     },
 ).filter(bool)
+SWITCHES: Final = st.sampled_from(["enabled", "disabled"]).map(lambda to: {"status": to})
 CHANGES_OF_ENDPOINTS: Final = st.one_of(
     st.builds(PatchEndpoint, ENDPOINTS, ENDPOINT_PATCHES),
     st.builds(PatchEndpoint, ENDPOINTS, ENDPOINT_PATCHES),
-    st.builds(
-        PatchEndpoint, ENDPOINTS, st.sampled_from(["enabled", "disabled"]).map(lambda to: {"status": to})
-    ),
-    st.builds(DropEndpoint, ENDPOINTS),
+    st.builds(PatchEndpoint, ENDPOINTS, SWITCHES),
+    st.builds(PatchEndpoint, ENDPOINTS, SWITCHES),
 )
+REMOVALS_OF_ENDPOINTS: Final = st.builds(DropEndpoint, ENDPOINTS)
 OF_ENDPOINTS: Final = st.one_of(
     CHANGES_OF_ENDPOINTS,
     CHANGES_OF_ENDPOINTS,
     st.builds(AddEndpoint, EVENTS),
+    REMOVALS_OF_ENDPOINTS,
     st.builds(LookAtEndpoint, ENDPOINTS),
     st.builds(ListEndpoints),
     st.builds(Deliveries, ENDPOINTS),
 )
 
-SURVEYS: Final = st.sampled_from([0, 0, 0, 1, 1, 7])
-RIGHT_OR_WRONG: Final = st.sampled_from([*DEFINITIONS, "usual", "short"])
+SURVEYS: Final = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 1, 7])
+RIGHT_OR_WRONG: Final = st.sampled_from([*["usual", "short"] * 3, *WRONG])
 NAMES: Final = st.sampled_from(["After", "before ä"])
 VERSIONS: Final = st.sampled_from([None, None, 1, 2])
 ANSWERS: Final = st.sampled_from(
@@ -180,6 +192,7 @@ ANSWERS: Final = st.sampled_from(
         {"score": 0, "why": "slow", "plan": "pro"},
         {"score": 5, "why": "slow"},
         {"score": 9, "plan": "free"},
+        {"score": 10},
         {"score": 10, "why": "slow"},
         {"score": 11},
         {"why": "slow"},
@@ -191,40 +204,46 @@ PUBLISHES: Final = st.builds(Publish, SURVEYS, RIGHT_OR_WRONG)
 SURVEY_PATCHES: Final = st.fixed_dictionaries(
     {},
     optional={
-        "name": st.sampled_from(["After", "Ä", ""]),
-        "status": st.sampled_from(["OPEN", "OPEN", "CLOSED", "PAUSED"]),
+        "name": st.sampled_from([*["After", "Ä"] * 3, ""]),
+        "status": st.sampled_from([*["OPEN", "OPEN", "CLOSED"] * 3, "PAUSED"]),
     },
-).filter(bool) | st.just({"definition": DEFINITIONS["short"]})
+).filter(bool)
 CHANGES_OF_SURVEYS: Final = st.one_of(
+    st.builds(PatchSurvey, SURVEYS, SURVEY_PATCHES),
     st.builds(PatchSurvey, SURVEYS, SURVEY_PATCHES),
     PUBLISHES,
     RESPONDS,
     RESPONDS,
-    st.builds(RemoveSurvey, SURVEYS),
 )
+REMOVALS_OF_SURVEYS: Final = st.builds(RemoveSurvey, SURVEYS)
 OF_SURVEYS: Final = st.one_of(
     CHANGES_OF_SURVEYS,
     CHANGES_OF_SURVEYS,
     MAKES_OF_SURVEYS,
+    REMOVALS_OF_SURVEYS,
     st.builds(LookAtSurvey, SURVEYS, st.booleans()),
     st.builds(ListSurveys, st.sampled_from([None, "OPEN", "CLOSED"]), st.sampled_from([None, "fter", "ORE"])),
     st.builds(Versions, SURVEYS),
     st.builds(Version, SURVEYS, st.sampled_from([0, 1, 2])),
     st.builds(Validate, SURVEYS, RIGHT_OR_WRONG),
+    st.builds(PatchSurvey, SURVEYS, st.just({"definition": DEFINITIONS["short"]})),
     st.builds(Responses, SURVEYS, VERSIONS),
 )
-BACKGROUND: Final[st.SearchStrategy[Step]] = st.one_of(
+OF_TICKETS: Final[st.SearchStrategy[Step]] = st.one_of(
+    CHANGES,
+    BULKS,
+    BULKS,
+    st.builds(Doze, TICKET_PLACES),
+    st.builds(LookAtTicket, TICKET_PLACES),
+    st.builds(ListTickets, st.sampled_from([None, True, False])),
+    st.builds(RemoveTicket, TICKET_PLACES),
+    st.builds(Link, TICKET_PLACES, st.just({}), st.just(False), st.none() | PLACES),
+)
+BACKGROUND: Final = st.one_of(
     st.builds(Messages, PLACES),
     st.builds(ListOf, st.sampled_from(["ada", "bob"]), st.sampled_from([None, "OPEN", "CLOSED"])),
     st.builds(Delete, PLACES),
     st.builds(Erase, st.sampled_from(["ada", "bob"])),
-    st.builds(RemoveTicket, PLACES),
-    st.builds(Link, PLACES, st.just({}), st.just(False), st.none() | PLACES),
-    BULKS,
-    BULKS,
-    st.builds(LookAtTicket, PLACES),
-    st.builds(ListTickets, st.sampled_from([None, True, False])),
-    st.builds(Doze, PLACES),
     st.builds(Remember, st.sampled_from(["ada", "bob"]), st.sampled_from(["likes", "ö"]), TEXTS),
     st.builds(Recall, st.sampled_from(["ada", "bob"])),
     st.builds(Forget, st.sampled_from(["ada", "bob"])),
@@ -248,20 +267,21 @@ KEYED: Final = st.one_of(
     PUBLISHES,
     RESPONDS,
 )
-STEPS: Final[st.SearchStrategy[Step]] = st.one_of(
-    ON_CONVERSATION,
-    ON_CONVERSATION,
-    CREATES,
-    CONTACTS,
-    TICKETS,
-    CHANGES,
-    BACKGROUND,
-    BACKGROUND,
-    OF_ENDPOINTS,
-    OF_SURVEYS,
-    st.builds(AtOnce, TOGETHER, TOGETHER),
-    st.builds(AtOnce, TOGETHER, TOGETHER),
-    st.builds(AtOnce, CHANGES_OF_ENDPOINTS, CHANGES_OF_ENDPOINTS),
-    st.builds(AtOnce, CHANGES_OF_SURVEYS, CHANGES_OF_SURVEYS),
-    st.builds(Again, KEYED, st.booleans()),
-)
+SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
+    ON_CONVERSATION: 6,
+    CREATES: 1,
+    CONTACTS: 1,
+    TICKETS: 1,
+    OF_TICKETS: 4,
+    BACKGROUND: 3,
+    OF_ENDPOINTS: 4,
+    OF_SURVEYS: 4,
+    st.builds(AtOnce, TOGETHER, TOGETHER): 2,
+    st.builds(AtOnce, CHANGES_OF_ENDPOINTS, CHANGES_OF_ENDPOINTS | REMOVALS_OF_ENDPOINTS): 1,
+    st.builds(AtOnce, CHANGES_OF_SURVEYS, CHANGES_OF_SURVEYS | REMOVALS_OF_SURVEYS): 1,
+    st.builds(Again, KEYED, st.booleans()): 1,
+}
+STEPS: Final[st.SearchStrategy[Step]] = st.sampled_from(
+    [steps for steps, share in SHARES.items() for _ in range(share)]
+).flatmap(lambda steps: steps)
+"""Not one strategy of them all, which would give each kind of call the same share."""
