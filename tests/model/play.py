@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -104,6 +104,7 @@ class Play:
     raw: list[bytes] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
     more: trio.Event = field(default_factory=trio.Event)
+    keys: Iterator[int] = field(default_factory=itertools.count)
 
     # --- calls
 
@@ -183,11 +184,12 @@ class Play:
         return [answers[number] for number in range(len(requests))]
 
     async def again(self, command: Command, at_once: bool) -> None:
-        key = f"key-{len(self.raw)}"
+        key = f"key-{next(self.keys)}"
         request = command.request(self.world)
         if at_once:
             answers = await self.both(request, request, key=key)
-            answers.sort(key=lambda answer: (answer.status == 409, answer.replayed))
+            early = "idempotency_in_progress"
+            answers.sort(key=lambda answer: (answer.body.get("code") == early, answer.replayed))
         else:
             answers = [await self.call(request, key)]
         done = answers[0]
