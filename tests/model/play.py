@@ -20,7 +20,7 @@ from tests.wire.conftest import Service
 from tests.wire.staff import organisation_of
 from tests.wire.surveying import DEFINITION
 
-from .commands import Answer, Command, Fetch, Messages, Request, refused
+from .commands import Answer, Command, Fetch, Messages, OnConversation, Request, refused
 from .surveys import LookAtSurvey, OnSurvey
 from .things import JSON, Endpoint, Survey, exactly, now, shown
 from .tickets import Bulk, ChangeTicket, ListTickets, LookAtTicket
@@ -78,7 +78,7 @@ def _among(command: Command, world: World) -> Sequence[object]:
 
 
 def looks(*commands: Command) -> list[Command]:
-    """What shows how the commands have left things of which no event tells."""
+    """What shows how the commands have left things: of most no event tells, nor of a hidden conversation."""
     found: list[Command] = []
     for command in commands:
         match command:
@@ -88,6 +88,8 @@ def looks(*commands: Command) -> list[Command]:
                 found.append(LookAtSurvey(at))
             case OnEndpoint(at=at):
                 found.append(LookAtEndpoint(at))
+            case OnConversation(at=at):
+                found.append(Fetch(at))
     return found
 
 
