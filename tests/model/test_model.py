@@ -58,7 +58,7 @@ async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_co
     chosen = settings(usual, max_examples=EXAMPLES, derandomize=False) if EXAMPLES else usual
 
     @chosen
-    @given(st.lists(STEPS, min_size=12, max_size=30))
+    @given(st.lists(STEPS, min_size=8, max_size=20))
     def run(steps: list[Step]) -> None:
         note(f"steps = {steps}")
         here(partial(replayed, service, receiver, steps))
