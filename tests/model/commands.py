@@ -6,9 +6,11 @@ A command names things by their place, so that an example can be written down an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
-from .world import JSON, Conversation, World, exactly, shown
+from .things import JSON, Conversation, exactly, now, shown
+from .world import World
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What it is answered with."""
+    """What it is answered with; when it was asked for, and when it was there."""
 
     status: int
     body: JSON
     replayed: bool = False
+    asked: datetime = field(default_factory=now, compare=False)
+    came: datetime = field(default_factory=now, compare=False)
 
 
 class Command(Protocol):
@@ -49,6 +53,14 @@ def good(answer: Answer, wanted: JSON) -> None:
 def refused(answer: Answer, status: int, code: str) -> None:
     """The answer is this refusal."""
     assert (answer.status, answer.body.get("code")) == (status, code), answer
+
+
+def stopped(answer: Answer, *reasons: tuple[int, str]) -> bool:
+    """Whether anything speaks against the call. Then the answer is one of those refusals, whichever comes first."""
+    if not reasons:
+        return False
+    assert (answer.status, answer.body.get("code")) in reasons, answer
+    return True
 
 
 NOWHERE = "cnv_01M3250V00PPPPPPPPPPPPPPPP"

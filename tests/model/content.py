@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .commands import Answer, Request, good, refused
-from .world import JSON, World
+from .things import JSON
+from .world import World
 
 
 @dataclass(frozen=True)

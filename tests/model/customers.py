@@ -1,11 +1,12 @@
-"""What a backend does about its customers: who they are, their conversations, what they say of a survey; erasure."""
+"""A project's customers: who they are, their conversations, what is remembered of them; erasure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from .commands import Answer, Request, good, refused
-from .world import IDENTITY, JSON, World, exactly, shown
+from .things import IDENTITY, JSON, exactly, shown
+from .world import World
 
 
 @dataclass(frozen=True)
@@ -72,42 +73,67 @@ class ListOf:
 
 
 @dataclass(frozen=True)
-class Respond:
-    """Answer the survey for a customer, for nobody if there is no such one."""
+class OfContact:
+    """A command on what is remembered of a contact."""
 
     user: str
-    score: int
 
-    def request(self, world: World) -> Request:
-        contact: JSON = {"contact": {"userId": self.user}} if self.user in world.contacts else {}
-        return Request("POST", f"/s2s/surveys/{world.survey}/responses", {"answers": self.answers, **contact})
-
-    @property
-    def answers(self) -> JSON:
-        """What is answered to the survey's questions."""
-        return {"score": self.score, "why": "slow", "plan": "pro"}
-
-    def judge(self, world: World, answer: Answer) -> None:
-        assert answer.status == 200, answer
-        contact = {"userId": self.user} if self.user in world.contacts else None
-        said = (
-            answer.body["surveyId"],
-            answer.body["version"],
-            answer.body["contact"],
-            answer.body["answers"],
-        )
-        assert said == (world.survey, 1, contact, self.answers), answer
-        world.responses[answer.body["id"]] = self.user if contact else None
+    def path(self, world: World, name: str = "") -> str:
+        contact = world.contacts.get(self.user)
+        session = "con_01M3250V00PPPPPPPPPPPPPPPP" if contact is None else contact.id
+        return f"/sessions/{session}/memory{name and '/'}{name}"
 
 
 @dataclass(frozen=True)
-class Responses:
-    """List what was answered."""
+class Remember(OfContact):
+    """Remember something; what has the same name is replaced."""
+
+    name: str
+    content: str
 
     def request(self, world: World) -> Request:
-        return Request("GET", f"/engagement/surveys/{world.survey}/responses", agent=True)
+        return Request("POST", self.path(world), {"name": self.name, "content": self.content}, agent=True)
 
     def judge(self, world: World, answer: Answer) -> None:
+        contact = world.contacts.get(self.user)
+        if contact is None:
+            refused(answer, 404, "session_not_found")
+            return
         assert answer.status == 200, answer
-        told = {each["id"]: each["contact"] and each["contact"]["userId"] for each in answer.body["items"]}
-        assert told == world.responses, answer
+        known = contact.memory.get(self.name, {"id": answer.body["id"]})
+        entry = {"id": known["id"], "name": self.name, "content": self.content, "description": None}
+        contact.memory[self.name] = entry
+        good(answer, {"ok": True, **entry})
+
+
+@dataclass(frozen=True)
+class Recall(OfContact):
+    """List what is remembered."""
+
+    def request(self, world: World) -> Request:
+        return Request("GET", self.path(world), agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        contact = world.contacts.get(self.user)
+        if contact is None:
+            refused(answer, 404, "session_not_found")
+            return
+        assert answer.status == 200, answer
+        told = {each["name"]: shown(each) for each in answer.body["items"]}
+        assert exactly(told, contact.memory), answer
+
+
+@dataclass(frozen=True)
+class Forget(OfContact):
+    """Clear what is remembered."""
+
+    def request(self, world: World) -> Request:
+        return Request("DELETE", self.path(world), agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        contact = world.contacts.get(self.user)
+        if contact is None:
+            refused(answer, 404, "session_not_found")
+            return
+        good(answer, {"ok": True, "consolidationEnqueued": False, "entries": len(contact.memory)})
+        contact.memory.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -20,9 +20,12 @@ from tests.wire.conftest import Service
 from tests.wire.staff import organisation_of
 from tests.wire.surveying import DEFINITION
 
-from .commands import Answer, Command, Fetch, Messages, Request, refused
-from .desk import ChangeTicket
-from .world import FLOWS, JSON, World, exactly, shown
+from .commands import Answer, Command, Fetch, Messages, OnConversation, Request, refused
+from .surveys import LookAtSurvey, OnSurvey
+from .things import JSON, Endpoint, Survey, exactly, now, shown
+from .tickets import Bulk, ChangeTicket, ListTickets, LookAtTicket
+from .webhooks import AddEndpoint, Deliveries, ListEndpoints, LookAtEndpoint, OnEndpoint
+from .world import FLOWS, World
 
 KEPT_S: Final = 60.0
 """Far longer than a delivery or a frame takes on a machine that does much else."""
@@ -44,16 +47,50 @@ class Again:
     at_once: bool
 
 
-Step = Command | AtOnce | Again
+@dataclass(frozen=True)
+class Doze:
+    """Put the ticket at this place aside for a moment, and wait for it to wake by itself."""
+
+    at: int
+
+
+Step = Command | AtOnce | Again | Doze
 
 
 def bound(command: Command, world: World) -> Command:
     """The command, meant for nothing if it names a place where nothing is yet: the other one may fill it."""
-    sizes = {"about": len(world.conversations)}
-    sizes["at"] = len(world.tickets) if isinstance(command, ChangeTicket) else len(world.conversations)
+    sizes = {"about": len(world.conversations), "at": len(_among(command, world))}
     places = {name: getattr(command, name, None) for name in sizes}
     unfilled = {name: -1 for name, at in places.items() if at is not None and at >= sizes[name]}
     return replace(command, **unfilled) if unfilled else command  # type: ignore[type-var]
+
+
+def _among(command: Command, world: World) -> Sequence[object]:
+    """What the command names one of by its place."""
+    match command:
+        case ChangeTicket():
+            return world.tickets
+        case OnSurvey():
+            return world.surveys
+        case OnEndpoint():
+            return world.endpoints
+    return world.conversations
+
+
+def looks(*commands: Command) -> list[Command]:
+    """What shows how the commands have left things: of most no event tells, nor of a hidden conversation."""
+    found: list[Command] = []
+    for command in commands:
+        match command:
+            case ChangeTicket(at=at):
+                found.append(LookAtTicket(at))
+            case OnSurvey(at=at):
+                found.append(LookAtSurvey(at))
+            case OnEndpoint(at=at):
+                found.append(LookAtEndpoint(at))
+            case OnConversation(at=at):
+                found.append(Fetch(at))
+    return found
 
 
 @dataclass
@@ -69,6 +106,7 @@ class Play:
     raw: list[bytes] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
     more: trio.Event = field(default_factory=trio.Event)
+    keys: Iterator[int] = field(default_factory=itertools.count)
 
     # --- calls
 
@@ -79,9 +117,10 @@ class Play:
         headers |= {"project": self.world.project} if request.agent else {}
         headers |= {} if key is None else {"Idempotency-Key": key}
         body = {"json": request.body} if request.body is not None else {}
+        asked = now()
         answer = await self.service.http.request(request.method, request.path, headers=headers, **body)  # type: ignore[arg-type]
         said = answer.json() if answer.content else {}
-        return Answer(answer.status_code, said, "Idempotent-Replayed" in answer.headers)
+        return Answer(answer.status_code, said, "Idempotent-Replayed" in answer.headers, asked, now())
 
     async def events(self) -> list[JSON]:
         """What the feed has behind what was read before."""
@@ -106,6 +145,8 @@ class Play:
                 await self.at_once(first, second)
             case Again(command, at_once):
                 await self.again(command, at_once)
+            case Doze(at):
+                await self.doze(at)
             case _:
                 answer = await self.call(step.request(self.world))
                 step.judge(self.world, answer)
@@ -115,6 +156,7 @@ class Play:
         commands = (bound(first, self.world), bound(second, self.world))
         answers = await self.both(*(command.request(self.world) for command in commands))
         events = await self.events()
+        seen = [(look, await self.call(look.request(self.world))) for look in looks(*commands)]
         wrong: list[AssertionError] = []
         for order in itertools.permutations(zip(commands, answers, strict=True)):
             world = copy.deepcopy(self.world)
@@ -122,6 +164,8 @@ class Play:
                 for command, answer in order:
                     command.judge(world, answer)
                 world.settle(events)
+                for look, answer in seen:
+                    look.judge(world, answer)
             except AssertionError as error:
                 wrong.append(error)
             else:
@@ -142,11 +186,12 @@ class Play:
         return [answers[number] for number in range(len(requests))]
 
     async def again(self, command: Command, at_once: bool) -> None:
-        key = f"key-{len(self.raw)}"
+        key = f"key-{next(self.keys)}"
         request = command.request(self.world)
         if at_once:
             answers = await self.both(request, request, key=key)
-            answers.sort(key=lambda answer: (answer.status == 409, answer.replayed))
+            early = "idempotency_in_progress"
+            answers.sort(key=lambda answer: (answer.body.get("code") == early, answer.replayed))
         else:
             answers = [await self.call(request, key)]
         done = answers[0]
@@ -164,13 +209,25 @@ class Play:
         assert (await self.call(changed, key)).status == 422
         self.world.settle(await self.events())
 
+    async def doze(self, at: int) -> None:
+        await self.step(Bulk((at,), None, None, False, duration_s=0.001))
+        look = LookAtTicket(at)
+        ticket = look.target(self.world)
+        with trio.fail_after(KEPT_S):
+            while ticket is not None and ticket.snooze is not None:
+                await self.step(look)  # looks again: nothing announces it
+
     # --- the end
 
     async def conclude(self) -> None:
-        """Every conversation, the whole feed, the deliveries and the frames are what the model says."""
+        """All there is, the whole feed, the deliveries and the frames are what the model says."""
         for at in range(len(self.world.conversations)):
             await self.step(Fetch(at))
             await self.step(Messages(at))
+        for at in range(len(self.world.surveys)):
+            await self.step(LookAtSurvey(at))
+        await self.step(ListTickets(None))
+        await self.step(ListEndpoints())
         self.newest = None
         feed = await self.events()
         told = [(event["type"], event["sequence"], shown(event["data"])) for event in feed]
@@ -179,42 +236,58 @@ class Play:
         with trio.fail_after(KEPT_S):
             await self.heard({event["id"] for event in feed})
         self.check_channel([event.encode() for event in self.frames], feed)
-        self.check_channel([each.body for each in self.deliveries()], None)
-        self.check_order()
+        for number, endpoint in enumerate(self.world.endpoints):
+            await self.step(Deliveries(number))
+            self.check_endpoint(endpoint)
 
-    def deliveries(self) -> list[Delivered]:
-        """What the endpoint that gets everything was sent."""
-        return [each for each in self.receiver.requests if each.path.endswith(f"&to={self.world.project}")]
+    def deliveries(self, endpoint: Endpoint) -> list[Delivered]:
+        """What an endpoint was sent."""
+        urls = set(endpoint.urls)
+        return [each for each in self.receiver.requests if self.origin + each.path in urls]
+
+    @property
+    def origin(self) -> str:
+        """What the receiver's URLs begin with."""
+        return self.receiver.url.partition("/hook")[0]
 
     async def heard(self, ids: set[str]) -> None:
-        """Wait until all of these have come on the stream and at the endpoint."""
+        """Wait until all of these have come on the stream, and at each endpoint what is for it."""
         while not ids <= {orjson.loads(frame)["id"] for frame in self.frames}:
             self.more = trio.Event()
             await self.more.wait()
-        while not ids <= {orjson.loads(each.body)["id"] for each in self.deliveries()}:
-            self.receiver.arrived = trio.Event()
-            await self.receiver.arrived.wait()
+        for endpoint in self.world.endpoints:
+            while not endpoint.owed <= {orjson.loads(each.body)["id"] for each in self.deliveries(endpoint)}:
+                self.receiver.arrived = trio.Event()
+                await self.receiver.arrived.wait()
 
     def check_channel(self, bodies: Sequence[bytes], feed: list[JSON] | None) -> None:
         """Each envelope is, byte for byte, one that the feed has or had; `feed`: in this order."""
         known = b"".join(self.raw)
-        gone = {each.id for each in self.world.conversations if each.gone}
-        told = {contact.id for contact in self.world.contacts.values()}
         for body in bodies:
-            data = orjson.loads(body)["data"]
-            about = data.get("conversation", data.get("contact"))["id"]
-            erased = about in gone or (about.startswith("con_") and about not in told)
-            assert body in known or erased, body
+            assert body in known or self.erased(orjson.loads(body)), body
         if feed is not None:
             ids = {event["id"] for event in feed}
             order = [orjson.loads(body)["id"] for body in bodies]
             assert [each for each in order if each in ids] == [event["id"] for event in feed]
 
-    def check_order(self) -> None:
-        """First attempts of one conversation reach an endpoint in sequence order (decisions 6)."""
+    def erased(self, envelope: JSON) -> bool:
+        """Whether an event is about what is gone."""
+        data = envelope["data"]
+        about = data.get("conversation", data.get("contact"))["id"]
+        told = {contact.id for contact in self.world.contacts.values()}
+        gone = {each.id for each in self.world.conversations if each.gone}
+        return about in gone or (about.startswith("con_") and about not in told)
+
+    def check_endpoint(self, endpoint: Endpoint) -> None:
+        """It was sent what it is for, while it was, where it was; each conversation in order (decisions 6)."""
+        sent = self.deliveries(endpoint)
+        self.check_channel([each.body for each in sent], None)
         last: dict[str, int] = {}
-        for each in self.deliveries():
+        for each in sent:
             envelope = orjson.loads(each.body)
+            previous = each.headers.get("Service-Previous-Sequence")
+            taken = endpoint.has_taken(envelope["id"], each.path, previous)
+            assert taken or self.erased(envelope), ("not for this endpoint", each, endpoint)
             if envelope["sequence"] is not None:
                 about = envelope["data"]["conversation"]["id"]
                 assert envelope["sequence"] > last.get(about, 0), "out of order"
@@ -271,12 +344,13 @@ async def _prepared(service: Service, receiver: Receiver) -> Play:
     key = (await made(f"/projects/{project}/keys", {"label": "model"}))["key"]
     asking = {"name": "Ask", "trigger": {"type": "manual"}, "flows": FLOWS}
     workflow = (await made("/workflows", asking, project=project))["id"]
-    asked = {"name": "After the chat", "definition": DEFINITION}
+    asked: JSON = {"name": "After the chat", "definition": DEFINITION}
     survey = (await made("/engagement/surveys", asked, project=project))["id"]
     me = (await service.dashboard.get("/users/me")).json()
-    world = World(project, {"id": me["id"], "name": me["name"]}, workflow, survey, receiver.url)
+    world = World(project, {"id": me["id"], "name": me["name"]}, workflow, receiver.url)
+    world.surveys.append(Survey(survey, asked["name"], [asked["definition"]]))
     play = Play(service, receiver, world, key, "")
-    endpoint = {"url": f"{receiver.url}&to={project}", "events": []}
-    world.endpoints.append((await play.call(Request("POST", "/s2s/webhooks", endpoint))).body["id"])
+    receiver.requests.clear()
+    await play.step(AddEndpoint())
     play.stream_key = (await play.call(Request("GET", "/s2s/project"))).body["streamKey"]
     return play

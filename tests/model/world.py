@@ -1,4 +1,4 @@
-"""What the contract says is there, in plain memory: conversations, contacts, tickets, memory, and the events due.
+"""What the contract says is there, in plain memory, and the events that are due.
 
 Written from the contract and the decisions, not from the service's code. Times and new ids are the service's own;
 they are taken from its answers, or left out of the comparison.
@@ -6,16 +6,24 @@ they are taken from its answers, or left out of the comparison.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-JSON = dict[str, Any]
-
-TIMES: Final = frozenset(
-    {"createdAt", "updatedAt", "closedAt", "lastMessageAt", "lastActivityAt", "snoozedUntil"}
+from .things import (
+    IDENTITY,
+    JSON,
+    Contact,
+    Conversation,
+    Endpoint,
+    Event,
+    Survey,
+    Ticket,
+    exactly,
+    now,
+    shown,
 )
-IDENTITY: Final = ("name", "email", "phone", "avatar")
+
 QUESTION: Final = {"text": "Yes?", "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]}
 FLOWS: Final = [
     {
@@ -31,81 +39,6 @@ FLOWS: Final = [
 """The workflow that conversations are given: it says something, asks, and notes that it has asked."""
 
 
-def shown(value: Any) -> Any:
-    """A value without what only the service can know."""
-    if isinstance(value, Mapping):
-        return {name: shown(each) for name, each in value.items() if name not in TIMES}
-    return [shown(each) for each in value] if isinstance(value, list) else value
-
-
-@dataclass
-class Event:
-    """An event that is due. `data` is what it must show; `kept` is whose deletion takes it away."""
-
-    type: str
-    sequence: int | None
-    data: JSON
-    kept: str
-
-
-@dataclass
-class Contact:
-    """A customer."""
-
-    id: str
-    user_id: str
-    identity: JSON
-    memory: dict[str, JSON] = field(default_factory=dict)
-
-    @property
-    def view(self) -> JSON:
-        """As the API shows it."""
-        return {"id": self.id, "userId": self.user_id, **self.identity}
-
-
-@dataclass
-class Ticket:
-    """A ticket, by its fields."""
-
-    id: str
-    fields: JSON
-
-    @property
-    def view(self) -> JSON:
-        """As the API shows it."""
-        return {"id": self.id, **self.fields}
-
-
-@dataclass
-class Conversation:
-    """A conversation, by its fields, with the messages that its customer sees."""
-
-    id: str
-    contact: Contact
-    visible: bool
-    fields: JSON
-    messages: list[JSON] = field(default_factory=list)
-    notes: int = 0
-    sequence: int = 0
-    running: bool = False
-    gone: bool = False
-
-    @property
-    def view(self) -> JSON:
-        """As the API shows it."""
-        contact = self.contact
-        who = {"id": contact.id, "userId": contact.user_id}
-        who |= {name: contact.identity[name] for name in ("name", "email")}
-        closed = self.fields["status"] == "CLOSED"
-        return {
-            "id": self.id,
-            "contact": who,
-            **self.fields,
-            "closed": closed,
-            "sequence": self.sequence,
-        }
-
-
 @dataclass
 class World:
     """One project."""
@@ -113,13 +46,13 @@ class World:
     project: str
     agent: JSON
     workflow: str
-    survey: str
     receiver: str
+    began: datetime = field(default_factory=now)
     contacts: dict[str, Contact] = field(default_factory=dict)
     conversations: list[Conversation] = field(default_factory=list)
     tickets: list[Ticket | None] = field(default_factory=list)
-    endpoints: list[str] = field(default_factory=list)
-    responses: dict[str, str | None] = field(default_factory=dict)
+    endpoints: list[Endpoint] = field(default_factory=list)
+    surveys: list[Survey] = field(default_factory=list)
     entries: dict[str, dict[str, JSON]] = field(default_factory=dict)
     due: list[Event] = field(default_factory=list)
     log: list[Event] = field(default_factory=list)
@@ -172,7 +105,10 @@ class World:
             None if each is not None and each.fields["contactId"] == contact.id else each
             for each in self.tickets
         ]
-        self.responses = {each: user for each, user in self.responses.items() if user != contact.user_id}
+        theirs = {"userId": contact.user_id}
+        for survey in self.surveys:
+            kept = {each: said for each, said in survey.responses.items() if said["contact"] != theirs}
+            survey.responses = kept
         self.forget(contact.id)
         del self.contacts[contact.user_id]
 
@@ -240,7 +176,10 @@ class World:
         conversation.gone = True
 
     def forget(self, kept: str) -> None:
-        """The events that a deletion takes away."""
+        """The events that a deletion takes away, with their deliveries."""
+        for event in self.log:
+            for endpoint in self.endpoints if event.kept == kept else ():
+                endpoint.deliveries.pop(event.id, None)
         self.log = [event for event in self.log if event.kept != kept]
         self.due = [event for event in self.due if event.kept != kept]
 
@@ -282,6 +221,10 @@ class World:
 
     # --- tickets
 
+    def after(self, seconds: float) -> datetime:
+        """The time so long after the example began."""
+        return self.began + timedelta(seconds=seconds)
+
     def link(self, ticket: Ticket, conversation: Conversation | None) -> None:
         """Link a ticket to a conversation, or to none; both sides show it."""
         before = self.conversation(ticket.fields["conversationId"])
@@ -297,6 +240,12 @@ class World:
         found = (each for each in self.conversations if each.id == identifier and not each.gone)
         return next(found, None)
 
+    # --- webhooks
+
+    def url(self, number: int, way: str) -> str:
+        """A URL of the endpoint that was made as this one of the project; no other one has it."""
+        return f"{self.receiver}&to={self.project}&nth={number}&way={way}"
+
     # --- what came
 
     def settle(self, events: list[JSON]) -> None:
@@ -307,22 +256,16 @@ class World:
             self.due.sort(key=lambda event: _place(order, event.data["conversation"]["id"]))
         wanted = [(event.type, event.sequence, event.data) for event in self.due]
         assert [each[:2] for each in told] == [each[:2] for each in wanted], "other events"
-        for (kind, _, data), event in zip(told, self.due, strict=True):
+        for (kind, _, data), event, envelope in zip(told, self.due, events, strict=True):
             if kind == "message.created" and event.data["message"]["id"] is None:
                 event.data["message"]["id"] = data["message"]["id"]  # the service's own message: known now
             assert exactly(shown(event.data), data), (kind, event.data, data)
+            event.id = envelope["id"]
+            for endpoint in self.endpoints:
+                endpoint.take(event)
         self.log += self.due
         self.due = []
 
 
 def _place(order: list[str | None], identifier: str) -> int:
     return order.index(identifier) if identifier in order else len(order)
-
-
-def exactly(wanted: Any, told: Any) -> bool:
-    """Whether both are the same JSON: to Python true and 1 are equal, and they are not."""
-    if isinstance(wanted, dict) and isinstance(told, dict):
-        return wanted.keys() == told.keys() and all(exactly(wanted[name], told[name]) for name in wanted)
-    if isinstance(wanted, list) and isinstance(told, list):
-        return len(wanted) == len(told) and all(map(exactly, wanted, told))
-    return type(wanted) is type(told) and bool(wanted == told)

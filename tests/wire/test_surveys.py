@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio
 
 from deskwire.engine.surveys.rules import RULES
 
@@ -39,6 +40,19 @@ async def test_a_survey_is_made_read_changed_and_deleted(service: Service) -> No
     for method in ("GET", "DELETE"):
         gone = await service.dashboard.request(method, path)
         assert (gone.status_code, gone.json()["code"]) == (404, "survey_not_found")
+
+
+async def test_each_of_many_changes_at_once_is_answered_with_what_it_has_made(service: Service) -> None:
+    path = f"/engagement/surveys/{(await survey(service))['id']}"
+    answered: dict[str, str] = {}
+
+    async def rename(name: str) -> None:
+        answered[name] = (await service.dashboard.patch(path, json={"name": name})).json()["name"]
+
+    async with trio.open_nursery() as nursery:
+        for number in range(20):
+            nursery.start_soon(rename, f"name {number}")
+    assert answered == {name: name for name in answered}
 
 
 async def test_the_list_shows_newest_first_by_pages_and_filters(service: Service) -> None:

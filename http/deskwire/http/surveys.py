@@ -122,14 +122,15 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     body, project, now = call.body, call.project.rowid, call.services.clock()
     refuse_null(body)
 
-    def change(tx: Transaction) -> None:
+    def change(tx: Transaction) -> tuple[Survey, SurveyVersion]:
         before = find_survey(tx, project, call.path["survey_id"])
         after = replace(before, **body.model_dump(exclude_unset=True))
         if after != before:
-            tx.save_survey(replace(after, updated_at=now))
+            after = replace(after, updated_at=now)
+            tx.save_survey(after)
+        return after, find_version(tx, after, after.version)
 
-    await call.services.store.write(change)
-    return await _published(call)
+    return full_view(*await call.services.store.write(change))
 
 
 @routes.add("DELETE", ONE, MANAGE, answer=Deleted)

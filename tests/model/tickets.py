@@ -1,13 +1,24 @@
-"""What agents do beside the conversations: tickets, what is remembered of a contact, endpoints of webhooks."""
+"""Tickets: made, changed, put aside, linked to conversations, many at once (contract 4.2; decisions 7)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta, timezone
 
-from .commands import NOWHERE, Answer, Request, good, refused
-from .world import JSON, Ticket, World, exactly, shown
+from .commands import NOWHERE, Answer, Request, good, refused, stopped
+from .things import JSON, Ticket, exactly, iso, shown
+from .world import World
 
 NO_TICKET = "tkt_01M3250V00PPPPPPPPPPPPPPPP"
+TEN_YEARS_S = 10 * 366 * 86_400
+"""How far ahead a ticket may be put aside (ADR 16)."""
+
+
+def good_ticket(answer: Answer, ticket: Ticket) -> None:
+    """The answer is 200 with just this ticket."""
+    assert answer.status == 200, answer
+    ticket.learn(answer.body["snoozedUntil"], answer.came)
+    good(answer, ticket.view)
 
 
 @dataclass(frozen=True)
@@ -17,10 +28,12 @@ class MakeTicket:
     priority: str = "MEDIUM"
     tags: tuple[str, ...] = ()
     about: int | None = None
+    ahead_s: int | None = None
 
     def request(self, world: World) -> Request:
         body: JSON = {"title": "A ticket", "priority": self.priority, "tags": list(self.tags)}
         body |= {} if self.about is None else {"conversationId": linked_to(world, self.about)}
+        body |= {} if self.ahead_s is None else {"snoozedUntil": iso(world.after(self.ahead_s))}
         return Request("POST", "/tickets", body, agent=True)
 
     def judge(self, world: World, answer: Answer) -> None:
@@ -41,11 +54,12 @@ class MakeTicket:
                 "contactId": None,
                 "tags": list(self.tags),
             },
+            None if self.ahead_s is None else (world.after(self.ahead_s),) * 2,
         )
         world.tickets.append(ticket)
         if self.about is not None:
             world.link(ticket, world.conversation(linked_to(world, self.about)))
-        good(answer, ticket.view)
+        good_ticket(answer, ticket)
 
 
 def linked_to(world: World, about: int) -> str:
@@ -96,7 +110,70 @@ class ChangeTicket:
             refused(answer, 404, "ticket_not_found")
         else:
             ticket.fields |= self.given(world)
-            good(answer, ticket.view)
+            good_ticket(answer, ticket)
+
+
+@dataclass(frozen=True)
+class LookAtTicket(ChangeTicket):
+    """Look at a ticket."""
+
+    def request(self, world: World) -> Request:
+        return Request("GET", self.path(world), agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        ticket = self.target(world)
+        if ticket is None:
+            refused(answer, 404, "ticket_not_found")
+        else:
+            good_ticket(answer, ticket)
+
+
+@dataclass(frozen=True)
+class Snooze(ChangeTicket):
+    """Put a ticket aside until so many seconds after the example began, or take it up again."""
+
+    ahead_s: int | None = None
+
+    def request(self, world: World) -> Request:
+        until = None
+        if self.ahead_s is not None:  # in another zone than the answers are in
+            until = world.after(self.ahead_s).astimezone(timezone(timedelta(hours=2))).isoformat()
+        return Request("PATCH", self.path(world), {"snoozedUntil": until}, agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        ticket = self.target(world)
+        reasons = [(404, "ticket_not_found")] if ticket is None else []
+        if self.ahead_s is not None and not 0 < self.ahead_s <= TEN_YEARS_S:
+            reasons.append((422, "invalid_input"))
+        if not stopped(answer, *reasons):
+            assert ticket is not None
+            until = world.after(self.ahead_s or 0)
+            ticket.snooze = None if self.ahead_s is None else (until, until)
+            good_ticket(answer, ticket)
+
+
+@dataclass(frozen=True)
+class ListTickets:
+    """List the tickets: all of them, those that are put aside, or the others."""
+
+    snoozed: bool | None
+
+    def request(self, world: World) -> Request:
+        query = "" if self.snoozed is None else f"?snoozed={str(self.snoozed).lower()}"
+        return Request("GET", f"/tickets{query}", agent=True)
+
+    def judge(self, world: World, answer: Answer) -> None:
+        assert answer.status == 200, answer
+        told = {each["id"]: each for each in answer.body["items"]}
+        wanted = [
+            each
+            for each in world.tickets
+            if each is not None and self.snoozed in (None, each.snooze is not None)
+        ]
+        assert told.keys() == {each.id for each in wanted}, answer
+        for ticket in wanted:
+            ticket.learn(told[ticket.id]["snoozedUntil"], answer.came)
+            assert exactly(shown(ticket.view), shown(told[ticket.id])), (ticket, told)
 
 
 @dataclass(frozen=True)
@@ -132,10 +209,10 @@ class Link(ChangeTicket):
             refused(answer, 404, "ticket_not_found")
         elif self.about is None:
             world.link(ticket, None)
-            good(answer, ticket.view)
+            good_ticket(answer, ticket)
         elif linkable(world, self.about, ticket, answer):
             world.link(ticket, world.conversation(linked_to(world, self.about)))
-            good(answer, ticket.view)
+            good_ticket(answer, ticket)
 
 
 @dataclass(frozen=True)
@@ -146,6 +223,7 @@ class Bulk:
     limit: int | None
     priority: str | None
     claim: bool
+    duration_s: float | None = None
 
     def ids(self, world: World) -> list[str]:
         """The ids, each once."""
@@ -155,6 +233,7 @@ class Bulk:
     def payload(self, world: World) -> JSON:
         """What to change."""
         given: JSON = {} if self.priority is None else {"priority": self.priority}
+        given |= {} if self.duration_s is None else {"duration": self.duration_s}
         return given | ({"processingUser": world.agent["id"]} if self.claim else {})
 
     def request(self, world: World) -> Request:
@@ -164,14 +243,18 @@ class Bulk:
 
     def judge(self, world: World, answer: Answer) -> None:
         payload = self.payload(world)
-        if not payload:
+        duration_s = payload.pop("duration", None)
+        if (self.duration_s is None and not payload) or (duration_s is not None and duration_s < 0):
             refused(answer, 422, "invalid_input")
             return
         chosen = self.ids(world)[: self.limit]
         found = [each for each in world.tickets if each is not None and each.id in chosen]
-        updated = [each for each in found if any(each.fields[name] != payload[name] for name in payload)]
+        updated = [each for each in found if self.changes(each, payload)]
         for ticket in updated:
             ticket.fields |= payload
+            if duration_s is not None:
+                ahead = timedelta(seconds=duration_s)
+                ticket.snooze = (answer.asked + ahead, answer.came + ahead) if duration_s else None
         wanted = {
             "matched": len(found),
             "updated": len(updated),
@@ -180,125 +263,7 @@ class Bulk:
         }
         good(answer, wanted)
 
-
-@dataclass(frozen=True)
-class OfContact:
-    """A command on what is remembered of a contact."""
-
-    user: str
-
-    def path(self, world: World, name: str = "") -> str:
-        contact = world.contacts.get(self.user)
-        session = "con_01M3250V00PPPPPPPPPPPPPPPP" if contact is None else contact.id
-        return f"/sessions/{session}/memory{name and '/'}{name}"
-
-
-@dataclass(frozen=True)
-class Remember(OfContact):
-    """Remember something; what has the same name is replaced."""
-
-    name: str
-    content: str
-
-    def request(self, world: World) -> Request:
-        return Request("POST", self.path(world), {"name": self.name, "content": self.content}, agent=True)
-
-    def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
-        if contact is None:
-            refused(answer, 404, "session_not_found")
-            return
-        assert answer.status == 200, answer
-        known = contact.memory.get(self.name, {"id": answer.body["id"]})
-        entry = {"id": known["id"], "name": self.name, "content": self.content, "description": None}
-        contact.memory[self.name] = entry
-        good(answer, {"ok": True, **entry})
-
-
-@dataclass(frozen=True)
-class Recall(OfContact):
-    """List what is remembered."""
-
-    def request(self, world: World) -> Request:
-        return Request("GET", self.path(world), agent=True)
-
-    def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
-        if contact is None:
-            refused(answer, 404, "session_not_found")
-            return
-        assert answer.status == 200, answer
-        told = {each["name"]: shown(each) for each in answer.body["items"]}
-        assert exactly(told, contact.memory), answer
-
-
-@dataclass(frozen=True)
-class Forget(OfContact):
-    """Clear what is remembered."""
-
-    def request(self, world: World) -> Request:
-        return Request("DELETE", self.path(world), agent=True)
-
-    def judge(self, world: World, answer: Answer) -> None:
-        contact = world.contacts.get(self.user)
-        if contact is None:
-            refused(answer, 404, "session_not_found")
-            return
-        good(answer, {"ok": True, "consolidationEnqueued": False, "entries": len(contact.memory)})
-        contact.memory.clear()
-
-
-@dataclass(frozen=True)
-class AddEndpoint:
-    """Register an endpoint; five is the most."""
-
-    events: tuple[str, ...] = ()
-
-    def request(self, world: World) -> Request:
-        return Request(
-            "POST", "/s2s/webhooks", {"url": f"{world.receiver}&other=1", "events": list(self.events)}
-        )
-
-    def judge(self, world: World, answer: Answer) -> None:
-        if len(world.endpoints) == 5:
-            refused(answer, 409, "webhook_limit_reached")
-            return
-        assert answer.status == 200, answer
-        assert answer.body["secret"].startswith("whsec_")
-        assert answer.body["events"] == list(self.events)
-        world.endpoints.append(answer.body["id"])
-
-
-@dataclass(frozen=True)
-class DropEndpoint:
-    """Remove an endpoint; the first one is the test's own."""
-
-    at: int
-
-    def chosen(self, world: World) -> str | None:
-        others = world.endpoints[1:]
-        return others[self.at % len(others)] if others else None
-
-    def request(self, world: World) -> Request:
-        return Request("DELETE", f"/s2s/webhooks/{self.chosen(world) or 'whk_unknown'}")
-
-    def judge(self, world: World, answer: Answer) -> None:
-        chosen = self.chosen(world)
-        if chosen is None:
-            refused(answer, 404, "webhook_not_found")
-            return
-        good(answer, {"id": chosen, "deleted": True})
-        world.endpoints.remove(chosen)
-
-
-@dataclass(frozen=True)
-class ListEndpoints:
-    """List the endpoints; no secret is shown again."""
-
-    def request(self, world: World) -> Request:
-        return Request("GET", "/s2s/webhooks")
-
-    def judge(self, world: World, answer: Answer) -> None:
-        assert answer.status == 200, answer
-        assert {each["id"] for each in answer.body["items"]} == set(world.endpoints)
-        assert all(len(each["secret"]) < 16 for each in answer.body["items"])
+    def changes(self, ticket: Ticket, payload: JSON) -> bool:
+        """Whether it changes this ticket: a snooze begins anew each time."""
+        wakes = self.duration_s == 0 and ticket.snooze is not None
+        return bool(self.duration_s) or wakes or any(ticket.fields[name] != payload[name] for name in payload)

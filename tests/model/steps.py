@@ -1,0 +1,287 @@
+"""Which steps an example is made of, and how often each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hypothesis import strategies as st
+
+from .commands import (
+    Assign,
+    Close,
+    Create,
+    Delete,
+    Fetch,
+    Messages,
+    NetworkLogs,
+    Note,
+    Patch,
+    Rate,
+    Read,
+    Reopen,
+    Reply,
+    Say,
+    Start,
+)
+from .commands import Step as PendingStep
+from .content import Content, Translate
+from .customers import Erase, Forget, ListOf, PutContact, Recall, Remember
+from .play import Again, AtOnce, Doze, Step
+from .surveys import (
+    DEFINITIONS,
+    WRONG,
+    ListSurveys,
+    LookAtSurvey,
+    MakeSurvey,
+    PatchSurvey,
+    Publish,
+    RemoveSurvey,
+    Respond,
+    Responses,
+    Validate,
+    Version,
+    Versions,
+)
+from .tickets import Bulk, ChangeTicket, Link, ListTickets, LookAtTicket, MakeTicket, RemoveTicket, Snooze
+from .webhooks import (
+    NO_EVENT,
+    NO_WAY,
+    AddEndpoint,
+    Deliveries,
+    DropEndpoint,
+    ListEndpoints,
+    LookAtEndpoint,
+    PatchEndpoint,
+)
+
+BEGINNING: Final[tuple[Step, ...]] = (
+    Create("ada", text="Hello"),
+    Create("bob", visible=False),
+    MakeTicket(),
+    AddEndpoint(("message.created", "conversation.closed")),
+    Publish(0, "short"),
+    Start(0),
+)
+PLACES: Final = st.sampled_from([0, 0, 0, 0, 1, 1, 1, 2, 7])
+"""Mostly of what is there from the beginning."""
+USERS: Final = st.sampled_from(["ada", "ada", "bob", "böb ?"])
+TEXTS: Final = st.sampled_from(["Hello", "é\u202e\U0001f600", '"\\\n', "x" * 300])
+VALUES: Final[st.SearchStrategy[object]] = st.sampled_from(
+    [None, None, 0, 1, True, 1.5, "a", [1, None], {"a": {}}, 2**53]
+)
+ATTRIBUTES: Final = st.dictionaries(st.sampled_from(["a", "b", "ä~/"]), VALUES, max_size=2)
+IDENTITIES: Final = st.fixed_dictionaries(
+    {}, optional={"name": st.sampled_from([None, "Ada", "Eve"]), "email": st.sampled_from([None, "a@b.test"])}
+)
+PATCHES: Final = st.fixed_dictionaries(
+    {},
+    optional={
+        "title": st.sampled_from([None, "A", "B"]),
+        "archived": st.booleans(),
+        "status": st.sampled_from(["OPEN", "PENDING"]),
+        "attributes": ATTRIBUTES,
+        "visible": st.sampled_from([True, True, False]),
+    },
+).filter(bool)
+ENTRIES: Final = st.sampled_from(["statictranslation:a", f"article:{'0a' * 12}"])
+LANGUAGES: Final = st.sampled_from([None, "en", "de"])
+PRIORITIES: Final = st.sampled_from(["LOW", "URGENT"])
+TAGS: Final = st.sampled_from([(), ("a",), ("a", "ß")])
+
+CREATES: Final = st.builds(
+    Create,
+    USERS,
+    IDENTITIES,
+    st.sampled_from([None, "A"]),
+    ATTRIBUTES,
+    st.sampled_from([True, True, False]),
+    st.none() | TEXTS,
+)
+SAYS: Final = st.builds(Say, PLACES, st.sampled_from(["contact", "contact", "agent", "bot", "system"]), TEXTS)
+STARTS: Final = st.builds(Start, st.just(0) | PLACES)
+REPLIES: Final = st.builds(Reply, st.just(0) | PLACES, st.sampled_from(["yes", "no", "never"]))
+ON_CONVERSATION: Final = st.one_of(
+    SAYS,
+    st.builds(Close, PLACES, st.sampled_from(["agent", "bot", "system"])),
+    st.builds(Reopen, PLACES),
+    st.builds(Assign, PLACES, st.booleans()),
+    st.builds(Read, PLACES),
+    st.builds(Rate, PLACES, st.sampled_from([0, 5, 10, 11, -1])),
+    st.builds(Patch, PLACES, PATCHES),
+    STARTS,
+    REPLIES,
+    st.builds(NetworkLogs, PLACES, st.sampled_from([0, 3, 101])),
+    st.builds(Fetch, PLACES),
+    st.builds(PendingStep, PLACES),
+)
+CONTACTS: Final = st.builds(PutContact, st.sampled_from(["ada", "bob"]), IDENTITIES)
+DAY_S: Final = 86_400
+AHEAD_S: Final = st.sampled_from([None, 3_600, 3_600, 90_000, 9 * 365 * DAY_S, 11 * 366 * DAY_S, -60])
+"""Until when a ticket is put aside: more than ten years and the past are refused."""
+DURATIONS_S: Final = st.sampled_from([None, None, 0, 0, 90, 90, 7_200.5, -1])
+TICKET_PLACES: Final = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 1, 7])
+TICKETS: Final = st.builds(
+    MakeTicket, PRIORITIES, TAGS, st.none() | PLACES, st.sampled_from([None, None, 3_600])
+)
+SNOOZES: Final = st.builds(Snooze, TICKET_PLACES, st.just({}), st.just(False), AHEAD_S)
+CHANGES: Final = st.one_of(
+    st.builds(
+        ChangeTicket,
+        TICKET_PLACES,
+        st.fixed_dictionaries({"status": st.sampled_from(["OPEN", "DONE"])}),
+        st.booleans(),
+    ),
+    st.builds(ChangeTicket, TICKET_PLACES, st.just({"title": "Another", "tags": []})),
+    SNOOZES,
+)
+BULKS: Final = st.builds(
+    Bulk,
+    st.lists(TICKET_PLACES, min_size=1, max_size=4).map(tuple),
+    st.sampled_from([None, 1, 2]),
+    st.none() | PRIORITIES,
+    st.booleans(),
+    DURATIONS_S,
+)
+
+ENDPOINTS: Final = st.sampled_from([1, 1, 1, 1, 1, 1, 2, 2, 9])
+"""All but the first, which is the test's own."""
+EVENTS: Final = st.sampled_from(
+    [
+        (),
+        (),
+        ("message.created",),
+        ("message.created",),
+        ("conversation.updated", "contact.updated"),
+        (NO_EVENT,),
+    ]
+)
+ENDPOINT_PATCHES: Final = st.fixed_dictionaries(
+    {},
+    optional={
+        "events": EVENTS.map(list) | st.just(["conversation.deleted", "conversation.closed"]),
+        "status": st.sampled_from([*["enabled", "disabled"] * 4, "paused"]),
+        "description": st.sampled_from([None, "CRM"]),
+        "url": st.sampled_from([*["a", "b"] * 4, NO_WAY, None]),
+    },
+).filter(bool)
+SWITCHES: Final = st.sampled_from(["enabled", "disabled"]).map(lambda to: {"status": to})
+CHANGES_OF_ENDPOINTS: Final = st.one_of(
+    st.builds(PatchEndpoint, ENDPOINTS, ENDPOINT_PATCHES),
+    st.builds(PatchEndpoint, ENDPOINTS, ENDPOINT_PATCHES),
+    st.builds(PatchEndpoint, ENDPOINTS, SWITCHES),
+    st.builds(PatchEndpoint, ENDPOINTS, SWITCHES),
+)
+REMOVALS_OF_ENDPOINTS: Final = st.builds(DropEndpoint, ENDPOINTS)
+OF_ENDPOINTS: Final = st.one_of(
+    CHANGES_OF_ENDPOINTS,
+    CHANGES_OF_ENDPOINTS,
+    st.builds(AddEndpoint, EVENTS),
+    REMOVALS_OF_ENDPOINTS,
+    st.builds(LookAtEndpoint, ENDPOINTS),
+    st.builds(ListEndpoints),
+    st.builds(Deliveries, ENDPOINTS),
+)
+
+SURVEYS: Final = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 1, 7])
+RIGHT_OR_WRONG: Final = st.sampled_from([*["usual", "short"] * 3, *WRONG])
+NAMES: Final = st.sampled_from(["After", "before ä"])
+VERSIONS: Final = st.sampled_from([None, None, 1, 2])
+ANSWERS: Final = st.sampled_from(
+    [
+        {"score": 0, "why": "slow", "plan": "pro"},
+        {"score": 5, "why": "slow"},
+        {"score": 9, "plan": "free"},
+        {"score": 10},
+        {"score": 10, "why": "slow"},
+        {"score": 11},
+        {"why": "slow"},
+    ]
+)
+RESPONDS: Final = st.builds(Respond, SURVEYS, USERS, ANSWERS, VERSIONS)
+MAKES_OF_SURVEYS: Final = st.builds(MakeSurvey, NAMES, RIGHT_OR_WRONG)
+PUBLISHES: Final = st.builds(Publish, SURVEYS, RIGHT_OR_WRONG)
+SURVEY_PATCHES: Final = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from([*["After", "Ä"] * 3, ""]),
+        "status": st.sampled_from([*["OPEN", "OPEN", "CLOSED"] * 3, "PAUSED"]),
+    },
+).filter(bool)
+CHANGES_OF_SURVEYS: Final = st.one_of(
+    st.builds(PatchSurvey, SURVEYS, SURVEY_PATCHES),
+    st.builds(PatchSurvey, SURVEYS, SURVEY_PATCHES),
+    PUBLISHES,
+    RESPONDS,
+    RESPONDS,
+)
+REMOVALS_OF_SURVEYS: Final = st.builds(RemoveSurvey, SURVEYS)
+OF_SURVEYS: Final = st.one_of(
+    CHANGES_OF_SURVEYS,
+    CHANGES_OF_SURVEYS,
+    MAKES_OF_SURVEYS,
+    REMOVALS_OF_SURVEYS,
+    st.builds(LookAtSurvey, SURVEYS, st.booleans()),
+    st.builds(ListSurveys, st.sampled_from([None, "OPEN", "CLOSED"]), st.sampled_from([None, "fter", "ORE"])),
+    st.builds(Versions, SURVEYS),
+    st.builds(Version, SURVEYS, st.sampled_from([0, 1, 2])),
+    st.builds(Validate, SURVEYS, RIGHT_OR_WRONG),
+    st.builds(PatchSurvey, SURVEYS, st.just({"definition": DEFINITIONS["short"]})),
+    st.builds(Responses, SURVEYS, VERSIONS),
+)
+OF_TICKETS: Final[st.SearchStrategy[Step]] = st.one_of(
+    CHANGES,
+    BULKS,
+    BULKS,
+    st.builds(Doze, TICKET_PLACES),
+    st.builds(LookAtTicket, TICKET_PLACES),
+    st.builds(ListTickets, st.sampled_from([None, True, False])),
+    st.builds(RemoveTicket, TICKET_PLACES),
+    st.builds(Link, TICKET_PLACES, st.just({}), st.just(False), st.none() | PLACES),
+)
+BACKGROUND: Final = st.one_of(
+    st.builds(Messages, PLACES),
+    st.builds(ListOf, st.sampled_from(["ada", "bob"]), st.sampled_from([None, "OPEN", "CLOSED"])),
+    st.builds(Delete, PLACES),
+    st.builds(Erase, st.sampled_from(["ada", "bob"])),
+    st.builds(Remember, st.sampled_from(["ada", "bob"]), st.sampled_from(["likes", "ö"]), TEXTS),
+    st.builds(Recall, st.sampled_from(["ada", "bob"])),
+    st.builds(Forget, st.sampled_from(["ada", "bob"])),
+    st.builds(Translate, ENTRIES, LANGUAGES, TEXTS),
+    st.builds(Content, ENTRIES, LANGUAGES),
+    st.builds(Note, PLACES, TEXTS),
+)
+TOGETHER: Final = st.one_of(
+    ON_CONVERSATION, ON_CONVERSATION, CREATES, CONTACTS, TICKETS, CHANGES, st.builds(Delete, PLACES)
+)
+KEYED: Final = st.one_of(
+    CREATES,
+    SAYS,
+    STARTS,
+    REPLIES,
+    TICKETS,
+    st.builds(Note, PLACES, TEXTS),
+    st.builds(Remember, st.sampled_from(["ada", "bob"]), st.sampled_from(["likes", "ö"]), TEXTS),
+    st.builds(AddEndpoint),
+    MAKES_OF_SURVEYS,
+    PUBLISHES,
+    RESPONDS,
+)
+SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
+    ON_CONVERSATION: 6,
+    CREATES: 1,
+    CONTACTS: 1,
+    TICKETS: 1,
+    OF_TICKETS: 4,
+    BACKGROUND: 3,
+    OF_ENDPOINTS: 4,
+    OF_SURVEYS: 4,
+    st.builds(AtOnce, TOGETHER, TOGETHER): 2,
+    st.builds(AtOnce, CHANGES_OF_ENDPOINTS, CHANGES_OF_ENDPOINTS | REMOVALS_OF_ENDPOINTS): 1,
+    st.builds(AtOnce, CHANGES_OF_SURVEYS, CHANGES_OF_SURVEYS | REMOVALS_OF_SURVEYS): 1,
+    st.builds(Again, KEYED, st.booleans()): 1,
+}
+STEPS: Final[st.SearchStrategy[Step]] = st.sampled_from(
+    [steps for steps, share in SHARES.items() for _ in range(share)]
+).flatmap(lambda steps: steps)
+"""Not one strategy of them all, which would give each kind of call the same share."""

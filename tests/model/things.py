@@ -1,0 +1,231 @@
+"""What there is in a project, and how the API shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+JSON = dict[str, Any]
+
+TIMES: Final = frozenset({"createdAt", "updatedAt", "closedAt", "lastMessageAt", "lastActivityAt"})
+IDENTITY: Final = ("name", "email", "phone", "avatar")
+
+Span = tuple[datetime, datetime]
+"""A moment that only the service knows: not before the one, not after the other."""
+
+Outcome = Literal["sent", "skipped", "either"]
+"""What becomes of a delivery; either, when its endpoint was disabled behind it."""
+
+
+def shown(value: Any) -> Any:
+    """A value without what only the service can know."""
+    if isinstance(value, Mapping):
+        return {name: shown(each) for name, each in value.items() if name not in TIMES}
+    return [shown(each) for each in value] if isinstance(value, list) else value
+
+
+def exactly(wanted: Any, told: Any) -> bool:
+    """Whether both are the same JSON: to Python true and 1 are equal, and they are not."""
+    if isinstance(wanted, dict) and isinstance(told, dict):
+        return wanted.keys() == told.keys() and all(exactly(wanted[name], told[name]) for name in wanted)
+    if isinstance(wanted, list) and isinstance(told, list):
+        return len(wanted) == len(told) and all(map(exactly, wanted, told))
+    return type(wanted) is type(told) and bool(wanted == told)
+
+
+def now() -> datetime:
+    """This moment, to the millisecond."""
+    at = datetime.now(UTC)
+    return at.replace(microsecond=at.microsecond // 1000 * 1000)
+
+
+def iso(at: datetime) -> str:
+    """A time as the API shows it (decisions 1)."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass
+class Event:
+    """An event that is due. `data` is what it must show; `kept` is whose deletion takes it away."""
+
+    type: str
+    sequence: int | None
+    data: JSON
+    kept: str
+    id: str = ""
+
+
+@dataclass
+class Contact:
+    """A customer."""
+
+    id: str
+    user_id: str
+    identity: JSON
+    memory: dict[str, JSON] = field(default_factory=dict)
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it."""
+        return {"id": self.id, "userId": self.user_id, **self.identity}
+
+
+@dataclass
+class Ticket:
+    """A ticket, by its fields; `snooze` is until when it is put aside."""
+
+    id: str
+    fields: JSON
+    snooze: Span | None = None
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it."""
+        until = None if self.snooze is None else iso(self.snooze[0])
+        return {"id": self.id, **self.fields, "snoozedUntil": until}
+
+    def learn(self, told: str | None, at: datetime) -> None:
+        """Take from an answer of this moment when its snooze ends, or has ended. Raises AssertionError if it can't."""
+        if told is None and self.snooze is not None:
+            assert at >= self.snooze[0], "woken too early"
+            self.snooze = None
+        elif told is not None:
+            assert self.snooze is not None, "snoozed by nobody"
+            until = datetime.fromisoformat(told)
+            assert self.snooze[0] <= until <= self.snooze[1], (self.snooze, told)
+            self.snooze = (until, until)
+
+
+@dataclass
+class Conversation:
+    """A conversation, by its fields, with the messages that its customer sees."""
+
+    id: str
+    contact: Contact
+    visible: bool
+    fields: JSON
+    messages: list[JSON] = field(default_factory=list)
+    notes: int = 0
+    sequence: int = 0
+    running: bool = False
+    gone: bool = False
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it."""
+        contact = self.contact
+        who = {"id": contact.id, "userId": contact.user_id}
+        who |= {name: contact.identity[name] for name in ("name", "email")}
+        closed = self.fields["status"] == "CLOSED"
+        return {
+            "id": self.id,
+            "contact": who,
+            **self.fields,
+            "closed": closed,
+            "sequence": self.sequence,
+        }
+
+
+@dataclass
+class Survey:
+    """A survey with the definitions of its versions and the responses to it."""
+
+    id: str
+    name: str
+    versions: list[JSON]
+    status: str = "OPEN"
+    responses: dict[str, JSON] = field(default_factory=dict)
+    gone: bool = False
+
+    @property
+    def summary(self) -> JSON:
+        """As lists show it."""
+        counts = {"version": len(self.versions), "responses": len(self.responses)}
+        return {"id": self.id, "name": self.name, "status": self.status, **counts}
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it: with its published definition."""
+        return {**self.summary, "definition": self.versions[-1]}
+
+    def version(self, number: int) -> JSON:
+        """One of its versions, as lists show it."""
+        return {"surveyId": self.id, "version": number, "published": number == len(self.versions)}
+
+
+@dataclass
+class Delivery:
+    """An event for an endpoint.
+
+    Args:
+        since: which of the endpoint's URLs was the present one then.
+        previous: the sequence of the conversation's event before that was for it; None for an event without one.
+    """
+
+    outcome: Outcome
+    since: int
+    previous: int | None
+
+
+@dataclass
+class Endpoint:
+    """An endpoint of webhooks, by its fields.
+
+    Args:
+        urls: those that it has had, the present one last.
+        deliveries: the events that were for it, by their ids.
+        last: of each conversation the sequence of the newest of them.
+    """
+
+    id: str
+    secret: str
+    fields: JSON
+    urls: list[str]
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    gone: bool = False
+
+    @property
+    def view(self) -> JSON:
+        """As the API shows it, but for the delivery that ended last."""
+        secret = f"whsec_…{self.secret[-4:]}"
+        circuit = {"circuit": "closed", "circuitOpenUntil": None, "circuitReason": None}
+        return {
+            "id": self.id,
+            "url": self.urls[-1],
+            **self.fields,
+            "secret": secret,
+            "oldSecretUntil": None,
+        } | circuit
+
+    @property
+    def owed(self) -> set[str]:
+        """The events that must come to it."""
+        return {event for event, each in self.deliveries.items() if each.outcome == "sent"}
+
+    def take(self, event: Event) -> None:
+        """Note an event that has happened, if it is for this endpoint."""
+        if self.gone or event.type not in (self.fields["events"] or [event.type]):
+            return
+        previous = None
+        if event.sequence is not None:
+            about = event.data["conversation"]["id"]
+            previous = self.last.get(about, 0)
+            self.last[about] = event.sequence
+        outcome: Outcome = "sent" if self.fields["status"] == "enabled" else "skipped"
+        self.deliveries[event.id] = Delivery(outcome, len(self.urls) - 1, previous)
+
+    def stop(self) -> None:
+        """What has not been sent yet is not sent any more."""
+        for each in self.deliveries.values():
+            each.outcome = "either" if each.outcome == "sent" else each.outcome
+
+    def has_taken(self, event: str, path: str, previous: str | None) -> bool:
+        """Whether an event may have been sent to the URL with this path, as the one behind that sequence."""
+        found = self.deliveries.get(event)
+        if found is None or found.outcome == "skipped":
+            return False
+        at = any(url.endswith(path) for url in self.urls[found.since :])
+        return at and previous == (None if found.previous is None else str(found.previous))
