@@ -1,4 +1,4 @@
-"""One task per live conversation: it owns the state and takes one command at a time.
+"""One task per live conversation: it owns the state and decides one command after the other.
 
 A command is decided against the state, committed, and answered once it is durable. Whoever asked may be
 gone by then: the command is carried out all the same, as the actor lives in the directory's nursery and
