@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from deskwire.engine.commands import Close, Command, Delete, MarkRead, Patch, Ra
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.copying import changed
 from deskwire.engine.directory import Directory
-from deskwire.engine.errors import Conflict, DomainError, NotFound, StaleState, Unavailable
+from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound, Problem, StaleState, Unavailable
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.importing.thread import with_messages
 from deskwire.engine.ports import Transaction
@@ -406,3 +408,44 @@ async def test_a_command_after_the_shutdown_is_refused_as_such(inline_store: Inl
         with pytest.raises(Unavailable) as refused, trio.fail_after(5):
             await directory.ask(PROJECT, command.conversation_id, post())
         assert refused.value.reason == "shutting_down"
+
+
+async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_path: Path) -> None:
+    chance = random.Random(7)
+
+    def failing(job: Callable[[Transaction], Receipt]) -> Callable[[Transaction], Receipt]:
+        def fails(tx: Transaction) -> Receipt:
+            job(tx)
+            raise Invalid(Problem("/", "chance", "It was this one's turn."))
+
+        return fails
+
+    async with running(tmp_path) as engine:
+        command = create()
+        await engine.directory.create(PROJECT, command)
+        answers: list[Any] = []
+
+        async def asker(number: int) -> None:
+            for turn in range(15):
+                asked = chance.choice(
+                    (post("agent"), post(), Patch({"title": f"{number}.{turn}"}), Close("bot"))
+                )
+                around = failing if chance.random() < 0.2 else None
+                call = partial(engine.directory.ask, PROJECT, command.conversation_id, asked, around)
+                await ask_into(answers, call)
+
+        async with trio.open_nursery() as askers:
+            for number in range(20):
+                askers.start_soon(asker, number)
+        done = [answer for answer in answers if isinstance(answer, Receipt)]
+        assert len(done) < len(answers) == 300
+        indexes = sorted(answer.message["index"] for answer in done if answer.message)
+        assert indexes == list(range(len(indexes)))
+        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        assert found is not None
+        assert found[0].messages == len(indexes)
+        events = [event for commit in engine.commits for event in commit.events]
+        assert [event.sequence for event in events] == list(range(1, found[0].sequence + 1))
+        last = await engine.directory.ask(PROJECT, command.conversation_id, Rate(5))
+        assert last.state is not None
+        assert last.state.sequence == found[0].sequence + 1
