@@ -5,13 +5,14 @@ from __future__ import annotations
 import ssl
 from dataclasses import replace
 
+import h11
 import pytest
 import trio
 from trio.testing import MockClock
 
 from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.client import KEPT_MAX, READ_MAX, Client
-from deskwire.engine.delivery.connection import BODY_WIRE_MAX, HEAD_MAX
+from deskwire.engine.delivery.connection import BODY_WIRE_MAX, HEAD_MAX, Connection
 from deskwire.engine.delivery.transport import KEEPALIVE_S
 from tests.engine.delivery.conftest import (
     Behaviour,
@@ -287,3 +288,13 @@ async def alone(receiver: Receiver) -> Attempt:
         return await post(client)
     finally:
         await client.aclose()
+
+
+@pytest.mark.parametrize("value", [b"a\r\nX: b", b"a\nX: b", b"a\rb", b"a\0b"])
+async def test_a_header_that_would_be_read_as_two_is_not_sent(value: bytes) -> None:
+    ours, theirs = trio.socket.socketpair()
+    with ours, theirs:
+        connection = Connection(trio.SocketStream(ours))
+        with pytest.raises(h11.LocalProtocolError):
+            await connection.send(b"POST", b"/", [(b"Host", b"x"), (b"X", value)])
+        assert not theirs.is_readable()
