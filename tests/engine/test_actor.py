@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,51 +12,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from deskwire.engine.actor import ActorFailed
 from deskwire.engine.commands import Close, Command, Delete, MarkRead, Patch, Rate
 from deskwire.engine.conversation import Conversation
-from deskwire.engine.copying import changed
 from deskwire.engine.directory import Directory
-from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound, Problem, StaleState, Unavailable
-from deskwire.engine.importing.records import MessageRecord
-from deskwire.engine.importing.thread import with_messages
-from deskwire.engine.ports import Transaction
+from deskwire.engine.errors import Conflict, NotFound, StaleState, Unavailable
 from deskwire.engine.turn import Receipt
-from tests.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, create, post, running
-
-
-@asynccontextmanager
-async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[Directory]:
-    """A directory over `store`, whose actors are cancelled at the end; nobody waits for ever."""
-    with trio.fail_after(20):
-        async with trio.open_nursery() as nursery:
-            bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
-            yield Directory(nursery, store, HandClock(), **bounds)
-            nursery.cancel_scope.cancel()
-
-
-class Gate:
-    """Holds writes up until it is opened; `between` is called once, before the second one."""
-
-    def __init__(self, between: Callable[[], None] | None = None) -> None:
-        self._open = trio.Event()
-        self._between = between
-        self.waiting = 0
-
-    async def __call__(self) -> None:
-        self.waiting += 1
-        await self._open.wait()
-        if self.waiting == 2 and self._between is not None:
-            self._between()
-
-    def open(self) -> None:
-        self._open.set()
-
-
-def sequences(store: InlineStore, conversation_id: str) -> list[int]:
-    """The numbers of the stored events of a conversation."""
-    found = store.peek(lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
-    assert found is not None
-    rowid = found[0].rowid
-    events = store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 10_000, frozenset()))
-    return [event.sequence or 0 for event in events if event.conversation == rowid]
+from tests.builders import OTHER_PROJECT, PROJECT, InlineStore, create, post
+from tests.engine.acting import Gate, ask_into, open_directory, sequences
 
 
 async def state_after(directory: Directory, conversation_id: str, command: Command) -> Conversation:
@@ -69,14 +24,6 @@ async def state_after(directory: Directory, conversation_id: str, command: Comma
     receipt = await directory.ask(PROJECT, conversation_id, command)
     assert receipt.state is not None
     return receipt.state
-
-
-async def ask_into(answers: list[Any], call: Callable[[], Awaitable[Any]]) -> None:
-    """Append what `call` returns or refuses."""
-    try:
-        answers.append(await call())
-    except (DomainError, ActorFailed) as refusal:
-        answers.append(refusal)
 
 
 async def test_commands_to_one_conversation_are_carried_out_one_after_the_other(
@@ -114,86 +61,6 @@ async def test_no_command_is_answered_before_the_last_one_is_durable(inline_stor
             assert (gate.waiting, answers) == (1, [])
             gate.open()
         assert sequences(inline_store, command.conversation_id) == [1, 2]
-
-
-async def test_commands_that_come_together_share_commits(tmp_path: Path) -> None:
-    async with running(tmp_path) as engine:
-        command = create()
-        await engine.directory.create(PROJECT, command)
-        commits = len(engine.commits)
-        answers: list[Any] = []
-        async with trio.open_nursery() as askers:
-            for _ in range(50):
-                askers.start_soon(
-                    ask_into, answers, lambda: engine.directory.ask(PROJECT, command.conversation_id, post())
-                )
-        assert sorted(answer.message["index"] for answer in answers) == list(range(50))
-        assert len(engine.commits) - commits <= 10
-
-
-async def asked_one_after_the_other(
-    directory: Directory, conversation_id: str, gate: Gate, *commands: Command
-) -> list[Any]:
-    """The answers to commands that are all asked before the first one's commit begins."""
-    answers: list[list[Any]] = [[] for _ in commands]
-    async with trio.open_nursery() as askers:
-        for answer, command in zip(answers, commands, strict=True):
-            askers.start_soon(ask_into, answer, lambda c=command: directory.ask(PROJECT, conversation_id, c))
-            await wait_all_tasks_blocked()
-        gate.open()
-    return [answer for (answer,) in answers]
-
-
-async def test_what_was_decided_on_a_commit_that_failed_is_decided_anew(inline_store: InlineStore) -> None:
-    async with open_directory(inline_store) as directory:
-        command = create()
-        await directory.create(PROJECT, command)
-        inline_store.before_write = gate = Gate()
-        inline_store.write_failure = Unavailable("disk", code="storage_failed")
-        refused, *posted = await asked_one_after_the_other(
-            directory, command.conversation_id, gate, Patch({"title": "lost"}), post(), post()
-        )
-        assert refused.reason == "storage_failed"
-        assert [answer.message["index"] for answer in posted] == [0, 1]
-        assert {answer.state.title for answer in posted} == {None}
-        assert sequences(inline_store, command.conversation_id) == [1, 2, 3]
-
-
-async def test_a_refusal_does_not_rest_on_a_commit_that_failed(inline_store: InlineStore) -> None:
-    async with open_directory(inline_store) as directory:
-        command = create()
-        await directory.create(PROJECT, command)
-        inline_store.before_write = gate = Gate()
-        inline_store.write_failure = Unavailable("disk", code="storage_failed")
-        refused, patched = await asked_one_after_the_other(
-            directory, command.conversation_id, gate, Close("agent"), Patch({"status": "PENDING"})
-        )
-        assert refused.reason == "storage_failed"
-        assert patched.state.status == "PENDING"
-
-
-async def test_an_import_is_never_taken_for_the_commit_that_failed(inline_store: InlineStore) -> None:
-    """Both move the conversation on by one event, but it is another one."""
-
-    def imported(tx: Transaction) -> None:
-        found = tx.conversation(PROJECT.rowid, command.conversation_id)
-        assert found is not None
-        message = MessageRecord(
-            1, "1", "1", "agent", None, None, "of old", internal=False, created_at=NOON - 1
-        )
-        state = changed(with_messages(found[0], [message]), sequence=found[0].sequence + 1)
-        tx.save_conversation(found[0], state, tx.claim(found[0]).routed)
-
-    async with open_directory(inline_store) as directory:
-        command = create()
-        await directory.create(PROJECT, command)
-        inline_store.before_write = gate = Gate(lambda: inline_store.at_once(imported))
-        inline_store.write_failure = Unavailable("disk", code="storage_failed")
-        refused, posted = await asked_one_after_the_other(
-            directory, command.conversation_id, gate, Patch({"title": "lost"}), post()
-        )
-        assert refused.reason == "storage_failed"
-        assert (posted.message["index"], posted.state.title) == (1, None)
 
 
 async def test_a_full_mailbox_refuses_at_once_as_busy(inline_store: InlineStore) -> None:
@@ -408,44 +275,3 @@ async def test_a_command_after_the_shutdown_is_refused_as_such(inline_store: Inl
         with pytest.raises(Unavailable) as refused, trio.fail_after(5):
             await directory.ask(PROJECT, command.conversation_id, post())
         assert refused.value.reason == "shutting_down"
-
-
-async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_path: Path) -> None:
-    chance = random.Random(7)
-
-    def failing(job: Callable[[Transaction], Receipt]) -> Callable[[Transaction], Receipt]:
-        def fails(tx: Transaction) -> Receipt:
-            job(tx)
-            raise Invalid(Problem("/", "chance", "It was this one's turn."))
-
-        return fails
-
-    async with running(tmp_path) as engine:
-        command = create()
-        await engine.directory.create(PROJECT, command)
-        answers: list[Any] = []
-
-        async def asker(number: int) -> None:
-            for turn in range(15):
-                asked = chance.choice(
-                    (post("agent"), post(), Patch({"title": f"{number}.{turn}"}), Close("bot"))
-                )
-                around = failing if chance.random() < 0.2 else None
-                call = partial(engine.directory.ask, PROJECT, command.conversation_id, asked, around)
-                await ask_into(answers, call)
-
-        async with trio.open_nursery() as askers:
-            for number in range(20):
-                askers.start_soon(asker, number)
-        done = [answer for answer in answers if isinstance(answer, Receipt)]
-        assert len(done) < len(answers) == 300
-        indexes = sorted(answer.message["index"] for answer in done if answer.message)
-        assert indexes == list(range(len(indexes)))
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
-        assert found is not None
-        assert found[0].messages == len(indexes)
-        events = [event for commit in engine.commits for event in commit.events]
-        assert [event.sequence for event in events] == list(range(1, found[0].sequence + 1))
-        last = await engine.directory.ask(PROJECT, command.conversation_id, Rate(5))
-        assert last.state is not None
-        assert last.state.sequence == found[0].sequence + 1

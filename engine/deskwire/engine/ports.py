@@ -21,6 +21,7 @@ from deskwire.engine.expiry import ExpiryReader
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.lane import Lane
+from deskwire.engine.listing import ConversationFilter, Listed, Page
 from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.people import Project, Role, ServerKey, User
@@ -40,35 +41,6 @@ class Claimed:
 
     contact: Contact
     routed: Mapping[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationFilter:
-    """Which conversations a listing shows; None means any."""
-
-    contact: int | None = None
-    status: str | None = None
-    archived: bool | None = None
-    assignee: str | None = None
-    text: str | None = None
-    hidden: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Where a newest-first listing goes on: after this activity (ms) and row."""
-
-    activity: int
-    rowid: int
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A conversation in a listing."""
-
-    conversation: Conversation
-    contact: Contact
-    at: Page
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import IDENTITY, Contact, contact_view
 from deskwire.engine.errors import Invalid, NotFound, Problem
-from deskwire.engine.ports import ConversationFilter
+from deskwire.engine.listing import ConversationFilter
 from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity

@@ -13,8 +13,9 @@ from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message
 from deskwire.engine.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
+from deskwire.engine.listing import ConversationFilter, Page
 from deskwire.engine.people import Project
-from deskwire.engine.ports import ConversationFilter, Page, Reader
+from deskwire.engine.ports import Reader
 from deskwire.engine.turn import Receipt
 from deskwire.engine.uploads.upload import Upload, unknown_upload
 from deskwire.engine.workflows.stock import published

@@ -10,7 +10,8 @@ from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reope
 from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import new_id
-from deskwire.engine.ports import ConversationFilter, Reader
+from deskwire.engine.listing import ConversationFilter
+from deskwire.engine.ports import Reader
 from deskwire.engine.typists import Agent, SetTyping
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (

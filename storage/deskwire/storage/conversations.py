@@ -13,7 +13,8 @@ import orjson
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation, Message
 from deskwire.engine.errors import StaleState
-from deskwire.engine.ports import Claimed, ConversationFilter, Listed, Page
+from deskwire.engine.listing import ConversationFilter, Listed, Page
+from deskwire.engine.ports import Claimed
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.workflows import run_of
 
