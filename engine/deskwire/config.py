@@ -100,7 +100,7 @@ class Config(Listening):
     writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
     writer_queue: int = setting(
         10_000,
-        integer(2, 10_000_000),
+        integer(16, 10_000_000),
         "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
     )
     read_connections: int = setting(

@@ -18,13 +18,14 @@ OPERATION = "#operations-Project_of_a_server_key-getOwnProject"
 ANSWER = f"""(() => {{
   const answer = document.querySelector('{OPERATION} .live-responses-table tbody')?.innerText;
   const button = document.querySelector('{OPERATION} button.execute');
-  if (!answer && button && Date.now() - (window.clickedAt ?? 0) > 3000) {{
+  const ready = document.querySelector('{OPERATION} .responses-inner');
+  if (!answer && button && ready && Date.now() - (window.clickedAt ?? 0) > 3000) {{
     window.clickedAt = Date.now();
     button.click();
   }}
   return answer;
 }})()"""
-"""Sends the call, and gives what came of it. A click that comes before the page is ready for it does nothing."""
+"""Sends the call, and gives what came of it. A click before the operation is there as a whole keeps all others from working."""
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: the explorer can't be looked at")

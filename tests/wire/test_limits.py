@@ -206,16 +206,19 @@ async def test_bodies_that_do_not_fit_into_memory_together_are_refused(tmp_path:
 async def test_changes_are_refused_while_too_many_wait_for_the_disk_and_reads_are_not(
     stores: list[SqliteStore], tmp_path: Path
 ) -> None:
-    async with running(tmp_path, writer_queue=2) as service, trio.open_nursery() as nursery:
+    async with running(tmp_path, writer_queue=16) as service, trio.open_nursery() as nursery:
         held = Held(stores[0], nursery)
         await held.there()
+        for _ in range(7):
+            nursery.start_soon(stores[0].write, lambda tx: None)
         nursery.start_soon(service.create)
-        await queued(stores[0], 1)
+        await queued(stores[0], 8)
         refused = await service.http.post("/s2s/conversations", json={"contact": {"userId": "u"}})
         assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
         assert (await service.http.get("/s2s/project")).status_code == 200
-        nursery.start_soon(stores[0].write, lambda tx: None)
-        await queued(stores[0], 2)
+        for _ in range(8):
+            nursery.start_soon(stores[0].write, lambda tx: None)
+        await queued(stores[0], 16)
         with pytest.raises(Unavailable):
             await stores[0].write(lambda tx: None)
         held.let_go()

@@ -373,7 +373,7 @@ class Store(Protocol):
         """
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        """Run `query` in a worker thread and return its result."""
+        """Run `query` in a worker thread and return its result; all that it reads is of one moment."""
 
     def peek(self, query: Callable[[Reader], T]) -> T:
         """Run `query` here and now: only for one row by its key, where a thread costs ten times more."""

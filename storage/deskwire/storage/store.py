@@ -95,9 +95,19 @@ class SqliteStore:
     def _query(self, query: Callable[[Reader], T]) -> T:
         reader = self._readers.pop()  # the limiter lets in no more threads than there are readers
         try:
-            return _asked(reader, query)
+            return _asked(reader, partial(_at_one_moment, query))
         finally:
             self._readers.append(reader)
+
+
+def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
+    """The result of a query all of whose statements see the same state, whatever is committed between them."""
+    reader.conn.execute("BEGIN")
+    try:
+        return query(reader)
+    finally:
+        if reader.conn.in_transaction:
+            reader.conn.execute("ROLLBACK")
 
 
 def _asked(reader: SqliteReader, query: Callable[[Reader], T]) -> T:
