@@ -11,7 +11,7 @@ from typing import Any
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.commands import Close, Command, Patch, Rate
+from deskwire.engine.commands import Close, Command, Delete, Patch, Rate
 from deskwire.engine.copying import changed
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Invalid, Problem, Unavailable
@@ -142,3 +142,17 @@ async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_p
         last = await engine.directory.ask(PROJECT, command.conversation_id, Rate(5))
         assert last.state is not None
         assert last.state.sequence == found[0].sequence + 1
+
+
+async def test_a_deletion_takes_none_of_the_events_before_it_away(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        command = create()
+        await engine.directory.create(PROJECT, command)
+        answers: list[Any] = []
+        async with trio.open_nursery() as askers:
+            for asked in (post(), post(), Delete("manual")):
+                call = partial(engine.directory.ask, PROJECT, command.conversation_id, asked)
+                askers.start_soon(ask_into, answers, call)
+                await trio.lowlevel.checkpoint()
+        events = [event for commit in engine.commits for event in commit.events]
+        assert [event.sequence for event in events] == [1, 2, 3, 4]

@@ -197,14 +197,16 @@ class Actor:
                 return
             await self._known(command)
             try:
-                long = self._commit(ask, command)
+                waits = self._commit(ask, command)
             except DomainError:
                 if not self._under_way:
                     raise
+                waits = None
+            if waits is None:
                 await self._settled()
                 await self._known(command)
-                long = self._commit(ask, command)
-            if long:
+                waits = self._commit(ask, command)
+            if waits:
                 await self._settled()
         except trio.Cancelled:
             ask.put(shutting_down())
@@ -225,17 +227,22 @@ class Actor:
             self._none_under_way = trio.Event()
             await self._none_under_way.wait()
 
-    def _commit(self, ask: Ask, command: Command | WorkflowCommand) -> bool:
-        """Decide against the state that is known, and have it committed; whether that takes long."""
+    def _commit(self, ask: Ask, command: Command | WorkflowCommand) -> bool | None:
+        """Decide against the state that is known, and have it committed; whether that takes long.
+
+        None if it has to be alone, and nothing is done: an erasure takes what its own commit is about to publish.
+        """
         state, at = self._state, self._clock()
         workflow = None
         if needs(state, command) is not None:
             workflow = self._store.peek(lambda reader: _workflow(reader, self.project, state, command))
         facts = conduct(state, command, at, workflow, _message_ids(at))
+        long = any(map(_takes_long, facts))
+        if long and self._under_way:
+            return None
         steps = fold(state, facts, at)
         job = _job(self.project, command, state, steps, at, self._links)
         whole = job if ask.around is None else ask.around(job)
-        long = any(map(_takes_long, facts))
 
         def ended(answer: Receipt | Exception) -> None:
             if isinstance(answer, StaleState) and not isinstance(command, Create):
