@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -149,10 +150,14 @@ async def test_a_deletion_takes_none_of_the_events_before_it_away(tmp_path: Path
         command = create()
         await engine.directory.create(PROJECT, command)
         answers: list[Any] = []
+        go = threading.Event()
         async with trio.open_nursery() as askers:
+            askers.start_soon(engine.store.write, lambda tx: go.wait(10))
+            await wait_all_tasks_blocked(0.01)  # the writer is held up, so that what comes now comes together
             for asked in (post(), post(), Delete("manual")):
                 call = partial(engine.directory.ask, PROJECT, command.conversation_id, asked)
                 askers.start_soon(ask_into, answers, call)
-                await trio.lowlevel.checkpoint()
+                await wait_all_tasks_blocked()
+            go.set()
         events = [event for commit in engine.commits for event in commit.events]
         assert [event.sequence for event in events] == [1, 2, 3, 4]
