@@ -157,8 +157,8 @@ class World:
         self.judge.forgive()
         self.links.clear()
         await trio.sleep(self.dice.random() * 5)  # virtual time: the mock clock jumps
+        self.audit(recover=True)  # first: the server knows from its start of what it had stored and told nobody
         (self.judge.stopped if stopped else self.judge.crashed)(trio.current_time())
-        self.audit(recover=True)
         await self.start()
 
     def audit(self, *, recover: bool = False, settled: bool = False) -> None:
