@@ -35,7 +35,7 @@ from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.sealing import Sealing
-from deskwire.memory import calm_collector
+from deskwire.heap import calm_collector
 from deskwire.storage.store import SqliteStore, open_store
 
 _LANES: Final = 256

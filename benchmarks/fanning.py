@@ -25,10 +25,10 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.hub import Hub
+from deskwire.heap import calm_collector
 from deskwire.http import pusher
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.socket import RealtimeStream
-from deskwire.memory import calm_collector
 from deskwire.storage.store import open_store
 
 TOKEN_KEY: Final = b"benchmark" * 4

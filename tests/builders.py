@@ -206,6 +206,7 @@ class InlineStore:
     def at_once(self, job: Callable[[Transaction], T]) -> T:
         with self._tx.conn:  # commits, or rolls back
             self._tx.conn.execute("BEGIN")
+            self._tx.published.clear()  # of the commit before
             return job(self._tx)
 
 

@@ -37,6 +37,7 @@ from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
+from deskwire.heap import calm_collector, share_one_heap
 from deskwire.http.app import ROUTES, make_app
 from deskwire.http.certificate import BadCertificate, Certificate
 from deskwire.http.front import FrontLimits, serve_front
@@ -47,7 +48,6 @@ from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
 from deskwire.http.transport import Unsent
 from deskwire.logs import tell_request, write_requests
-from deskwire.memory import calm_collector, share_one_heap
 from deskwire.provision import (
     DEMO_FILE,
     Demo,

@@ -39,6 +39,13 @@ async def test_commands_that_come_together_share_commits(tmp_path: Path) -> None
         assert len(engine.commits) - commits <= 10
 
 
+def first_write_fails(store: InlineStore, then: Callable[[], None] | None = None) -> Gate:
+    """Holds writes up; the first of them is going to fail, and `then` comes before the second one."""
+    store.before_write = gate = Gate(then)
+    store.write_failure = Unavailable("disk", code="storage_failed")
+    return gate
+
+
 async def asked_one_after_the_other(
     directory: Directory, conversation_id: str, gate: Gate, *commands: Command
 ) -> list[Any]:
@@ -56,8 +63,7 @@ async def test_what_was_decided_on_a_commit_that_failed_is_decided_anew(inline_s
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
-        inline_store.before_write = gate = Gate()
-        inline_store.write_failure = Unavailable("disk", code="storage_failed")
+        gate = first_write_fails(inline_store)
         refused, *posted = await asked_one_after_the_other(
             directory, command.conversation_id, gate, Patch({"title": "lost"}), post(), post()
         )
@@ -71,8 +77,7 @@ async def test_a_refusal_does_not_rest_on_a_commit_that_failed(inline_store: Inl
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
-        inline_store.before_write = gate = Gate()
-        inline_store.write_failure = Unavailable("disk", code="storage_failed")
+        gate = first_write_fails(inline_store)
         refused, patched = await asked_one_after_the_other(
             directory, command.conversation_id, gate, Close("agent"), Patch({"status": "PENDING"})
         )
@@ -95,8 +100,7 @@ async def test_an_import_is_never_taken_for_the_commit_that_failed(inline_store:
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
-        inline_store.before_write = gate = Gate(lambda: inline_store.at_once(imported))
-        inline_store.write_failure = Unavailable("disk", code="storage_failed")
+        gate = first_write_fails(inline_store, lambda: inline_store.at_once(imported))
         refused, posted = await asked_one_after_the_other(
             directory, command.conversation_id, gate, Patch({"title": "lost"}), post()
         )

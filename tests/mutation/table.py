@@ -27,6 +27,7 @@ _TESTS: Final = "tests/engine"
 TABLE: Final = (
     Mutated(f"{_ENGINE}/delivery/signature.py", (f"{_TESTS}/delivery/test_signature.py",)),
     Mutated(f"{_ENGINE}/delivery/retry_after.py", (f"{_TESTS}/delivery/test_retry_after.py",)),
+    Mutated(f"{_ENGINE}/delivery/answer.py", (f"{_TESTS}/delivery/test_answer.py",)),
     Mutated(f"{_ENGINE}/delivery/schedule.py", (f"{_TESTS}/delivery/test_schedule.py",)),
     Mutated(f"{_ENGINE}/delivery/circuit.py", (f"{_TESTS}/delivery/test_circuit.py",)),
     Mutated(f"{_ENGINE}/delivery/breaker.py", (f"{_TESTS}/delivery/test_circuit.py",)),

@@ -157,7 +157,9 @@ class World:
         self.judge.forgive()
         self.links.clear()
         await trio.sleep(self.dice.random() * 5)  # virtual time: the mock clock jumps
-        self.audit(recover=True)  # first: the server knows from its start of what it had stored and told nobody
+        self.audit(
+            recover=True
+        )  # first: the server knows from its start of what it had stored and told nobody
         (self.judge.stopped if stopped else self.judge.crashed)(trio.current_time())
         await self.start()
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from deskwire.engine.commands import Assign, ContactRef, Delete, Patch, ReplaceNetworkLogs
@@ -15,6 +16,9 @@ from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Conversation
 from deskwire.engine.deliveries import Attempt
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.errors import StaleState
+from deskwire.engine.events import Draft
+from deskwire.engine.ports import Transaction
 from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME, connect_reader
 from tests.builders import NOON, PROJECT, Running, create, endpoint, post, running
@@ -143,6 +147,21 @@ async def test_a_deletion_leaves_the_deletions_event_and_its_delivery_alone(tmp_
         assert delivery.event == events[-1]
         chunk = await engine.log.read(PROJECT.rowid, 0, 100)
         assert list(chunk.events) == list(events)
+
+
+async def test_a_deletion_that_would_take_events_of_its_own_commit_away_is_refused(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        command = create()
+        receipt = await engine.directory.create(PROJECT, command)
+        state = receipt.after
+
+        def both(tx: Transaction) -> None:
+            tx.append_event(PROJECT, Draft("message.created", 2, {}), state.rowid, NOON)
+            with pytest.raises(StaleState):
+                tx.erase_conversation(state)
+
+        await engine.store.write(both)
+        assert [event.sequence for event in engine.commits[-1].events] == [2]
 
 
 async def test_the_delivery_log_goes_too_when_its_events_were_pruned_before(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ Typing is not committed; the actor keeps its time while it waits for commands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from math import inf
 from typing import Final
 
@@ -19,23 +18,20 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
-from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowCommand
+from deskwire.engine.commands import Command, Create, WorkflowCommand
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
-from deskwire.engine.decide import Step, fold
 from deskwire.engine.errors import DomainError, NotFound, StaleState, Unavailable
-from deskwire.engine.facts import Deleted, Fact, NetworkLogsReplaced, Revealed, WorkflowCompleted
-from deskwire.engine.ids import Mint
+from deskwire.engine.facts import Fact, WorkflowCompleted
 from deskwire.engine.indicator import Indicator, Passing
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Brief, Reader, Store, Transaction
+from deskwire.engine.ports import Brief, Store, Transaction
+from deskwire.engine.proposal import propose, workflow_for
 from deskwire.engine.slot import Slot
-from deskwire.engine.turn import Receipt, commit_turn
+from deskwire.engine.turn import Receipt
 from deskwire.engine.typists import SetTyping
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.workflows.conduct import TRIGGERED, conduct, needs
-from deskwire.engine.workflows.stock import running, triggered
-from deskwire.engine.workflows.workflow import Published
+from deskwire.engine.workflows.conduct import needs
 
 log: Final = structlog.get_logger(__name__)
 
@@ -235,14 +231,11 @@ class Actor:
         state, at = self._state, self._clock()
         workflow = None
         if needs(state, command) is not None:
-            workflow = self._store.peek(lambda reader: _workflow(reader, self.project, state, command))
-        facts = conduct(state, command, at, workflow, _message_ids(at))
-        long = any(map(_takes_long, facts))
-        if long and self._under_way:
+            workflow = self._store.peek(lambda reader: workflow_for(reader, self.project, state, command))
+        proposal = propose(self.project, state, command, at, workflow, self._links)
+        if proposal.long and self._under_way:
             return None
-        steps = fold(state, facts, at)
-        job = _job(self.project, command, state, steps, at, self._links)
-        whole = job if ask.around is None else ask.around(job)
+        job = proposal.job if ask.around is None else ask.around(proposal.job)
 
         def ended(answer: Receipt | Exception) -> None:
             if isinstance(answer, StaleState) and not isinstance(command, Create):
@@ -251,13 +244,13 @@ class Actor:
                 self._state = None
                 self._commit_anew(ask, command)
             else:
-                self._end(ask, answer, facts)
+                self._end(ask, answer, proposal.facts)
 
-        self._store.submit(whole if long else Brief(whole), ended)
+        self._store.submit(job if proposal.long else Brief(job), ended)
         self._under_way.append(ask)
-        if steps and state is not None:  # a new one has its key when it is stored
-            self._state = steps[-1][2]
-        return long
+        if proposal.after is not None and state is not None:  # a new one has its key when it is stored
+            self._state = proposal.after
+        return proposal.long
 
     def _end(self, ask: Ask, answer: Receipt | Exception, facts: tuple[Fact, ...]) -> None:
         """Take note of how a commit has ended, and answer."""
@@ -305,11 +298,10 @@ class Actor:
             found = tx.conversation(self.project.rowid, self.conversation_id)
             if found is None:
                 raise no_such_conversation()
-            workflow = _workflow(tx, self.project, found[0], command)
-            facts = conduct(found[0], command, at, workflow, _message_ids(at))
-            decided.append(facts)  # the last one counts: a job may be run again
-            steps = fold(found[0], facts, at)
-            return _job(self.project, command, found[0], steps, at, self._links)(tx)
+            workflow = workflow_for(tx, self.project, found[0], command)
+            proposal = propose(self.project, found[0], command, at, workflow, self._links)
+            decided.append(proposal.facts)  # the last one counts: a job may be run again
+            return proposal.job(tx)
 
         def ended(answer: Receipt | Exception) -> None:
             self._end(ask, answer, decided[-1] if decided else ())
@@ -357,49 +349,3 @@ def no_such_conversation() -> NotFound:
 def shutting_down() -> Unavailable:
     """The refusal for whoever asks, or still waits, at the end."""
     return Unavailable("The service is shutting down.", code="shutting_down")
-
-
-def _takes_long(fact: Fact) -> bool:
-    """Whether what it writes grows with the conversation."""
-    return isinstance(fact, Deleted | Revealed | NetworkLogsReplaced)
-
-
-def _workflow(
-    reader: Reader, project: Project, state: Conversation | None, command: Command | WorkflowCommand
-) -> Published | None:
-    """The workflow that `command` may move; a few rows by their keys."""
-    wanted = needs(state, command)
-    if wanted is None:
-        return None
-    return triggered(reader, project) if wanted == TRIGGERED else running(reader, project, wanted)
-
-
-def _message_ids(at: int) -> Iterator[str]:
-    """Ids for what a workflow says, in the order in which it says it."""
-    mint = Mint()
-    while True:
-        yield mint.new("msg", at)
-
-
-def _job(
-    project: Project,
-    command: Command | WorkflowCommand,
-    state: Conversation | None,
-    steps: Sequence[Step],
-    at: int,
-    links: Links | None,
-) -> Callable[[Transaction], Receipt]:
-    if isinstance(command, LinkTicket):
-        return _with_ticket(project, command, state, steps, at)
-    contact = command.contact if isinstance(command, Create) else None
-    return lambda tx: commit_turn(tx, project, state, steps, at, contact, links)
-
-
-def _with_ticket(
-    project: Project, command: LinkTicket, state: Conversation | None, steps: Sequence[Step], at: int
-) -> Callable[[Transaction], Receipt]:
-    def both_sides(tx: Transaction) -> Receipt:
-        ticket = command.ticket_side(tx)
-        return replace(commit_turn(tx, project, state, steps, at), ticket=ticket)
-
-    return both_sides

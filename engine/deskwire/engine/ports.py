@@ -222,7 +222,10 @@ class Transaction(
         """Store the changed conversation, which was `before`, a lower `revision`."""
 
     def erase_conversation(self, state: Conversation) -> None:
-        """Remove the conversation with all that belongs to it, events and deliveries included."""
+        """Remove the conversation with all that belongs to it, events and deliveries included.
+
+        Raises StaleState if this commit has events of it yet to be told: they would be lost.
+        """
 
     def insert_message(self, conversation: int, message: Message) -> None:
         """Store a message."""
@@ -369,7 +372,7 @@ class Store(Protocol):
         Raises Unavailable if the job is not taken at all; then `ended` is not called.
 
         Args:
-            ended: called once, before or after those of other jobs as they were committed; must not raise.
+            ended: called once, those of all jobs in the order of their commits; must not raise.
         """
 
     async def read(self, query: Callable[[Reader], T]) -> T:

@@ -1,6 +1,6 @@
 """One answer for one task: what a `trio.Event` with a value beside it does, for half of what that costs.
 
-Each message is waited for twice, by its request and by nobody else.
+A message is waited for by its request, and by nobody else.
 """
 
 from __future__ import annotations

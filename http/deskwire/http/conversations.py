@@ -44,14 +44,19 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    subject = conversation_id(call)
-    around = None if call.once is None else lambda job: call.around(job, answer, subject)
-    return answer(await call.services.directory.ask(call.project, subject, command, around))
+    return answer(await ask(call, command, _kept(call, answer, conversation_id(call))))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
     """As `ask`; answers the conversation as it then is."""
-    return shown(await ask(call, command, lambda job: call.around(job, shown)))
+    return shown(await ask(call, command, _kept(call, shown)))
+
+
+def _kept(
+    call: Call[Any, Any], answer: Callable[[Receipt], Mapping[str, Any]], subject: str | None = None
+) -> Around | None:
+    """Keeps the answer for a repetition under the same `Idempotency-Key`; None without one."""
+    return None if call.once is None else lambda job: call.around(job, answer, subject)
 
 
 def shown(receipt: Receipt) -> Mapping[str, Any]:

@@ -204,8 +204,6 @@ def _too_large(limit: int) -> TooLarge:
 def _reply(answer: Answer) -> Reply:
     if answer is NO_CONTENT:
         return Reply(204, "")
-    if isinstance(answer, dict):
-        return Reply(200, JSON, orjson.dumps(answer))
     match answer:
         case Page(body, content_type, headers, status):
             return Reply(status, content_type, body, headers)

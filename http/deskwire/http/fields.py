@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -36,3 +37,9 @@ class PlainFields:
     def getlist(self, key: str, /) -> Sequence[str]:
         """See `Fields`."""
         return self._values.get(key, ())
+
+
+@lru_cache(maxsize=256)  # clients write the same one or two all the time
+def mimetype_of(content_type: str | None) -> str:
+    """What a `Content-Type` says without its parameters, in small letters."""
+    return (content_type or "").partition(";")[0].strip().lower()

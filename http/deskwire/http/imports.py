@@ -18,7 +18,7 @@ from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import Kind, Record, Refusal
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader
-from deskwire.http.fields import Fields
+from deskwire.http.fields import Fields, mimetype_of
 from deskwire.http.import_lines import (
     LINE_BYTES,
     ExternalId,
@@ -198,7 +198,7 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
 
 def _check(headers: Fields) -> None:
     """Raises UnsupportedMediaType for what is not NDJSON, or is packed."""
-    kind = (headers.get("content-type") or "").partition(";")[0].strip().lower()
+    kind = mimetype_of(headers.get("content-type"))
     if kind not in TYPES:
         raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'of no type'}.")
     coding = (headers.get("content-encoding") or "identity").strip().lower()

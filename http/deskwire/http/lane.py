@@ -12,7 +12,6 @@ from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from math import inf
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -22,6 +21,7 @@ import trio
 from deskwire.engine.ids import new_id
 from deskwire.engine.rate import Quota
 from deskwire.http.exchange import Asked, Reply, carried_out, failed, note
+from deskwire.http.fields import mimetype_of
 from deskwire.http.headers import BASELINE, STRICT_TRANSPORT
 from deskwire.http.plain import END, HEAD_MAX, Head, plain_head
 from deskwire.http.quotas import header_fields
@@ -36,9 +36,6 @@ log: Final = structlog.get_logger(__name__)
 _UNREAD_MAX: Final = 1 << 16
 _UNREAD_S: Final = 1.0
 """Bytes of a refused request's body that are read away, and for how long, so that the connection can have another."""
-
-_LOOKS: Final = 16
-"""How often at most connections are looked at for idle ones in the time in which one becomes too old; that late they go."""
 
 _Found = tuple[Head, Route, dict[str, str]]
 
@@ -55,28 +52,29 @@ class Lane:
         self._services = services
         self._table = Table(route for route in routes if route.direct)
         self._idle_s = idle_s
-        self._open: dict[_Connection, None] = {}  # in the order in which they came
+        self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
+        self._news = trio.Event()
         self._stopping = False
 
     async def run(self) -> None:
         """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
         while True:
-            now = trio.current_time()
-            earliest = now
-            for connection in self._open:
-                if connection.since + self._idle_s <= now:
-                    connection.scope.cancel()
-                else:
-                    earliest = min(earliest, connection.since)
-            # Not for each by itself: of many connections all are looked at.
-            await trio.sleep_until(max(earliest + self._idle_s, now + self._idle_s / _LOOKS))
+            if not self._waiting:
+                self._news = trio.Event()
+                await self._news.wait()
+                continue
+            scope, since = next(iter(self._waiting.items()))
+            if trio.current_time() < since + self._idle_s:
+                await trio.sleep_until(since + self._idle_s)
+            else:
+                del self._waiting[scope]
+                scope.cancel()
 
     def stop(self) -> None:
         """Let connections end: those that wait for a request at once, the others with their answer."""
         self._stopping = True
-        for connection in self._open:
-            if connection.since < inf:
-                connection.scope.cancel()
+        for scope in self._waiting:
+            scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
         """Answer requests; True if the next one is for others, with its bytes pushed back.
@@ -84,32 +82,30 @@ class Lane:
         Raises BrokenResourceError if the client is gone.
         """
         connection = _Connection(stream)
-        self._open[connection] = None
-        try:
-            with connection.scope:
-                while not self._stopping:
-                    if connection.buffer:
-                        await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
-                    elif not await self._next(connection):
-                        return False
-                    found = self._found(connection)
-                    if found is None:
-                        stream.push_back(connection.buffer)
-                        return True
-                    if not await self._answer(connection, *found):
-                        return False
-        finally:
-            del self._open[connection]
+        with trio.CancelScope() as scope:
+            while not self._stopping:
+                if connection.buffer:
+                    await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
+                elif not await self._next(connection, scope):
+                    return False
+                found = self._found(connection)
+                if found is None:
+                    stream.push_back(connection.buffer)
+                    return True
+                if not await self._answer(connection, *found):
+                    return False
         return False
 
-    async def _next(self, connection: _Connection) -> bool:
+    async def _next(self, connection: _Connection, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request; False if none come, or too late."""
-        connection.since = trio.current_time()
+        self._waiting[scope] = trio.current_time()
+        if len(self._waiting) == 1:
+            self._news.set()
         try:
             # A request that came with the cancellation is not begun: it would be carried out, or half of it.
-            return await connection.receive() and not connection.scope.cancel_called
+            return await connection.receive() and not scope.cancel_called
         finally:
-            connection.since = inf
+            self._waiting.pop(scope, None)
 
     def _found(self, connection: _Connection) -> _Found | None:
         """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
@@ -171,19 +167,16 @@ class _Connection:
     """A connection's bytes; iterated, it gives the body of a request that had not come whole.
 
     `buffer` is what has come and is not used up, `missing` how much of the body was not read yet, and `whole` the
-    body if it was there at once. `since` is when it began to wait for a request, infinity while it does not; `scope`
-    ends it.
+    body if it was there at once.
     """
 
-    __slots__ = ("_stream", "buffer", "missing", "peer", "scope", "secure", "since", "whole")
+    __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "whole")
 
     def __init__(self, stream: FrontStream) -> None:
         self._stream = stream
         self.buffer = b""
         self.missing = 0
         self.whole: bytes | None = None
-        self.since = inf
-        self.scope = trio.CancelScope()
         self.peer = stream.peer
         self.secure = isinstance(stream, TlsFrontStream)
 
@@ -229,12 +222,6 @@ def _arguments(query: str) -> dict[str, list[str]]:
         for name, value in parse_qsl(query, keep_blank_values=True):
             arguments.setdefault(name, []).append(value)
     return arguments
-
-
-@lru_cache(maxsize=256)  # clients write the same one or two all the time
-def mimetype_of(content_type: str | None) -> str:
-    """What a `Content-Type` says without its parameters, in small letters."""
-    return (content_type or "").partition(";")[0].strip().lower()
 
 
 @lru_cache(maxsize=256)

@@ -136,21 +136,17 @@ class ConversationWrites:
 
     conn: sqlite3.Connection
     _claims: dict[int, tuple[_Version, Claimed]]
-    _newest: tuple[int, Contact] | None  # the last one that was claimed, and its contact
-
-    def start_claims(self) -> None:
-        """Know no conversation yet."""
-        self._claims = {}
-        self._newest = None
+    _claimed: tuple[int, Contact] | None  # the last one that was claimed, and its contact
 
     def forget_claims(self) -> None:
-        """Read anew what conversations are claimed with: after a rollback, and after every change of a contact."""
-        self.start_claims()
+        """Remember nothing yet, or no more: at the start, after a rollback, and after every change of a contact."""
+        self._claims = {}
+        self._claimed = None
 
     def claim(self, state: Conversation) -> Claimed:
         known = self._claims.get(state.rowid)
         if known is not None and known[0] == _version(state):
-            self._newest = state.rowid, known[1].contact
+            self._claimed = state.rowid, known[1].contact
             return known[1]
         row = self.conn.execute(_CLAIMED, (state.rowid, state.id)).fetchone()
         if row is None or (row[0], row[1]) != (state.revision, state.sequence):
@@ -158,7 +154,7 @@ class ConversationWrites:
             raise StaleState(f"expected revision {state.revision}, sequence {state.sequence}; found {stored}")
         routed = {int(endpoint): sequence for endpoint, sequence in orjson.loads(row[2]).items()}
         claimed = Claimed(contact_of(row[3:]), routed)
-        self._newest = state.rowid, claimed.contact
+        self._claimed = state.rowid, claimed.contact
         return claimed
 
     def insert_conversation(
@@ -177,10 +173,10 @@ class ConversationWrites:
             self.conn.execute(USUAL, (*_mutable(state, routed)[:-_RARE], state.rowid))
         else:
             self.conn.execute(BY_MESSAGES, (*_counted(state, routed), state.rowid))
-        if self._newest is not None and self._newest[0] == state.rowid:
+        if self._claimed is not None and self._claimed[0] == state.rowid:
             if len(self._claims) >= _CLAIMS_MAX:
                 self._claims.clear()
-            self._claims[state.rowid] = _version(state), Claimed(self._newest[1], routed)
+            self._claims[state.rowid] = _version(state), Claimed(self._claimed[1], routed)
 
     def erase_conversation_rows(self, rowid: int) -> None:
         """Remove the conversation's own rows; events and deliveries are removed elsewhere."""

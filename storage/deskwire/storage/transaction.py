@@ -6,6 +6,7 @@ import sqlite3
 
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.deliveries import Delivery
+from deskwire.engine.errors import StaleState
 from deskwire.engine.events import StoredEvent, contact_lane
 from deskwire.storage.answers import AnswerReads, AnswerWrites
 from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
@@ -108,7 +109,7 @@ class SqliteTransaction(
                 f"CREATE TEMP TRIGGER IF NOT EXISTS contacts_{change} AFTER {change} ON main.contacts "
                 "BEGIN SELECT contacts_change(); END"
             )
-        self.start_claims()
+        self.forget_claims()
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
@@ -122,6 +123,8 @@ class SqliteTransaction(
         self.callers_changed = True
 
     def erase_conversation(self, state: Conversation) -> None:
+        if any(event.conversation == state.rowid for event in self.published):
+            raise StaleState("events of the conversation are in this very commit, and nobody has had them")
         self.erase_deliveries(state.rowid)
         self.erase_events(state.rowid)
         self.detach_uploads(state.rowid)

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 Header = tuple[bytes, bytes]
 
 _END: Final = b"\r\n\r\n"
-_HEAD_MAX: Final = 8 * 1024
 _NAME: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _VALUE: Final = rb"(?:[!-~]++(?: ++[!-~]++)*+)?+"
 _HEAD: Final = re.compile(
@@ -37,8 +36,8 @@ def plain_answer(data: bytes) -> tuple[Answer, bytes] | None:
 
     After a plain one the connection may have another request.
     """
-    end = data.find(_END, 0, _HEAD_MAX) + len(_END)
-    found = _HEAD.fullmatch(data, 0, end) if end >= len(_END) else None
+    end = data.find(_END) + len(_END)
+    found = _HEAD.fullmatch(data, 0, end)  # without an end of the head it is too short for that
     if found is None:
         return None
     status, headers, length = int(found[1]), list[Header](), None

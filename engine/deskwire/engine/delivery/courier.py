@@ -217,13 +217,13 @@ class Courier:
         return Result(delivery, attempt, verdict, ended_at)
 
     async def _post(self, delivery: Delivery) -> Attempt:
-        at = self._means.clock()
+        at, began = self._means.clock(), trio.current_time()
         try:
             assert self._signing is not None, "the courier runs"
             return await self._client.post(delivery, self._signing.at(at))
         except Exception:  # the attempt's top: what one delivery breaks is not the others' business
             log.exception("delivery.attempt_failed", endpoint=self._endpoint.id, delivery=delivery.id)
-            latency_ms = max(0, self._means.clock() - at)
+            latency_ms = round((trio.current_time() - began) * 1000)
             return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 
     def _answered(self, result: Result) -> None:

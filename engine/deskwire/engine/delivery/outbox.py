@@ -110,7 +110,7 @@ class Outbox:
         For a first attempt, `first_attempt_ended` must follow; for each, `retry` or `end`.
         """
         self.heed_clock(now)
-        due = self._due_retry(now) if self._retries else None
+        due = self._due_retry(now)
         if due is None or (self._ready and self._ready[0].due_at < due.due_at):
             return self._ready.popleft() if self._ready else None
         heappop(self._retries)
@@ -180,6 +180,6 @@ class Outbox:
         self._asked_at = now
 
     def _due_retry(self, now: int) -> Delivery | None:
-        if self._retries[0][0] > now:
+        if not self._retries or self._retries[0][0] > now:
             return None
         return self._held[self._retries[0][1]]
