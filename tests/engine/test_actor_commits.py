@@ -13,13 +13,13 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from deskwire.engine.commands import Close, Command, Delete, Patch, Rate
-from deskwire.engine.copying import changed
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Invalid, Problem, Unavailable
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.importing.thread import with_messages
 from deskwire.engine.ports import Transaction
 from deskwire.engine.turn import Receipt
+from deskwire.engine.value import changed
 from tests.builders import NOON, PROJECT, InlineStore, create, post, running
 from tests.engine.acting import Gate, ask_into, open_directory, sequences
 

@@ -46,7 +46,7 @@ class Wish:
     mark: str
     conversation: str | None
     answers: list[bytes] = field(default_factory=list)
-    first_answer_at: float = 0.0
+    made_at: float = 0.0
     carried_out: bool = False
 
 
@@ -75,6 +75,7 @@ class Ledger:
 
     def made(self, wish: Wish) -> None:
         """A client begins with it."""
+        wish.made_at = self._now()
         if wish.mark:
             self._wishes[wish.mark] = wish
 
@@ -82,8 +83,6 @@ class Ledger:
         """A client has an answer with status 200."""
         if wish.key is not None:
             self._check_answer(wish, body, replayed)
-        if not wish.answers:
-            wish.first_answer_at = self._now()
         wish.answers.append(body)
         shown = orjson.loads(body)
         if wish.method == "DELETE":
@@ -95,12 +94,15 @@ class Ledger:
             wish.conversation = shown["id"]
 
     def still_kept(self, wish: Wish) -> bool:
-        """Whether its key still stands for it; after that the same request may be carried out anew."""
-        return not wish.answers or self._now() < wish.first_answer_at + self._kept_s - PATIENCE_S
+        """Whether its key still stands for it; after that the same request may be carried out anew.
+
+        By when it was first sent: it may have been carried out without an answer.
+        """
+        return self._now() < wish.made_at + self._kept_s - PATIENCE_S
 
     def _check_answer(self, wish: Wish, body: bytes, replayed: bool) -> None:
         self.replays += replayed
-        if wish.answers and self._now() < wish.first_answer_at + self._kept_s:
+        if wish.answers and self._now() < wish.made_at + self._kept_s:
             self._compare(wish, body, replayed)
         wish.carried_out = wish.carried_out or not replayed
 

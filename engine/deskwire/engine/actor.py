@@ -11,6 +11,7 @@ Typing is not committed; the actor keeps its time while it waits for commands.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
@@ -62,27 +63,40 @@ class Ask(Slot[Receipt]):
         self.around = around
 
 
-class Actor:
-    """A conversation's task. `send_nowait` gives it work, `run` does it; `used_at` is when work last came.
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What all actors share.
 
     Args:
-        project: whose conversation it is; for another project's id it finds nothing.
-        mailbox: how many commands may wait.
+        mailbox: how many commands may wait for each.
         passing: where typing is told.
         links: give attachments their URLs; None for who serves no files.
     """
 
+    store: Store
+    clock: Clock
+    mailbox: int
+    passing: Passing
+    links: Links | None = None
+
+
+class Actor:
+    """A conversation's task. `send_nowait` gives it work, `run` does it; `used_at` is when work last came.
+
+    There are many, so it has nothing that it does not need yet (docs/performance.md).
+
+    Args:
+        project: whose conversation it is; for another project's id it finds nothing.
+    """
+
     __slots__ = (
-        "_clock",
         "_gone",
         "_inbox",
         "_indicator",
-        "_links",
-        "_mailbox",
+        "_means",
         "_none_under_way",
         "_outbox",
         "_state",
-        "_store",
         "_unanswered",
         "_under_way",
         "conversation_id",
@@ -90,34 +104,22 @@ class Actor:
         "used_at",
     )
 
-    def __init__(
-        self,
-        project: Project,
-        conversation_id: str,
-        store: Store,
-        clock: Clock,
-        mailbox: int,
-        passing: Passing,
-        links: Links | None = None,
-    ) -> None:
+    def __init__(self, project: Project, conversation_id: str, means: Means) -> None:
         self.project = project
         self.conversation_id = conversation_id
         self.used_at = 0.0
         self._unanswered = 0
-        self._under_way: list[Ask] = []
+        self._under_way: list[Ask] | None = None
         self._none_under_way: trio.Event | None = None
         self._gone = False
-        self._links = links
-        self._store = store
-        self._clock = clock
+        self._means = means
         self._state: Conversation | None = None
-        self._indicator = Indicator(project, passing)
-        self._mailbox = mailbox
+        self._indicator: Indicator | None = None
         self._outbox, self._inbox = trio.open_memory_channel[Ask](inf)  # bounded by what is unanswered
 
     def send_nowait(self, ask: Ask) -> None:
         """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
-        if self._unanswered > self._mailbox:  # one of them is at work, and does not wait
+        if self._unanswered > self._means.mailbox:  # one of them is at work, and does not wait
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
             )
@@ -136,7 +138,7 @@ class Actor:
     @property
     def typing(self) -> bool:
         """Whether an agent types, so that the actor has something to say later."""
-        return self._indicator.on
+        return self._indicator is not None and self._indicator.on
 
     def close(self) -> None:
         """Take no more commands; the task ends when it has answered those it has. Typing ends here and now.
@@ -144,7 +146,8 @@ class Actor:
         Were it left to the task, its `stopped` could come behind a `started` of the conversation's next actor.
         """
         self._outbox.close()
-        self._indicator.end()
+        if self._indicator is not None:
+            self._indicator.end()
 
     async def run(self, ended: Callable[[Actor], None]) -> None:
         """Serve commands until closed, or the conversation is gone; then call `ended`.
@@ -154,18 +157,24 @@ class Actor:
         try:
             while not self._gone:
                 # Typing apart, without a call in between: each is kept as long as the actor waits.
-                ask = await (self._next() if self._indicator.on else self._inbox.receive())
+                ask = await (
+                    self._inbox.receive() if self._indicator is None else self._next(self._indicator)
+                )
                 await self._begin(ask)
                 del ask  # with its request: nothing of it is kept while the next is waited for
         except trio.EndOfChannel:
             pass  # closed
         except trio.Cancelled:
-            for each in self._under_way:
-                each.put(shutting_down())
-            self.refuse_rest(shutting_down())
+            self._give_up()
             raise
         finally:
             ended(self)
+
+    def _give_up(self) -> None:
+        """Tell whoever waits that nothing more is answered here."""
+        for each in self._under_way or ():
+            each.put(shutting_down())
+        self.refuse_rest(shutting_down())
 
     def refuse_rest(self, refusal: DomainError) -> None:
         """Answer all waiting commands with `refusal`."""
@@ -175,12 +184,13 @@ class Actor:
             except (trio.WouldBlock, trio.EndOfChannel):
                 return
 
-    async def _next(self) -> Ask:
+    async def _next(self, indicator: Indicator) -> Ask:
         """The next command, while typing may lapse. Raises trio.EndOfChannel."""
-        while self._indicator.on:
-            with trio.move_on_at(self._indicator.lapses_at):
+        while indicator.on:
+            with trio.move_on_at(indicator.lapses_at):
                 return await self._inbox.receive()
-            self._indicator.lapse()
+            indicator.lapse()
+        self._indicator = None
         return await self._inbox.receive()
 
     async def _begin(self, ask: Ask) -> None:
@@ -228,11 +238,11 @@ class Actor:
 
         None if it has to be alone, and nothing is done: an erasure takes what its own commit is about to publish.
         """
-        state, at = self._state, self._clock()
+        means, state, at = self._means, self._state, self._means.clock()
         workflow = None
         if needs(state, command) is not None:
-            workflow = self._store.peek(lambda reader: workflow_for(reader, self.project, state, command))
-        proposal = propose(self.project, state, command, at, workflow, self._links)
+            workflow = means.store.peek(lambda reader: workflow_for(reader, self.project, state, command))
+        proposal = propose(self.project, state, command, at, workflow, means.links)
         if proposal.long and self._under_way:
             return None
         job = proposal.job if ask.around is None else ask.around(proposal.job)
@@ -246,21 +256,25 @@ class Actor:
             else:
                 self._end(ask, answer, proposal.facts)
 
-        self._store.submit(job if proposal.long else Brief(job), ended)
-        self._under_way.append(ask)
+        means.store.submit(job if proposal.long else Brief(job), ended)
+        if self._under_way is None:
+            self._under_way = [ask]
+        else:
+            self._under_way.append(ask)
         if proposal.after is not None and state is not None:  # a new one has its key when it is stored
             self._state = proposal.after
         return proposal.long
 
     def _end(self, ask: Ask, answer: Receipt | Exception, facts: tuple[Fact, ...]) -> None:
         """Take note of how a commit has ended, and answer."""
-        self._under_way.remove(ask)
+        self._forget(ask)
         try:
             if isinstance(answer, Receipt):
                 self._gone = answer.state is None
                 if not self._under_way:
                     self._state = answer.state
-                self._indicator.note(facts)
+                if self._indicator is not None:
+                    self._indicator.note(facts)
                 self._note_stops(facts)
             else:
                 self._state = None  # it was to be what is not stored
@@ -271,6 +285,13 @@ class Actor:
             self._none_under_way.set()
             self._none_under_way = None
         self._answer(ask, answer)
+
+    def _forget(self, ask: Ask) -> None:
+        """The ask is no longer under way."""
+        assert self._under_way is not None, "it was under way"
+        self._under_way.remove(ask)
+        if not self._under_way:
+            self._under_way = None
 
     def _answer(self, ask: Ask, answer: Receipt | Exception) -> None:
         ask.put(answer)
@@ -291,7 +312,7 @@ class Actor:
 
     def _commit_anew(self, ask: Ask, command: Command | WorkflowCommand) -> None:
         """Decide within the commit, against what is stored: nothing comes in between."""
-        at = self._clock()
+        means, at = self._means, self._means.clock()
         decided: list[tuple[Fact, ...]] = []
 
         def job(tx: Transaction) -> Receipt:
@@ -299,7 +320,7 @@ class Actor:
             if found is None:
                 raise no_such_conversation()
             workflow = workflow_for(tx, self.project, found[0], command)
-            proposal = propose(self.project, found[0], command, at, workflow, self._links)
+            proposal = propose(self.project, found[0], command, at, workflow, means.links)
             decided.append(proposal.facts)  # the last one counts: a job may be run again
             return proposal.job(tx)
 
@@ -307,7 +328,7 @@ class Actor:
             self._end(ask, answer, decided[-1] if decided else ())
 
         try:
-            self._store.submit(job if ask.around is None else ask.around(job), ended)
+            means.store.submit(job if ask.around is None else ask.around(job), ended)
         except Unavailable as refusal:
             ended(refusal)
 
@@ -325,13 +346,16 @@ class Actor:
     def _set_typing(self, command: SetTyping) -> Receipt:
         """Nothing is written; what is read is one row, which also brings the contact as it is now."""
         rowid, wanted = self.project.rowid, self.conversation_id
-        state, contact = self._found(self._store.peek(lambda reader: reader.conversation(rowid, wanted)))
+        means = self._means
+        state, contact = self._found(means.store.peek(lambda reader: reader.conversation(rowid, wanted)))
+        if self._indicator is None:
+            self._indicator = Indicator(self.project, means.passing)
         self._indicator.set(state, contact, command)
         return Receipt(state, state, contact, self.project)
 
     async def _load(self) -> None:
         rowid, wanted = self.project.rowid, self.conversation_id
-        self._found(await self._store.read(lambda reader: reader.conversation(rowid, wanted)))
+        self._found(await self._means.store.read(lambda reader: reader.conversation(rowid, wanted)))
 
     def _found(self, row: tuple[Conversation, Contact] | None) -> tuple[Conversation, Contact]:
         if row is None:

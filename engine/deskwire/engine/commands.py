@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.conversation import Assignee, Attachment, Author, Closer, Reason
 from deskwire.engine.expiry import Windows
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.value import value
 from deskwire.engine.workflows.workflow import Published
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ContactRef:
     """Whose conversation it is, with the identity fields that were given."""
 
@@ -21,7 +21,7 @@ class ContactRef:
     identity: Mapping[str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Create:
     """Start a conversation, hidden ones included; `message` is its first."""
 
@@ -34,7 +34,7 @@ class Create:
     message: PostMessage | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PostMessage:
     """Add a message, or an internal note."""
 
@@ -45,38 +45,38 @@ class PostMessage:
     attachments: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Close:
     """End the conversation for the customer."""
 
     by: Closer
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reopen:
     """Take a closed conversation up again."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Assign:
     """Give the conversation to a user or team, or to nobody."""
 
     assignee: Assignee | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MarkRead:
     """The contact has seen everything."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rate:
     """Record the contact's rating, 0 to 10 (contract 8)."""
 
     rating: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Patch:
     """Change fields; only those named in `given` count.
 
@@ -86,7 +86,7 @@ class Patch:
     given: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LinkTicket:
     """Link the conversation to a ticket, or cut that link.
 
@@ -98,21 +98,21 @@ class LinkTicket:
     ticket_side: Callable[[Transaction], Ticket]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReplaceNetworkLogs:
     """Store a network log snapshot, as sent, in place of the previous one (contract 4.3)."""
 
     snapshot: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Expire:
     """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
 
     windows: Windows
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Delete:
     """Remove the conversation and everything that belongs to it, for good."""
 
@@ -135,14 +135,14 @@ Command = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StartWorkflow:
     """Have a workflow run in the conversation."""
 
     workflow: Published
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AnswerStep:
     """The contact answers the step that is pending, named by its action."""
 
@@ -150,7 +150,7 @@ class AnswerStep:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WakeWorkflow:
     """Go on with a workflow whose wait is over."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from deskwire.engine.clock import iso
+from deskwire.engine.value import value
 
 IDENTITY: Final = ("name", "email", "phone", "avatar")
 """The fields that may change; with `userId`, which may not, they are a contact's identity."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Contact:
     """A customer of a project, known to the project's own backend as `user_id`."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from deskwire.engine.value import value
 from deskwire.engine.workflows.run import Run
 
 Status = Literal["OPEN", "PENDING", "CLOSED"]
@@ -14,7 +15,7 @@ Closer = Literal["agent", "bot", "system"]
 Reason = Literal["retention", "gdpr", "manual"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Author:
     """Who wrote a message; a contact's id and name are filled in when it is committed."""
 
@@ -23,7 +24,7 @@ class Author:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Assignee:
     """The user or team that looks after a conversation; `name` as it was when assigned."""
 
@@ -32,7 +33,7 @@ class Assignee:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Attachment:
     """An upload as a message refers to it; `size` in bytes."""
 
@@ -42,7 +43,7 @@ class Attachment:
     size: int
 
 
-@dataclass(frozen=True)  # without slots: see `copying`
+@value
 class Message:
     """A message, or with `internal` a note that only agents see.
 
@@ -58,7 +59,7 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True)  # without slots: see `copying`
+@value
 class Conversation:
     """A conversation's whole state. Times are milliseconds since the epoch.
 

@@ -33,7 +33,6 @@ from deskwire.engine.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversation import Conversation, Message
-from deskwire.engine.copying import changed
 from deskwire.engine.errors import Conflict, Invalid, Problem
 from deskwire.engine.expiry import passed
 from deskwire.engine.facts import (
@@ -50,6 +49,7 @@ from deskwire.engine.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.value import changed
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 

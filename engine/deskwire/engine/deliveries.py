@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from deskwire.engine.clock import iso, iso_or_none
 from deskwire.engine.events import StoredEvent
+from deskwire.engine.value import value
 
 DeliveryStatus = Literal["pending", "delivered", "dropped", "skipped"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Delivery:
     """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
 
@@ -38,7 +39,7 @@ class Delivery:
         return replace(self, attempts=self.attempts + 1, due_at=due_at)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Attempt:
     """One try: when (ms), how long (ms), and what came of it. `error` is None only after a 2xx.
 
@@ -55,7 +56,7 @@ class Attempt:
     wait_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DeliveryRecord:
     """A delivery in the log, with its attempts; it outlives the event it carried.
 
@@ -84,7 +85,7 @@ class DeliveryRecord:
     ended_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DeliveryFilter:
     """Which deliveries a listing shows; None means any. Times in milliseconds, `until` is left out."""
 

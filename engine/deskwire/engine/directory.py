@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.actor import Actor, Around, Ask, Asked, no_such_conversation, shutting_down
+from deskwire.engine.actor import Actor, Around, Ask, Asked, Means, no_such_conversation, shutting_down
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Create
 from deskwire.engine.errors import Unavailable
@@ -72,13 +72,9 @@ class Directory:
     ) -> None:
         self.commands: Final = Commands()
         self._nursery = nursery
-        self._store = store
-        self._clock = clock
-        self._mailbox = mailbox
         self._idle_s = idle_s
         self._live = live
-        self._passing = passing or Passing(clock)
-        self._links = links
+        self._means = Means(store, clock, mailbox, passing or Passing(clock), links)
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False
         self._ended = self._forget_ended  # one for all, as each actor keeps it
@@ -122,9 +118,7 @@ class Directory:
             if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
                 raise shutting_down()
             self._make_room()
-            actor = Actor(
-                project, conversation_id, self._store, self._clock, self._mailbox, self._passing, self._links
-            )
+            actor = Actor(project, conversation_id, self._means)
             self._actors[key] = actor
             self.commands.actors += 1
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.

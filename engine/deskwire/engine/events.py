@@ -10,6 +10,7 @@ import orjson
 
 from deskwire.engine.clock import iso
 from deskwire.engine.lane import Lane
+from deskwire.engine.value import value
 
 API_VERSION: Final = "2026-11-01"
 
@@ -62,7 +63,7 @@ STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.op
 """The types that the feed and the stream's replay have."""
 
 
-@dataclass(slots=True)
+@value
 class Draft:
     """An event that is decided but not yet committed: it has no id and no position."""
 
@@ -76,7 +77,7 @@ def contact_lane(contact: int) -> int:
     return -contact
 
 
-@dataclass(slots=True)
+@value
 class StoredEvent:
     """A committed event. `body` is the envelope, the same bytes on every channel.
 
@@ -96,7 +97,7 @@ class StoredEvent:
     lanes: tuple[Lane, ...] = field(default=(), compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PassingEvent:
     """An event that is never stored: it is there for those who listen now (decisions 4; ADR 9).
 

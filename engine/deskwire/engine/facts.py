@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.conversation import Assignee, Closer, Conversation, Message, Reason
+from deskwire.engine.value import value
 from deskwire.engine.workflows.run import Ending, Run, Stop
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Created:
     """There is a new conversation."""
 
     conversation: Conversation
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Revealed:
     """A hidden conversation became visible to the customer."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MessagePosted:
     """A message or a note was added."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Closed:
     """The conversation was closed."""
 
@@ -37,47 +37,47 @@ class Closed:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reopened:
     """The conversation was reopened."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Assigned:
     """The assignee changed."""
 
     assignee: Assignee | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Updated:
     """Fields changed: names of `Conversation` with their new values."""
 
     changes: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NetworkLogsReplaced:
     """The network log snapshot was replaced."""
 
     snapshot: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Deleted:
     """The conversation is gone."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WorkflowWaits:
     """A workflow has come to rest: a step is pending, or it waits for a time."""
 
     run: Run
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WorkflowCompleted:
     """The workflow has ended; `stopped` says why if it could not go on."""
 

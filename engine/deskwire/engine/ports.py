@@ -30,12 +30,13 @@ from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 from deskwire.engine.translation import TranslationReader, TranslationTransaction
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
+from deskwire.engine.value import value
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
+@value
 class Claimed:
     """A conversation that a commit may change: its contact, and what each endpoint was sent last."""
 
@@ -342,7 +343,7 @@ class Transaction(
         """
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Brief(Generic[T]):
     """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
 

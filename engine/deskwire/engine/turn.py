@@ -7,7 +7,6 @@ written here is what every channel will read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,6 @@ from deskwire.engine.announce import (
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact, identify
 from deskwire.engine.conversation import Author, Conversation, Message
-from deskwire.engine.copying import changed
 from deskwire.engine.decide import Step
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.errors import Invalid
@@ -34,9 +32,10 @@ from deskwire.engine.tickets.change import unlink_deleted
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.uploads.links import Links, Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
+from deskwire.engine.value import changed, value
 
 
-@dataclass(slots=True)
+@value
 class Receipt:
     """What a committed command leaves: the new state, and what the API answers with.
 
@@ -119,7 +118,7 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
     return fact
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Target:
     """An endpoint that an event is for, the sequence it was sent before, and why it is not sent this one."""
 

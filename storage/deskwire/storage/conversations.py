@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, is_
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation, Message
+from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation, Message, Status
 from deskwire.engine.errors import StaleState
 from deskwire.engine.listing import ConversationFilter, Listed, Page
 from deskwire.engine.ports import Claimed
@@ -61,6 +61,10 @@ _CLAIMED: Final = (
 _CLAIMS_MAX: Final = 4_096
 """Conversations that were written to, of which is remembered what they are claimed with: 4 MB at most."""
 
+_STATUSES: Final[Mapping[str, Status]] = {each: each for each in get_args(Status)}
+"""So that there is each of them once in memory, and not with every state."""
+_NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
+
 _Version = tuple[str, int, int]
 
 
@@ -73,7 +77,7 @@ class ConversationReads:
         row = self.conn.execute(_ONE, (conversation_id, project)).fetchone()
         if row is None:
             return None
-        run, state = run_of(row[0]), _conversation_of(row[1:])
+        run, state = run_of(row[0]), _conversation_of((conversation_id, *row[2:]))  # the id is in memory once
         return (state if run is None else replace(state, run=run)), contact_of(row[1 + _WIDTH :])
 
     def conversations(
@@ -280,12 +284,12 @@ def _conversation_of(row: tuple[Any, ...]) -> Conversation:
         rowid=row[4],
         revision=row[5],
         title=row[6],
-        status=row[7],
+        status=_STATUSES[row[7]],
         closed_by=row[8],
         closed_at=row[9],
         unread=bool(row[10]),
         archived=bool(row[11]),
-        attributes=orjson.loads(row[12]),
+        attributes=_NO_ATTRIBUTES if row[12] == "{}" else orjson.loads(row[12]),
         rating=row[13],
         rated_at=row[14],
         ticket_id=row[15],

@@ -72,13 +72,17 @@ class Postable(Protocol):
 
 @dataclass(slots=True)
 class _Seen:
-    """What has come back so far; it stays when the time is up. Header names are in lower case."""
+    """What has come back so far; it stays when the time is up. Header names are in lower case.
+
+    `whole` says that the answer was read to its end, so that the connection may have another.
+    """
 
     stage: str = ""
     status: int | None = None
     headers: Sequence[Header] = ()
     answer: bytes = b""
     error: str | None = None
+    whole: bool = False
 
 
 class Client:
@@ -117,15 +121,19 @@ class Client:
         """
         at, began = self._clock(), trio.current_time()
         headers = self._headers_of(delivery, secrets, at)
-        seen = _Seen()
+        seen, used = _Seen(), None
         with trio.CancelScope(deadline=began + self._timeout_s) as scope:
             try:
-                await self._exchange(headers, delivery.event.body, seen)
+                used = self._idle.take(began) or await self._connect(seen)
+                await _exchange(used, self._form, headers, delivery.event.body, seen)
             except WIRE_ERRORS as error:
                 seen.error = in_words(error)
+        ended = trio.current_time()
         if scope.cancelled_caught:
             seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
-        latency_ms = round((trio.current_time() - began) * 1000)
+        if seen.whole and used is not None:
+            self._idle.give(used, ended)
+        latency_ms = round((ended - began) * 1000)
         return Attempt(
             delivery.attempts + 1,
             at,
@@ -155,24 +163,6 @@ class Client:
             headers.append((b"Service-Previous-Sequence", b"%d" % delivery.previous))
         return headers
 
-    async def _exchange(self, headers: list[Header], body: bytes, seen: _Seen) -> None:
-        """Send and read on one connection. Nothing is sent a second time: what was sent may have arrived."""
-        connection = self._idle.take() or await self._connect(seen)
-        whole = False
-        try:
-            await connection.send(b"POST", self._form, headers, body)
-            seen.status, seen.headers = await connection.head()
-            size = 0
-            while size < READ_MAX and (piece := await connection.piece()):
-                size += len(piece)
-                if len(seen.answer) < KEPT_MAX:
-                    seen.answer += piece
-            whole = True
-        finally:
-            if not whole:
-                connection.close()
-        self._idle.give(connection)
-
     async def _connect(self, seen: _Seen) -> Connection:
         seen.stage = self._route.stage
         stream = await self._route.reach(self._target)
@@ -180,6 +170,24 @@ class Client:
         if self._target.tls:
             stream = await secured(stream, self._ssl_context, self._target.host)
         return Connection(stream)
+
+
+async def _exchange(
+    connection: Connection, target: bytes, headers: list[Header], body: bytes, seen: _Seen
+) -> None:
+    """Send and read on one connection. Nothing is sent a second time: what was sent may have arrived."""
+    try:
+        await connection.send(b"POST", target, headers, body)
+        seen.status, seen.headers = await connection.head()
+        size = 0
+        while size < READ_MAX and (piece := await connection.piece()):
+            size += len(piece)
+            if len(seen.answer) < KEPT_MAX:
+                seen.answer += piece
+        seen.whole = True
+    finally:
+        if not seen.whole:
+            connection.close()
 
 
 def _verdict(seen: _Seen) -> str | None:

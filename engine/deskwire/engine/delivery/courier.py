@@ -61,7 +61,7 @@ class Courier:
     def offer(self, delivery: Delivery) -> None:
         """Take in a delivery that was just committed."""
         self._outbox.offer(delivery)
-        self._bell.set()
+        self._ring_if_useful()
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""
@@ -75,6 +75,11 @@ class Courier:
         """
         self._signing = self._means.signing(endpoint)
         self._endpoint = endpoint
+
+    def _ring_if_useful(self) -> None:
+        """Wake the main task unless all attempts are under way that may be: each goes on with what is next by itself."""
+        if self._working < self._means.concurrency or self._outbox.wants_rows:
+            self._bell.set()
 
     def abandon(self) -> None:
         """Give attempts under way no grace when the courier is cancelled."""
@@ -189,7 +194,7 @@ class Courier:
                     self._end_probe(delivery)
                 delivery = self._next()
                 if delivery is not None and self._outbox.next_due() == 0:
-                    self._bell.set()  # there is more than this task can start
+                    self._ring_if_useful()  # there is more than this task can start
         finally:
             self._working -= 1
             self._bell.set()
@@ -217,13 +222,13 @@ class Courier:
         return Result(delivery, attempt, verdict, ended_at)
 
     async def _post(self, delivery: Delivery) -> Attempt:
-        at, began = self._means.clock(), trio.current_time()
+        at = self._means.clock()
         try:
             assert self._signing is not None, "the courier runs"
             return await self._client.post(delivery, self._signing.at(at))
         except Exception:  # the attempt's top: what one delivery breaks is not the others' business
             log.exception("delivery.attempt_failed", endpoint=self._endpoint.id, delivery=delivery.id)
-            latency_ms = round((trio.current_time() - began) * 1000)
+            latency_ms = max(0, self._means.clock() - at)
             return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 
     def _answered(self, result: Result) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -15,6 +14,7 @@ from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Brief, Store, Transaction
+from deskwire.engine.value import value
 
 log: Final = structlog.get_logger(__name__)
 
@@ -22,7 +22,7 @@ _BRIEF: Final = 32
 """Results that are written without a thread (`ports.Brief`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Result:
     """What follows from an attempt, or from none if the delivery ended without one, `at` that time (ms)."""
 

@@ -35,6 +35,9 @@ class Ended:
     disables: bool = False
 
 
+DELIVERED: Final = Ended("delivered")
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """How often and how long a delivery is tried.
@@ -57,7 +60,7 @@ class Schedule:
             fraction: where in the jitter's range the pause lies, 0 (shortest) to 1 (longest).
         """
         if attempt.error is None:
-            return Ended("delivered")
+            return DELIVERED
         if attempt.status == _GONE:
             return Ended("dropped", "status 410: the receiver wants no more", disables=True)
         if attempt.number > len(self.retry_after_s):

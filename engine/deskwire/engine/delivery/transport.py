@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-import trio
-
 from deskwire.engine.delivery.connection import Connection
 
 KEEPALIVE_S: Final = 4.0
@@ -20,9 +18,9 @@ class IdleConnections:
     def __init__(self) -> None:
         self._idle: deque[Connection] = deque()
 
-    def take(self) -> Connection | None:
-        """The one used last, if it is still good; so that those not needed grow old and go."""
-        oldest_kept = trio.current_time() - KEEPALIVE_S
+    def take(self, now: float) -> Connection | None:
+        """The one used last, if it is still good; so that those not needed grow old and go. `now` is on Trio's clock."""
+        oldest_kept = now - KEEPALIVE_S
         while self._idle and self._idle[0].idle_since < oldest_kept:
             self._idle.popleft().close()
         while self._idle:
@@ -32,10 +30,10 @@ class IdleConnections:
             connection.close()
         return None
 
-    def give(self, connection: Connection) -> None:
+    def give(self, connection: Connection, now: float) -> None:
         """Keep it, or close it if it has had its last answer."""
         if connection.next_cycle():
-            connection.idle_since = trio.current_time()
+            connection.idle_since = now
             self._idle.append(connection)
         else:
             connection.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deskwire.engine.announce import announce
-from deskwire.engine.copying import changed
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import Created, MessagePosted
 from deskwire.engine.importing.ports import ConversationMark, MessageMark, MessageRow
@@ -19,6 +18,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
 from deskwire.engine.turn import append, route
 from deskwire.engine.uploads.links import Shown
+from deskwire.engine.value import changed
 
 
 def store_silently(tx: Transaction, project: Project, threads: Sequence[Thread]) -> None:

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Attachment, Author, Conversation, Message
-from deskwire.engine.copying import changed
 from deskwire.engine.importing.records import MessageRecord
+from deskwire.engine.value import changed
 
 _LEAP: Final = 1 << 32
 """By how much an import moves a revision on: by more than an actor's commits can that are under way meanwhile. None of
