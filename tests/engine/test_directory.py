@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.actor import Actor, Ask, Means
+from deskwire.engine.actor import Actor, Ask, Shared
 from deskwire.engine.commands import Assign
 from deskwire.engine.conversation import Assignee
 from deskwire.engine.directory import Directory
@@ -93,7 +93,9 @@ async def test_the_longest_unused_actor_makes_room_for_a_new_one(inline_store: I
 async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store: InlineStore) -> None:
     """A waiting task is handed its command past the mailbox, and runs only in the next scheduler step."""
     command = create()
-    actor = Actor(PROJECT, command.conversation_id, Means(inline_store, HandClock(), 8, Passing(HandClock())))
+    actor = Actor(
+        PROJECT, command.conversation_id, Shared(inline_store, HandClock(), 8, Passing(HandClock()))
+    )
     ask = Ask(command)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(actor.run, lambda _: None)

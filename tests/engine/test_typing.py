@@ -106,6 +106,21 @@ async def test_typing_stops_by_itself_six_seconds_after_it_began_and_once(
         assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
 
 
+async def test_an_agent_whose_typing_has_stopped_by_itself_can_type_again(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        for _ in range(2):
+            await office.type()
+            await trio.sleep(10)  # virtual time: the mock clock jumps
+        assert office.told == [
+            (0, "started", "Ada"),
+            (6, "stopped", "Ada"),
+            (10, "started", "Ada"),
+            (16, "stopped", "Ada"),
+        ]
+
+
 async def test_an_agent_who_goes_on_is_announced_again_at_most_every_three_seconds(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:

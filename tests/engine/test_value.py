@@ -29,6 +29,18 @@ def test_a_copy_is_as_the_standard_library_makes_it() -> None:
     assert _BEFORE.status == "OPEN"  # it is not changed itself
 
 
+def test_that_nothing_changes_a_value_is_the_type_checkers_to_say() -> None:
+    point = _Point(1)
+
+    point.x = 2  # type: ignore[misc]  # an ignore that is not needed is an error, too
+
+
+def test_a_copy_has_fields_that_are_not_compared() -> None:
+    marks = {"a": "b"}
+
+    assert changed(_Point(1, marks=marks), y=2).marks is marks
+
+
 def test_a_copy_without_changes_is_another_object_with_the_same_fields() -> None:
     for again in (changed(_BEFORE), copy(_BEFORE)):
         assert again == _BEFORE
@@ -50,7 +62,3 @@ def test_values_are_compared_and_hashed_by_their_fields() -> None:
     assert _Point(1, marks={"a": "b"}) == _Point(1)
     assert {_Point(1), _Point(1, 0), _Point(1, 2)} == {_Point(1), _Point(1, 2)}
     assert repr(_Point(1, 2)) == "_Point(x=1, y=2, marks={})"
-
-
-def test_each_value_has_a_default_of_its_own() -> None:
-    assert _Point(1).marks is not _Point(1).marks

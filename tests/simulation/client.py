@@ -93,7 +93,7 @@ class Client:
 
     async def _once_more(self, wish: Wish, after_s: float) -> None:
         await trio.sleep(after_s)  # virtual time: the mock clock jumps
-        if self._world.ledger.still_kept(wish):
+        if not wish.mark or self._world.ledger.still_kept(wish):  # what has no mark may be carried out anew
             await self.carry_out(wish)
 
     async def _with_another_body(self, wish: Wish) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -25,7 +25,7 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.storage.database import FILE_NAME, migrate
 from deskwire.storage.store import SqliteStore
 from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import WAITING_MAX, Commit, Writer
+from deskwire.storage.writer import WAITING_MAX, Commit, Writer, _Job
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -75,6 +75,19 @@ class _Writer(Writer):
 
     dice: random.Random
     killed = False
+    batch: Sequence[_Job[Any]] = ()
+    """What is being committed."""
+
+    @property
+    def asked(self) -> list[_Job[Any]]:
+        """Jobs that nobody has been answered yet."""
+        return [*self.batch, *self._jobs]
+
+    async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
+        self.batch = batch
+        left = await super()._commit(tx, batch)
+        self.batch = ()
+        return left
 
     async def _threaded(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
         await trio.sleep(self.dice.random() * _COMMIT_S)  # virtual time: the mock clock jumps
@@ -128,12 +141,14 @@ class Disk(SqliteStore):
     ) -> None:
         super().__init__(path, 1, 1, published, WAITING_MAX)
         self.reads_fail = False
+        self.full = False
         self.asked = trio.Event()
         """Set with each write that is asked for."""
         self.end: End | None = None
         self._dice = dice
         self._committed = committed
         self._dead = False
+        self._lost: list[_Job[Any]] = []
         self._synced = self._connection.execute("PRAGMA synchronous").fetchone()[0] >= _FULL
         self._connection.execute(
             "PRAGMA synchronous = OFF"
@@ -205,6 +220,7 @@ class Disk(SqliteStore):
 
     def fill(self, *, full: bool) -> None:
         """Let the file grow no more, or grow again."""
+        self.full = full
         if not self._dead:
             pages = self._connection.execute("PRAGMA page_count").fetchone()[0] if full else _UNLIMITED
             self._connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -213,11 +229,17 @@ class Disk(SqliteStore):
         """End the process; what is on the disk then is what `path` gets."""
         database, wal = self._remains(how)
         self._dead = self._inline.killed = True
+        self._lost = self._inline.asked
         self._inline._jobs.clear()
         self.close()
         path.write_bytes(database)
         if wal:
             path.with_name(f"{path.name}-wal").write_bytes(wal)
+
+    def let_go(self) -> None:
+        """Answer what the killed process will never have: here whoever waits within a shield would wait for ever."""
+        for job in self._lost:
+            job.ended(Unavailable("The process was killed.", code="shutting_down"))
 
     def _remains(self, how: End) -> tuple[bytes, bytes]:
         before = self._files()

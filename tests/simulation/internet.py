@@ -110,8 +110,7 @@ class Socket(trio.socket.SocketType):
         """Nothing to set."""
 
     def fileno(self) -> int:
-        """None: nothing of the system's is behind it."""
-        return -1
+        return -1 if self._closed else 1
 
     def is_readable(self) -> bool:
         return self._end is not None and self._end.readable

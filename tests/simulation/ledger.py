@@ -36,6 +36,7 @@ class Wish:
         mark: text that its effect carries, "" for one whose effect can't be counted.
         conversation: whose it is; None for one that makes a conversation, until it has an answer.
         answers: bodies of those with status 200.
+        made_at: when the client began with it (s).
         carried_out: whether one of them was no replay.
     """
 
@@ -96,7 +97,7 @@ class Ledger:
     def still_kept(self, wish: Wish) -> bool:
         """Whether its key still stands for it; after that the same request may be carried out anew.
 
-        By when it was first sent: it may have been carried out without an answer.
+        Counted from when the client began with it: it may have been carried out without an answer.
         """
         return self._now() < wish.made_at + self._kept_s - PATIENCE_S
 

@@ -61,6 +61,8 @@ SECRET: Final = "the installation's secret"
 _CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
 _STOP_S: Final = 5.1
 """Within this the streams have ended after a stop."""
+_END_S: Final = 60.0
+"""Within this everything has."""
 _PASSWORDS: Final = Passwords(1024)
 _PROCESS: Final = SimpleNamespace(services=SimpleNamespace(limits=parts.limits(Config())))
 """Whose services the app works with: there is one process at a time."""
@@ -194,13 +196,19 @@ class Server:
             self._world.judge.wrong("the stop did not end the streams in time")
         assert self._nursery is not None
         self._nursery.cancel_scope.cancel()
-        await self._ended.wait()
+        await self._end()
 
     async def kill(self) -> None:
         """End what is left of the process, whose disk has crashed."""
         self.up = False
         self._scope.cancel()
-        await self._ended.wait()
+        self.disk.let_go()
+        await self._end()
+
+    async def _end(self) -> None:
+        """Wait until all its tasks have ended. Raises trio.TooSlowError if they never do."""
+        with trio.fail_after(_END_S):
+            await self._ended.wait()
 
     def over_bounds(self) -> list[str]:
         """What has outgrown its bound."""

@@ -173,6 +173,8 @@ class World:
 
     def check(self) -> None:
         """Look whether anything is too big, or too late."""
+        if self.server is not None and self.server.disk.full:
+            self.disk_failed()  # while what came of deliveries can't be stored, no others take their place in memory
         if self.server is not None and self.server.up:
             for finding in (*self.server.over_bounds(), *self.mail.overdue(), *self.judge.overdue()):
                 self.judge.wrong(finding)

@@ -64,7 +64,7 @@ class Ask(Slot[Receipt]):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Shared:
     """What all actors share.
 
     Args:
@@ -93,9 +93,9 @@ class Actor:
         "_gone",
         "_inbox",
         "_indicator",
-        "_means",
         "_none_under_way",
         "_outbox",
+        "_shared",
         "_state",
         "_unanswered",
         "_under_way",
@@ -104,7 +104,7 @@ class Actor:
         "used_at",
     )
 
-    def __init__(self, project: Project, conversation_id: str, means: Means) -> None:
+    def __init__(self, project: Project, conversation_id: str, shared: Shared) -> None:
         self.project = project
         self.conversation_id = conversation_id
         self.used_at = 0.0
@@ -112,14 +112,14 @@ class Actor:
         self._under_way: list[Ask] | None = None
         self._none_under_way: trio.Event | None = None
         self._gone = False
-        self._means = means
+        self._shared = shared
         self._state: Conversation | None = None
         self._indicator: Indicator | None = None
         self._outbox, self._inbox = trio.open_memory_channel[Ask](inf)  # bounded by what is unanswered
 
     def send_nowait(self, ask: Ask) -> None:
         """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
-        if self._unanswered > self._means.mailbox:  # one of them is at work, and does not wait
+        if self._unanswered > self._shared.mailbox:  # one of them is at work, and does not wait
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
             )
@@ -185,7 +185,7 @@ class Actor:
                 return
 
     async def _next(self, indicator: Indicator) -> Ask:
-        """The next command, while typing may lapse. Raises trio.EndOfChannel."""
+        """The next command, while typing may lapse; when it has, nothing is left of it. Raises trio.EndOfChannel."""
         while indicator.on:
             with trio.move_on_at(indicator.lapses_at):
                 return await self._inbox.receive()
@@ -238,11 +238,11 @@ class Actor:
 
         None if it has to be alone, and nothing is done: an erasure takes what its own commit is about to publish.
         """
-        means, state, at = self._means, self._state, self._means.clock()
+        shared, state, at = self._shared, self._state, self._shared.clock()
         workflow = None
         if needs(state, command) is not None:
-            workflow = means.store.peek(lambda reader: workflow_for(reader, self.project, state, command))
-        proposal = propose(self.project, state, command, at, workflow, means.links)
+            workflow = shared.store.peek(lambda reader: workflow_for(reader, self.project, state, command))
+        proposal = propose(self.project, state, command, at, workflow, shared.links)
         if proposal.long and self._under_way:
             return None
         job = proposal.job if ask.around is None else ask.around(proposal.job)
@@ -256,7 +256,7 @@ class Actor:
             else:
                 self._end(ask, answer, proposal.facts)
 
-        means.store.submit(job if proposal.long else Brief(job), ended)
+        shared.store.submit(job if proposal.long else Brief(job), ended)
         if self._under_way is None:
             self._under_way = [ask]
         else:
@@ -312,7 +312,7 @@ class Actor:
 
     def _commit_anew(self, ask: Ask, command: Command | WorkflowCommand) -> None:
         """Decide within the commit, against what is stored: nothing comes in between."""
-        means, at = self._means, self._means.clock()
+        shared, at = self._shared, self._shared.clock()
         decided: list[tuple[Fact, ...]] = []
 
         def job(tx: Transaction) -> Receipt:
@@ -320,7 +320,7 @@ class Actor:
             if found is None:
                 raise no_such_conversation()
             workflow = workflow_for(tx, self.project, found[0], command)
-            proposal = propose(self.project, found[0], command, at, workflow, means.links)
+            proposal = propose(self.project, found[0], command, at, workflow, shared.links)
             decided.append(proposal.facts)  # the last one counts: a job may be run again
             return proposal.job(tx)
 
@@ -328,7 +328,7 @@ class Actor:
             self._end(ask, answer, decided[-1] if decided else ())
 
         try:
-            means.store.submit(job if ask.around is None else ask.around(job), ended)
+            shared.store.submit(job if ask.around is None else ask.around(job), ended)
         except Unavailable as refusal:
             ended(refusal)
 
@@ -346,16 +346,16 @@ class Actor:
     def _set_typing(self, command: SetTyping) -> Receipt:
         """Nothing is written; what is read is one row, which also brings the contact as it is now."""
         rowid, wanted = self.project.rowid, self.conversation_id
-        means = self._means
-        state, contact = self._found(means.store.peek(lambda reader: reader.conversation(rowid, wanted)))
+        shared = self._shared
+        state, contact = self._found(shared.store.peek(lambda reader: reader.conversation(rowid, wanted)))
         if self._indicator is None:
-            self._indicator = Indicator(self.project, means.passing)
+            self._indicator = Indicator(self.project, shared.passing)
         self._indicator.set(state, contact, command)
         return Receipt(state, state, contact, self.project)
 
     async def _load(self) -> None:
         rowid, wanted = self.project.rowid, self.conversation_id
-        self._found(await self._means.store.read(lambda reader: reader.conversation(rowid, wanted)))
+        self._found(await self._shared.store.read(lambda reader: reader.conversation(rowid, wanted)))
 
     def _found(self, row: tuple[Conversation, Contact] | None) -> tuple[Conversation, Contact]:
         if row is None:

@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.actor import Actor, Around, Ask, Asked, Means, no_such_conversation, shutting_down
+from deskwire.engine.actor import Actor, Around, Ask, Asked, Shared, no_such_conversation, shutting_down
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Create
 from deskwire.engine.errors import Unavailable
@@ -74,7 +74,7 @@ class Directory:
         self._nursery = nursery
         self._idle_s = idle_s
         self._live = live
-        self._means = Means(store, clock, mailbox, passing or Passing(clock), links)
+        self._shared = Shared(store, clock, mailbox, passing or Passing(clock), links)
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False
         self._ended = self._forget_ended  # one for all, as each actor keeps it
@@ -118,7 +118,7 @@ class Directory:
             if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
                 raise shutting_down()
             self._make_room()
-            actor = Actor(project, conversation_id, self._means)
+            actor = Actor(project, conversation_id, self._shared)
             self._actors[key] = actor
             self.commands.actors += 1
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.

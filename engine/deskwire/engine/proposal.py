@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from deskwire.engine.commands import Command, Create, LinkTicket, WorkflowCommand
 from deskwire.engine.conversation import Conversation
@@ -14,12 +14,13 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.turn import Receipt, commit_turn
 from deskwire.engine.uploads.links import Links
+from deskwire.engine.value import value
 from deskwire.engine.workflows.conduct import TRIGGERED, conduct, needs
 from deskwire.engine.workflows.stock import running, triggered
 from deskwire.engine.workflows.workflow import Published
 
 
-@dataclass(slots=True)
+@value
 class Proposal:
     """What is decided, and not yet committed.
 

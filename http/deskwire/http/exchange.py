@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import orjson
@@ -15,6 +15,7 @@ import trio
 
 from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
 from deskwire.engine.rate import Quota
+from deskwire.engine.value import value
 from deskwire.http.access import admit, require_permission
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
@@ -39,7 +40,7 @@ JSON: Final = "application/json"
 _NONE_GIVEN: Final = "missing_credential"
 
 
-@dataclass(slots=True)
+@value
 class Asked:
     """A request that has found its route.
 
@@ -67,7 +68,7 @@ class Asked:
     whole: bytes | None = None
 
 
-@dataclass(slots=True)
+@value
 class Reply:
     """An answer. With `pieces` these are its body, of an unknown length."""
 

@@ -8,9 +8,9 @@ anything else in it is somebody else's, who knows all of the protocol.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from deskwire.engine.value import value
 from deskwire.http.fields import PlainFields
 
 END: Final = b"\r\n\r\n"
@@ -36,7 +36,7 @@ _ELSEWHERE: Final = frozenset(
 """Headers that change how a request is framed or answered: bodies in chunks, upgrades, pages of other origins."""
 
 
-@dataclass(slots=True)
+@value
 class Head:
     """A plain request without its body.
 
@@ -62,8 +62,8 @@ def plain_head(data: bytes) -> Head | None:
         return None
     method, path, query, lines = found.groups()
     values: dict[str, list[str]] = {}
-    for name, value in _FIELD.findall(lines):
-        values.setdefault(name.lower(), []).append(value)
+    for name, given in _FIELD.findall(lines):
+        values.setdefault(name.lower(), []).append(given)
     if len(values.get("host", ())) != 1 or not _ELSEWHERE.isdisjoint(values):
         return None
     lengths, wishes = values.get("content-length"), values.get("connection")

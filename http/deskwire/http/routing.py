@@ -18,6 +18,7 @@ from pydantic.alias_generators import to_camel
 from deskwire.engine.idempotency.once import Once
 from deskwire.engine.people import Organisation, Project, Role, User
 from deskwire.engine.ports import Transaction
+from deskwire.engine.value import value
 from deskwire.http.fields import Fields
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
@@ -71,17 +72,22 @@ def either(permission: str) -> Access:
 
 
 class Incoming(Protocol):
-    """The request as it comes in, for what the route's checks leave to its handler.
+    """The request as it comes in, for what the route's checks leave to its handler."""
 
-    `body` are its pieces, if the route is `streamed`; otherwise they have been read.
-    """
+    @property
+    def method(self) -> str:
+        """As in the request line."""
 
-    method: str
-    headers: Fields
-    body: AsyncIterable[bytes]
+    @property
+    def headers(self) -> Fields:
+        """All of them."""
+
+    @property
+    def body(self) -> AsyncIterable[bytes]:
+        """Its pieces, if the route is `streamed`; otherwise they have been read."""
 
 
-@dataclass(slots=True)
+@value
 class Call(Generic[B, Q]):
     """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
 
@@ -141,7 +147,7 @@ class Call(Generic[B, Q]):
         return self.access.user
 
 
-@dataclass(slots=True)
+@value
 class Caller:
     """Who calls, as far as the route's access tells.
 

@@ -64,6 +64,7 @@ _CLAIMS_MAX: Final = 4_096
 _STATUSES: Final[Mapping[str, Status]] = {each: each for each in get_args(Status)}
 """So that there is each of them once in memory, and not with every state."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
+"""Of all states that have none; nobody changes attributes in place."""
 
 _Version = tuple[str, int, int]
 
@@ -284,7 +285,7 @@ def _conversation_of(row: tuple[Any, ...]) -> Conversation:
         rowid=row[4],
         revision=row[5],
         title=row[6],
-        status=_STATUSES[row[7]],
+        status=_STATUSES.get(row[7], row[7]),
         closed_by=row[8],
         closed_at=row[9],
         unread=bool(row[10]),

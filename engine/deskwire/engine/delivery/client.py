@@ -74,7 +74,8 @@ class Postable(Protocol):
 class _Seen:
     """What has come back so far; it stays when the time is up. Header names are in lower case.
 
-    `whole` says that the answer was read to its end, so that the connection may have another.
+    `over` says that nothing went wrong until the end of the exchange; whether the connection may have another one is
+    the connection's to say.
     """
 
     stage: str = ""
@@ -82,7 +83,7 @@ class _Seen:
     headers: Sequence[Header] = ()
     answer: bytes = b""
     error: str | None = None
-    whole: bool = False
+    over: bool = False
 
 
 class Client:
@@ -131,7 +132,7 @@ class Client:
         ended = trio.current_time()
         if scope.cancelled_caught:
             seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
-        if seen.whole and used is not None:
+        if seen.over and used is not None:
             self._idle.give(used, ended)
         latency_ms = round((ended - began) * 1000)
         return Attempt(
@@ -184,9 +185,9 @@ async def _exchange(
             size += len(piece)
             if len(seen.answer) < KEPT_MAX:
                 seen.answer += piece
-        seen.whole = True
+        seen.over = True
     finally:
-        if not seen.whole:
+        if not seen.over:
             connection.close()
 
 

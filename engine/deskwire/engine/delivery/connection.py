@@ -7,7 +7,6 @@ and behind it BODY_WIRE_MAX bytes, framing included. How long all that may take 
 
 from __future__ import annotations
 
-import os
 import ssl
 from contextlib import ExitStack
 from typing import Final
@@ -45,7 +44,7 @@ class Connection:
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
         self._socket: Final = socket_of(stream)
-        self._bare: Final = isinstance(stream, trio.SocketStream) and self._socket.fileno() >= 0
+        self._bare: Final = isinstance(stream, trio.SocketStream)
         self._request = _NONE
         self._wire: h11.Connection | None = None  # while an answer is not plain
         self._body = b""
@@ -124,9 +123,7 @@ class Connection:
         """Send it all. Raises trio.BrokenResourceError."""
         if self._bare:  # with nobody else at the socket, what guards a stream against that can be left out
             try:
-                data = data[os.write(self._socket.fileno(), data) :]
-            except BlockingIOError:
-                pass
+                data = data[await self._socket.send(data) :]
             except OSError as error:
                 raise trio.BrokenResourceError from error
         if data:
@@ -136,14 +133,10 @@ class Connection:
         """What comes next, empty at the end. Raises trio.BrokenResourceError."""
         if not self._bare:
             return bytes(await self._stream.receive_some(_READ))
-        while True:
-            await trio.lowlevel.wait_readable(self._socket)
-            try:
-                return os.read(self._socket.fileno(), _READ)
-            except BlockingIOError:
-                pass  # woken for nothing
-            except OSError as error:
-                raise trio.BrokenResourceError from error
+        try:
+            return await self._socket.recv(_READ)
+        except OSError as error:
+            raise trio.BrokenResourceError from error
 
     def next_cycle(self) -> bool:
         """Make ready for another request; False if there can't be one, as something is unread or was the last."""

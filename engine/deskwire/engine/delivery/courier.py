@@ -77,7 +77,10 @@ class Courier:
         self._endpoint = endpoint
 
     def _ring_if_useful(self) -> None:
-        """Wake the main task unless all attempts are under way that may be: each goes on with what is next by itself."""
+        """Wake the main task if it can start an attempt or has rows to read.
+
+        With all attempts under way that may be it need not: each goes on with what is next by itself.
+        """
         if self._working < self._means.concurrency or self._outbox.wants_rows:
             self._bell.set()
 
@@ -222,13 +225,13 @@ class Courier:
         return Result(delivery, attempt, verdict, ended_at)
 
     async def _post(self, delivery: Delivery) -> Attempt:
-        at = self._means.clock()
+        at, began = self._means.clock(), trio.current_time()
         try:
             assert self._signing is not None, "the courier runs"
             return await self._client.post(delivery, self._signing.at(at))
         except Exception:  # the attempt's top: what one delivery breaks is not the others' business
             log.exception("delivery.attempt_failed", endpoint=self._endpoint.id, delivery=delivery.id)
-            latency_ms = max(0, self._means.clock() - at)
+            latency_ms = round((trio.current_time() - began) * 1000)
             return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 
     def _answered(self, result: Result) -> None:

@@ -35,7 +35,7 @@ class Ended:
     disables: bool = False
 
 
-DELIVERED: Final = Ended("delivered")
+_DELIVERED: Final = Ended("delivered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Schedule:
             fraction: where in the jitter's range the pause lies, 0 (shortest) to 1 (longest).
         """
         if attempt.error is None:
-            return DELIVERED
+            return _DELIVERED
         if attempt.status == _GONE:
             return Ended("dropped", "status 410: the receiver wants no more", disables=True)
         if attempt.number > len(self.retry_after_s):

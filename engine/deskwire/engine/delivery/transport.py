@@ -31,7 +31,7 @@ class IdleConnections:
         return None
 
     def give(self, connection: Connection, now: float) -> None:
-        """Keep it, or close it if it has had its last answer."""
+        """Keep it, or close it if it has had its last answer. `now` is on Trio's clock."""
         if connection.next_cycle():
             connection.idle_since = now
             self._idle.append(connection)
