@@ -61,13 +61,13 @@ class Breaker:
     @property
     def unsaved(self) -> Circuit | None:
         """The circuit, if it is another than what is stored."""
-        return None if self.circuit is self._stored or self.circuit == self._stored else self.circuit
+        return None if self.circuit == self._stored else self.circuit
 
     def saved(self, circuit: Circuit) -> None:
         """This is what is stored now."""
         self._stored = circuit
 
     def _become(self, circuit: Circuit) -> None:
-        before, self.circuit = self.circuit, circuit
-        if circuit is not before and circuit != before:
+        if circuit != self.circuit:
+            self.circuit = circuit
             self.notify()

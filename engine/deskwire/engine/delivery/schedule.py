@@ -35,9 +35,6 @@ class Ended:
     disables: bool = False
 
 
-_DELIVERED: Final = Ended("delivered")
-
-
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """How often and how long a delivery is tried.
@@ -60,7 +57,7 @@ class Schedule:
             fraction: where in the jitter's range the pause lies, 0 (shortest) to 1 (longest).
         """
         if attempt.error is None:
-            return _DELIVERED
+            return Ended("delivered")
         if attempt.status == _GONE:
             return Ended("dropped", "status 410: the receiver wants no more", disables=True)
         if attempt.number > len(self.retry_after_s):
