@@ -17,6 +17,8 @@ from click.testing import CliRunner, Result
 from deskwire import reference
 from deskwire.cli import cli
 from deskwire.config import SETTINGS, Config
+from deskwire.port import Port
+from deskwire.systemd import ServiceManager
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/reference/settings.md"
@@ -34,8 +36,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Config]]:
     """The configurations that a program in place of the real one was run with; it exits with 7."""
     configs: list[Config] = []
 
-    async def run(config: Config) -> int:
+    async def run(config: Config, port: Port | None, manager: ServiceManager) -> int:
         configs.append(config)
+        for each in () if port is None else port.sockets:
+            each.close()
         return 7
 
     program = ModuleType("deskwire.program")

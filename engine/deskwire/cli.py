@@ -1,31 +1,58 @@
-"""The command line: `deskwire serve`, `deskwire config`, and what other modules register."""
+"""The command line: `deskwire serve`, `deskwire config`, and the commands of other modules.
+
+What a command needs is loaded when it is called. A start of the server takes its port before it loads the rest.
+"""
 
 import json
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, TypeVar
 
 import click
-import rich.console
-import trio
 
-from deskwire import logs, reference
-from deskwire.admin.key import key, token
-from deskwire.admin.org import org
-from deskwire.admin.project import project
-from deskwire.admin.user import user
-from deskwire.backup.command import backup, check, restore
 from deskwire.config import SETTINGS, Config
-from deskwire.demo.command import demo
-from deskwire.importing.command import import_command
-from deskwire.listen.command import listen
-from deskwire.operate.command import deliveries, redeliver_command
-from deskwire.reference.command import openapi_command, reference_command
+from deskwire.port import Port, take
 from deskwire.setting import Setting
+from deskwire.systemd import HandedOverError, ServiceManager
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
+ELSEWHERE: Final = {
+    "backup": "deskwire.backup.command:backup",
+    "check": "deskwire.backup.command:check",
+    "deliveries": "deskwire.operate.command:deliveries",
+    "demo": "deskwire.demo.command:demo",
+    "import": "deskwire.importing.command:import_command",
+    "key": "deskwire.admin.key:key",
+    "listen": "deskwire.listen.command:listen",
+    "openapi": "deskwire.reference.command:openapi_command",
+    "org": "deskwire.admin.org:org",
+    "project": "deskwire.admin.project:project",
+    "redeliver": "deskwire.operate.command:redeliver_command",
+    "reference": "deskwire.reference.command:reference_command",
+    "restore": "deskwire.backup.command:restore",
+    "token": "deskwire.admin.key:token",
+    "user": "deskwire.admin.user:user",
+}
+"""Commands of other modules, by name; each is loaded when it is asked for."""
+
+
+class Commands(click.Group):
+    """The commands of this module, and those from elsewhere."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names of all, sorted."""
+        return sorted({*super().list_commands(ctx), *ELSEWHERE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Give one by its name."""
+        if cmd_name not in ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = ELSEWHERE[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
 
 
 def settings_options(command: CommandT) -> CommandT:
@@ -46,7 +73,7 @@ def _option(each: Setting, option: str) -> Callable[[CommandT], CommandT]:
     return click.option(option, each.name, type=str, metavar="TEXT", help=each.meaning)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="deskwire", prog_name="deskwire")
 def cli() -> None:
     """Deskwire: self-hosted customer support. Every setting is also a variable; see `deskwire config`."""
@@ -58,10 +85,27 @@ def cli() -> None:
 def serve(ctx: click.Context, /, **options: object) -> None:
     """Run the server until SIGTERM or SIGINT; the exit status is 0 after an orderly stop."""
     config = Config.load(os.environ, options)
-    logs.configure(config.log_format, config.log_level, sys.stderr)
-    from deskwire.program import run  # here, so that the other commands do without the server's libraries
+    try:
+        manager = ServiceManager.of(os.environ, os.getpid())
+    except HandedOverError as error:
+        raise click.ClickException(f"Deskwire can't start: {error}") from error
+    port = manager.port or _early(config)
+    import trio  # from here on what takes time to load; whoever connects meanwhile waits
 
-    ctx.exit(trio.run(run, config))
+    from deskwire import logs
+
+    logs.configure(config.log_format, config.log_level, sys.stderr)
+    from deskwire.program import run
+
+    ctx.exit(trio.run(run, config, port, manager))
+
+
+def _early(config: Config) -> Port | None:
+    """The port, if it can be had; if not, the program says why, or what else is wrong."""
+    try:
+        return take(config.host, config.port)
+    except OSError:
+        return None
 
 
 @cli.command("config")
@@ -70,6 +114,8 @@ def serve(ctx: click.Context, /, **options: object) -> None:
 @settings_options
 def show_config(form: str | None, **options: object) -> None:
     """List every setting: its name, variable, value, where that comes from, and what it means."""
+    from deskwire import reference
+
     if form == "markdown":
         click.echo(reference.markdown(), nl=False)
         return
@@ -81,24 +127,10 @@ def show_config(form: str | None, **options: object) -> None:
 
 
 def _print_table(config: Config) -> None:
+    import rich.console
+
+    from deskwire import reference
+
     console = rich.console.Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
     console.print(reference.table(config))
     console.print(reference.client_table())
-
-
-# Commands from other modules are registered here, one line each: cli.add_command(...)
-cli.add_command(backup)
-cli.add_command(check)
-cli.add_command(demo)
-cli.add_command(import_command)
-cli.add_command(listen)
-cli.add_command(deliveries)
-cli.add_command(redeliver_command)
-cli.add_command(key)
-cli.add_command(org)
-cli.add_command(openapi_command)
-cli.add_command(project)
-cli.add_command(reference_command)
-cli.add_command(restore)
-cli.add_command(token)
-cli.add_command(user)

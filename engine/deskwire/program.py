@@ -7,6 +7,7 @@ exit status.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -43,11 +44,13 @@ from deskwire.http.certificate import BadCertificate, Certificate
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.keys import Keys
 from deskwire.http.lane import Lane
+from deskwire.http.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
 from deskwire.http.transport import Unsent
 from deskwire.logs import tell_request, write_requests
+from deskwire.port import Port, take
 from deskwire.provision import (
     DEMO_FILE,
     Demo,
@@ -63,6 +66,7 @@ from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.writer import Commit
+from deskwire.systemd import ALONE, READY, STOPPING, ServiceManager
 from deskwire.welcome import running, welcome
 
 log: Final = structlog.get_logger(__name__)
@@ -97,20 +101,24 @@ class StartError(Exception):
     """The service can't start; the text says why."""
 
 
-async def run(config: Config) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status, 0 after an orderly stop."""
+async def run(config: Config, port: Port | None = None, manager: ServiceManager = ALONE) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status, 0 after an orderly stop. `port` is as for `serve`."""
     status = 0
     share_one_heap()
+    if manager.passed_over:
+        log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
     try:
         with trio.open_signal_receiver(*_signals(config)) as signals:
             async with trio.open_nursery() as nursery:
-                serving: Serving = await nursery.start(serve, config)
+                serving: Serving = await nursery.start(partial(serve, config, port))
                 calm_collector()
                 print(_greeting(serving, config), flush=True)
+                _tell(manager, READY)
                 while await anext(signals) == signal.SIGHUP:
                     assert serving.certificate is not None, "only with one is the signal taken"
                     serving.certificate.renew()
                 log.info("program.stopping")
+                _tell(manager, STOPPING)
                 serving.stop()
     except* (BadCertificate, DataDirectoryError, SecretError, SigningError, StartError) as group:
         for reason in _leaves(group):
@@ -119,13 +127,29 @@ async def run(config: Config) -> int:
     return status
 
 
+def _tell(manager: ServiceManager, state: str) -> None:
+    """Tell it; one that can't be reached is no reason to serve nobody."""
+    try:
+        manager.tell(state)
+    except OSError as error:
+        log.warning("systemd.not_told", state=state, error=str(error))
+
+
 def _signals(config: Config) -> tuple[int, ...]:
     """What is listened for. SIGHUP is for the certificate; without one it ends a process, as a terminal's end does."""
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if config.tls_cert is not None else ()))
 
 
-async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED) -> None:
+async def serve(
+    config: Config,
+    port: Port | None = None,
+    *,
+    task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
+) -> None:
     """Build the program and serve until `Serving.stop` is called; started when it is ready.
+
+    Args:
+        port: where to listen; None to take the port of the settings. It is closed on return.
 
     Raises BadCertificate, DataDirectoryError, SecretError, SigningError or StartError if it can't start.
     """
@@ -139,8 +163,8 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = Upkeep(store, wall_clock)
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
-        listeners = await _listen(config)
-        url = config.public_url or _url(config.host, listeners[0], certificate)
+        port = port or _taken(config)
+        url = config.public_url or _url(config, port, certificate)
         unsent = Unsent()
         tell.keys = keys = Keys(store)
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
@@ -198,7 +222,7 @@ async def serve(config: Config, *, task_status: trio.TaskStatus[Serving] = trio.
                 actors.start_soon(services.surveys.removals.clear)
                 actors.start_soon(waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
-                await _front(config, services, stream, listeners, url, certificate, unsent, task_status)
+                await _front(config, services, stream, port, url, certificate, unsent, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
@@ -239,10 +263,10 @@ class _Readers:
             self.shelf.wake_nowait()
 
 
-async def _listen(config: Config) -> list[trio.SocketListener]:
-    """Take the port; whoever connects waits until the front is up."""
+def _taken(config: Config) -> Port:
+    """The port of the settings; whoever connects waits until the front is up."""
     try:
-        return await trio.open_tcp_listeners(config.port, host=config.host)
+        return take(config.host, config.port)
     except OSError as error:
         where = f"{config.host}:{config.port}"
         raise StartError(
@@ -254,7 +278,7 @@ async def _front(
     config: Config,
     services: Services,
     stream: RealtimeStream,
-    listeners: list[trio.SocketListener],
+    port: Port,
     url: str,
     certificate: Certificate | None,
     unsent: Unsent,
@@ -269,10 +293,10 @@ async def _front(
         await nursery.start(
             partial(
                 serve_front,
-                listeners,
+                [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in port.sockets],
                 make_app(services),
                 stream_handler=stream.handle,
-                close_streams=stream.close_all,
+                close_streams=partial(stream.close_all, RESTARTING if port.outlives else SHUTTING_DOWN),
                 stop=stop,
                 config=parts.hypercorn(config),
                 limits=FrontLimits(
@@ -312,15 +336,16 @@ def _desk(config: Config, services: Services) -> Desk:
     return Desk(services.store, services.clock, services.passwords, lambda: tokens)
 
 
-def _url(host: str, listener: trio.SocketListener, certificate: Certificate | None) -> str:
+def _url(config: Config, port: Port, certificate: Certificate | None) -> str:
     """The address to try: that of the loopback interface if it listens on all."""
-    port = listener.socket.getsockname()[1]
+    address = port.sockets[0].getsockname()
+    host = address[0] if port.outlives else config.host
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     if certificate is None:
-        return f"http://{shown}:{port}"
+        return f"http://{shown}:{address[1]}"
     if not certificate.covers(shown.strip("[]")):
         log.warning("tls.address_not_in_certificate", address=shown, advice="set DESKWIRE_PUBLIC_URL")
-    return f"https://{shown}:{port}"
+    return f"https://{shown}:{address[1]}"
 
 
 def _greeting(serving: Serving, config: Config) -> str:

@@ -87,6 +87,22 @@ def test_the_unit_starts_the_program_with_settings_that_go_together(files: tuple
     accepted(command)
 
 
+def test_the_socket_is_where_the_service_would_listen_by_itself() -> None:
+    config = Config.load({}, {})
+    assert Unit("deskwire.socket")["ListenStream"] == [f"{config.host}:{config.port}"]
+    assert "deskwire.socket" in Unit("deskwire.service")["After"][0].split()
+    assert "Accept" not in Unit("deskwire.socket")
+
+
+def test_the_service_is_given_the_time_that_it_needs_until_it_says_that_it_is_ready() -> None:
+    unit = Unit("deskwire.service")
+    assert (unit["Type"], unit["NotifyAccess"], unit["TimeoutStartSec"]) == (
+        ["notify"],
+        ["all"],
+        ["infinity"],
+    )
+
+
 def test_the_limit_of_open_files_has_room_for_all_connections() -> None:
     from deskwire.http.front import FrontLimits
 
@@ -94,14 +110,15 @@ def test_the_limit_of_open_files_has_room_for_all_connections() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze to ask")
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     """With a program and a user that are on this machine, or it complains about those."""
     text = (DEPLOY / "deskwire.service").read_text().replace("/usr/local/bin/deskwire", "/bin/true")
     unit = tmp_path / "deskwire.service"
     unit.write_text(text)
     (tmp_path / "deskwire.service.d").mkdir()
     shutil.copy(DEPLOY / "tls.conf", tmp_path / "deskwire.service.d/tls.conf")
-    command = ["systemd-analyze", "verify", "--man=no", "--generators=no", str(unit)]
+    port = shutil.copy(DEPLOY / "deskwire.socket", tmp_path)
+    command = ["systemd-analyze", "verify", "--man=no", "--generators=no", str(unit), str(port)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     ours = [line for line in done.stderr.splitlines() if "deskwire" in line or "tls.conf" in line]
     assert (done.returncode, ours) == (0, [])

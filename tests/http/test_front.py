@@ -125,6 +125,27 @@ async def test_nobody_is_accepted_once_the_stop_has_begun(front: Front) -> None:
         await front.raw()
 
 
+@pytest.mark.parametrize("request_line", [b"GET /hello HTTP/1.1", b"GET /app/shop-stream HTTP/1.1"])
+async def test_who_was_accepted_before_the_stop_and_asks_in_its_moment_is_answered(
+    front: Front, request_line: bytes
+) -> None:
+    """ADR 38: whoever has come is not turned away because of a restart."""
+    stream = await front.raw()
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    front.stop.set()
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    await stream.send_all(request_line + b"\r\nHost: x\r\n\r\n")
+    assert (await stream.receive_some()).startswith((b"HTTP/1.1 200", b"HTTP/1.1 426"))
+    with trio.fail_after(2):
+        await front.stopped.wait()
+
+
+async def test_who_was_accepted_and_says_nothing_holds_the_stop_for_a_moment_only(front: Front) -> None:
+    await front.raw()
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    await stopped_in(front, 0.9)
+
+
 @pytest.fixture
 async def narrow(tmp_path: Path) -> AsyncIterator[Front]:
     """A front that serves two connections at a time."""

@@ -96,3 +96,15 @@ async def test_nobody_reads_beside_the_end_of_a_connection() -> None:
         with pytest.raises(trio.ClosedResourceError):
             await stream.receive_some()
         await client.aclose()
+
+
+async def test_a_request_that_came_with_its_connection_is_answered_though_a_stop_has_begun(
+    begun: list[str],
+) -> None:
+    async with _connected() as (lane, stream, client):
+        stream.push_back(_REQUEST)
+        lane.stop()
+        assert not await lane.serve(stream)
+        await stream.aclose()
+        assert b"connection: close" in await client.receive_some()
+    assert begun == ["/healthz"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.process.test_serve import START_S, Server
 from tests.wire.conftest import Service, running
 
 from .client import Client, Launch
-from .proxy import proxying
+from .proxy import Proxy, proxying
 from .stage import LONG, Stage, event_id, port_of
 
 
@@ -88,9 +89,11 @@ async def test_a_client_on_a_frozen_connection_finds_out_and_returns(stage: Stag
 
 
 @asynccontextmanager
-async def process(directory: Path, port: int = 0) -> AsyncIterator[tuple[Server, Service]]:
+async def process(
+    directory: Path, port: int = 0, handed: Sequence[socket.socket] = ()
+) -> AsyncIterator[tuple[Server, Service]]:
     """The server in a process of its own, which is killed in the end."""
-    server = Server(directory, "--port", str(port))
+    server = Server(directory, "--port", str(port), handed=handed)
     try:
         with trio.fail_after(START_S):
             await trio.to_thread.run_sync(server.wait_ready, abandon_on_cancel=True)
@@ -106,7 +109,9 @@ ROUTES = [
     "proxy",
     pytest.param("direct", marks=pytest.mark.skipif(not LONG, reason="takes 15 s; INTEROP_LONG=1 runs it")),
 ]
-"""A proxy keeps the port open. Past it a client finds it closed for a while, which costs pusher-js 15 s."""
+"""A proxy keeps the port open. Past it a client finds it closed for a while, which costs pusher-js 15 s (ADR 38)."""
+BACK_S = 2.0
+"""What a client may need to subscribe at a server that is up, and this machine for its turns."""
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -127,22 +132,45 @@ async def test_no_event_is_missed_when_the_server_is_killed(
             await all_is_there(stage, client)
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", ["proxy", "direct"])
 async def test_a_stop_in_good_order_sends_clients_away_and_they_come_back(
     tmp_path: Path, launch: Launch, name: str, route: str
 ) -> None:
-    """Decisions 5, shutdown: 4200, after which clients connect again by themselves."""
+    """Decisions 5, shutdown; ADR 38: 4100 where the port closes, after which clients come back by themselves."""
     async with proxying(0) as proxy:
         async with running(tmp_path) as service:
             stage = Stage(service, proxy, launch, route == "direct")
             proxy.upstream = port_of(service)
             client = await start(stage, name)
             await client.have(await stage.talk(5))
-        await client.error(4200)
+        await client.error(4100)
         async with running(tmp_path, port=proxy.upstream) as stage.service:
             await all_is_there(stage, client)
             if name == "pusher_js":  # it answers the close frame, which confirms what came before
                 assert client.events == await stage.feed()
+
+
+async def test_a_restart_that_hands_the_socket_over_brings_clients_back_as_soon_as_it_is_up(
+    tmp_path: Path, launch: Launch, name: str
+) -> None:
+    """ADR 38: they connect at once, as 4200 says, and wait in the socket; it would be 15 s if that were closed."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with process(tmp_path, handed=[listener]) as (server, service):
+            stage = Stage(service, Proxy(port_of(service)), launch, direct=True)
+            client = await start(stage, name)
+            await client.have(await stage.talk(20))
+            server.process.terminate()
+            await client.error(4200)
+            await trio.to_thread.run_sync(server.process.wait)
+        async with process(tmp_path, handed=[listener]) as (server, stage.service):
+            with trio.fail_after(BACK_S):
+                await client.subscribed(2)
+            await stage.talk(5)
+            feed = await stage.feed()
+            await client.have(feed)
+    assert list(dict.fromkeys(client.events)) == feed
+    if name == "pusher_js":  # it answers the close frame, which confirms what came before
+        assert client.events == feed
 
 
 async def all_is_there(stage: Stage, client: Client) -> None:

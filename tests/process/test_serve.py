@@ -10,31 +10,42 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.certificates import Files
+from tests.handing import HasDescriptor, handing_over
 
 START_S = 20.0
 ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
 
 
 class Server:
-    """A serve process on a directory."""
+    """A serve process on a directory; `handed` are listening sockets that it is started with."""
 
-    def __init__(self, directory: Path, *options: str, **environ: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *options: str,
+        handed: Sequence[HasDescriptor] = (),
+        **environ: str,
+    ) -> None:
         self.directory = directory
         command = [sys.executable, "-m", "deskwire", "serve", "--data", str(directory), *options]
+        given = handing_over(handed, command)
         self.process = subprocess.Popen(
-            command,
+            given.command,
+            pass_fds=given.inherited,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env={**ENVIRON, "DESKWIRE_ARGON2_MEMORY_KIB": "8192", **environ},
         )
+        for each in given.inherited:
+            os.close(each)
 
     def wait_ready(self) -> str:
         """What it says when it is ready."""

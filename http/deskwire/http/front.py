@@ -1,8 +1,8 @@
 """One port for everything: the stream's websockets by our own task, all the rest by Hypercorn (ADR 7).
 
 A connection is routed by its first bytes (inside TLS, if there is a certificate), which are then given to whoever
-serves it. Stopping goes: accept no more, let requests under way finish for a bounded time, then close the
-streams, then cut what is left.
+serves it. Stopping goes: accept no more, let who was accepted say what it wants, let requests under way finish for
+a bounded time, then close the streams, then cut what is left.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ _PEEK: Final = 4096
 _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
 _FULL_PAUSE_S: Final = 0.1
+_ARRIVING_S: Final = 0.5
+"""How long a connection that was accepted before the stop may still take to say what it wants."""
 _LAST_S: Final = 5.0
 """Bound on the end of a response; the body has been sent by then. It is of the order of how long the whole
 process may stand still (a slow disk, a stopped machine), as that counts, too."""
@@ -182,7 +184,7 @@ async def _serve_http(
 
 
 class _Front:
-    """The nursery tree of the connections: streams outside, requests within, accepting inside."""
+    """The nursery tree of the connections: streams outside, then requests, those that have said nothing yet, accepting."""
 
     def __init__(
         self,
@@ -214,16 +216,19 @@ class _Front:
     ) -> None:
         async with trio.open_nursery() as streams:
             async with trio.open_nursery() as requests:
-                async with trio.open_nursery() as accepting:
+                async with trio.open_nursery() as arriving:
+                    async with trio.open_nursery() as accepting:
+                        for listener in listeners:
+                            accepting.start_soon(self._accept, listener, arriving, requests, streams)
+                        task_status.started()
+                        await stop.wait()
+                        accepting.cancel_scope.cancel()
                     for listener in listeners:
-                        accepting.start_soon(self._accept, listener, accepting, requests, streams)
-                    task_status.started()
-                    await stop.wait()
-                    accepting.cancel_scope.cancel()
-                for listener in listeners:
-                    await listener.aclose()
-                last = trio.current_time() + self._limits.shutdown_s
-                self._bound(requests, self._requests, trio.current_time() + self._limits.requests_s)
+                        await listener.aclose()
+                    began = trio.current_time()
+                    arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
+                last = began + self._limits.shutdown_s
+                self._bound(requests, self._requests, began + self._limits.requests_s)
                 if self._lane is not None:
                     self._lane.stop()
                 await self._context.terminated.set()
@@ -239,7 +244,7 @@ class _Front:
     async def _accept(
         self,
         listener: trio.SocketListener,
-        accepting: trio.Nursery,
+        arriving: trio.Nursery,
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
@@ -261,7 +266,7 @@ class _Front:
                     self._slots.release()
             if raw is not None:
                 full = False
-                accepting.start_soon(self._route, self._wrapped(raw), requests, streams)
+                arriving.start_soon(self._route, self._wrapped(raw), requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
         timeout_s = self._limits.write_timeout_s

@@ -83,7 +83,7 @@ class Lane:
         """
         connection = _Connection(stream)
         with trio.CancelScope() as scope:
-            while not self._stopping:
+            while connection.buffer or not self._stopping:
                 if connection.buffer:
                     await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
                 elif not await self._next(connection, scope):
@@ -174,7 +174,7 @@ class _Connection:
 
     def __init__(self, stream: FrontStream) -> None:
         self._stream = stream
-        self.buffer = b""
+        self.buffer = stream.take_back()  # a request that has come is answered, also when a stop has begun
         self.missing = 0
         self.whole: bytes | None = None
         self.peer = stream.peer

@@ -35,7 +35,8 @@ SUPERSEDED: Final = Close(4009, "Superseded by another consumer")
 OVER_CAPACITY: Final = Close(4100, "Over capacity; connect again.")
 NEVER_SUBSCRIBED: Final = Close(4100, "No subscription was made; connect again.")
 STANDBY: Final = Close(4100, "The channel is free again; connect and subscribe.")
-SHUTTING_DOWN: Final = Close(4200, "The server is shutting down; connect again.")
+SHUTTING_DOWN: Final = Close(4100, "The server is shutting down; connect again in a moment.")
+RESTARTING: Final = Close(4200, "The server is restarting; connect again.")
 NO_PONG: Final = Close(4201, "No pong came back to the server's pings.")
 CLIENT_EVENTS_REFUSED: Final = 4301
 

@@ -59,7 +59,7 @@ class RealtimeStream:
         self.traffic: Final = Traffic()
         self._sessions: dict[Session, None] = {}  # in the order in which they came
         self._openings: set[trio.CancelScope] = set()
-        self._closing = False
+        self._closing: pusher.Close | None = None
 
     @property
     def connections(self) -> int:
@@ -89,16 +89,16 @@ class RealtimeStream:
                 del self._sessions[talk.session]
             await trio.aclose_forcefully(stream)
 
-    def close_all(self) -> None:
-        """End every connection with 4200, and each later one likewise; they are gone within 5 s.
+    def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
+        """End every connection, and each later one likewise; they are gone within 5 s.
 
         A client that has not finished its request, or not read its answer, is dropped.
         """
-        self._closing = True
+        self._closing = goodbye
         for scope in self._openings:
             scope.cancel()
         for session in list(self._sessions):
-            session.end(pusher.SHUTTING_DOWN)
+            session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
         """The client's request, accepted; None if there is nothing to serve."""
@@ -135,8 +135,8 @@ class RealtimeStream:
         return Talk(self._hub, self._clock, self._key, session, admitted)
 
     def _admit(self, opening: Opening) -> Project | pusher.Close:
-        if self._closing:
-            return pusher.SHUTTING_DOWN
+        if self._closing is not None:
+            return self._closing
         if opening.refusal is not None:
             return opening.refusal
         try:

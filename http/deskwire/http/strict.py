@@ -22,6 +22,7 @@ from typing import Final
 
 import h11
 import structlog
+import trio
 from hypercorn.events import Closed, RawData, Updated
 from hypercorn.events import Event as ConnectionEvent
 from hypercorn.protocol.events import Body, EndBody, Response
@@ -45,6 +46,8 @@ _REFUSALS: Final = {
     431: ("header_too_large", "The request's line and headers are too large."),
     501: ("unsupported_transfer_encoding", "The only transfer encoding that is spoken here is chunked."),
 }
+_FIRST_S: Final = 0.5
+"""How long a connection's first request, whose first bytes have come with it, may take to begin when a stop has begun."""
 _UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
 _SMALL: Final = ("bad_request", "The method must be in capital letters.")
 
@@ -148,7 +151,15 @@ def _asks_for_websocket(request: h11.Request) -> bool:
 
 
 class StrictServer(TCPServer):
-    """Hypercorn's handler of a connection, with the strict protocol."""
+    """Hypercorn's handler of a connection, with the strict protocol. It is not idle while it brings its first request."""
+
+    _new = True
+
+    async def _idle_timeout(self) -> None:
+        if self._new:
+            self._new = False
+            await trio.sleep(_FIRST_S)
+        await super()._idle_timeout()
 
     async def _read_data(self) -> None:
         made = self.protocol.protocol

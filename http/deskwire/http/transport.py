@@ -67,6 +67,11 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """Let the next read begin with `data`."""
         self._pushed = data + self._pushed
 
+    def take_back(self) -> bytes:
+        """Give what was pushed back, which is read by that."""
+        data, self._pushed = self._pushed, b""
+        return data
+
     def cut(self, deadline: float) -> None:
         """Let no write, not even one under way, last beyond `deadline` on Trio's clock."""
         self._latest = min(self._latest, deadline)
@@ -142,8 +147,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         Raises BrokenResourceError.
         """
         if self._pushed:
-            data, self._pushed = self._pushed, b""
-            return data
+            return self.take_back()
         while True:
             await trio.lowlevel.wait_readable(self.socket)
             try:
@@ -239,8 +243,7 @@ class TlsFrontStream(FrontStream):
     async def receive_next(self) -> bytes:
         """As of `FrontStream`."""
         if self._pushed:
-            data, self._pushed = self._pushed, b""
-            return data
+            return self.take_back()
         return bytes(await self._raw.receive_some(_READ_BYTES))
 
     async def first_byte(self) -> bytes:
