@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from deskwire.engine.delivery.schedule import Schedule
+from deskwire.listen.envelope import Event
 from deskwire.listen.forward import Step
 from deskwire.listen.run import Plan, run_listen
 from deskwire.remote.access import Access
@@ -34,6 +35,7 @@ class Shown:
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.steps: list[Step] = []
+        self.printed: list[Event] = []
         self._something = trio.Event()
 
     def __enter__(self) -> Self:
@@ -48,6 +50,10 @@ class Shown:
 
     def step(self, step: Step) -> None:
         self.steps.append(step)
+        self._something.set()
+
+    def event(self, event: Event) -> None:
+        self.printed.append(event)
         self._something.set()
 
     async def run(self) -> None:
@@ -79,7 +85,7 @@ async def receiving(behaviour: Behaviour, port: int = 0) -> AsyncIterator[Receiv
         nursery.cancel_scope.cancel()
 
 
-def plan(service: Service, url: str, state: Path, **more: Any) -> Plan:
+def plan(service: Service, url: str | None, state: Path, **more: Any) -> Plan:
     """A plan for the demo project, without pauses between attempts."""
     return Plan(
         access=Access(service.url, service.demo["serverKey"]),
@@ -89,7 +95,7 @@ def plan(service: Service, url: str, state: Path, **more: Any) -> Plan:
     )
 
 
-async def once(service: Service, url: str, state: Path, **more: Any) -> tuple[int, Shown]:
+async def once(service: Service, url: str | None, state: Path, **more: Any) -> tuple[int, Shown]:
     """Forward what is there; status and what was shown."""
     shown = Shown()
     with trio.fail_after(60):
@@ -98,7 +104,7 @@ async def once(service: Service, url: str, state: Path, **more: Any) -> tuple[in
 
 
 @asynccontextmanager
-async def listening(service: Service, url: str, state: Path, **more: Any) -> AsyncIterator[Shown]:
+async def listening(service: Service, url: str | None, state: Path, **more: Any) -> AsyncIterator[Shown]:
     """A run that goes on meanwhile, from when it has begun; cancelled at the end of the block."""
     shown = Shown()
     async with trio.open_nursery() as nursery:

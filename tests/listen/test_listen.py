@@ -14,7 +14,9 @@ import stripe
 import trio
 
 from deskwire.engine.clock import wall_clock
+from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.ids import id_time_ms
+from deskwire.listen.headers import BadHeaders, parse_headers
 from deskwire.listen.run import Plan, run_listen
 from deskwire.remote.access import Access
 from tests.engine.delivery.conftest import Request, answering
@@ -24,6 +26,7 @@ from tests.wire.conftest import Service, running
 from .conftest import SECRET, Shown, listening, once, plan, receiving
 
 OK = answering("204 No Content")
+NEVER = Schedule(retry_after_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, window_s=36_000.0)
 TRANSPORT = {"host", "content-length"}
 
 
@@ -138,6 +141,112 @@ async def test_a_conversation_that_is_stuck_holds_up_itself_alone(service: Servi
         _, shown = await once(service, receiver.url, tmp_path / "state")
     assert sequences(receiver.requests)[stuck["id"]] == [1, 2, 3, 4]  # the cursor had not passed it
     assert [step for step in shown.results if step[2] != "delivered"] == []
+
+
+async def test_conversations_that_wait_for_their_next_attempt_hold_up_no_other(
+    service: Service, tmp_path: Path
+) -> None:
+    """As many of them as there are workers, and their pauses never end."""
+    failing = [await service.create(user=f"u{number}") for number in range(20)]
+    for conversation in failing:
+        await service.say(conversation, "bad")
+    fine = await service.create(user="fine")
+    await service.say(fine, "good")
+
+    async def answer(stream: trio.abc.Stream, request: Request) -> None:
+        good = fine["id"].encode() in request.body
+        await answering("200 OK" if good else "500 Oops")(stream, request)
+
+    async with (
+        receiving(answer) as receiver,
+        listening(service, receiver.url, tmp_path / "state", start="beginning", schedule=NEVER),
+    ):
+        await receiver.wait(20 + 2)
+    assert sequences(receiver.requests)[fine["id"]] == [1, 2]
+
+
+async def test_one_that_is_stuck_holds_up_no_other_however_much_comes_and_a_restart_repeats_nothing(
+    service: Service, tmp_path: Path
+) -> None:
+    """More than what was once read ahead of the cursor."""
+    stuck, let_go = await service.create(user="stuck"), trio.Event()
+    fine = await service.create(user="fine")
+    for _ in range(11):
+        async with trio.open_nursery() as nursery:
+            for number in range(100):
+                nursery.start_soon(service.say, fine, str(number))
+
+    async def answer(stream: trio.abc.Stream, request: Request) -> None:
+        if stuck["id"].encode() in request.body:
+            await let_go.wait()
+        await OK(stream, request)
+
+    state = tmp_path / "state"
+    async with receiving(answer) as receiver:
+        async with listening(service, receiver.url, state, start="beginning"):
+            await receiver.wait(1 + 1 + 1_100)
+        assert sequences(receiver.requests)[fine["id"]] == list(range(1, 1_102))
+        let_go.set()
+        receiver.requests.clear()
+        await service.say(stuck, "Hello")
+        await once(service, receiver.url, state)
+    assert sequences(receiver.requests)[stuck["id"]] == [1, 2]
+    assert len(sequences(receiver.requests).get(fine["id"], [])) <= 8  # under way when it ended
+
+
+async def test_a_contact_that_is_stuck_holds_up_no_other(service: Service, tmp_path: Path) -> None:
+    for user in ("stuck", "fine"):
+        await service.create(user=user)
+        await service.http.put(f"/s2s/contacts/{user}", json={"name": "Ada"})
+
+    async def answer(stream: trio.abc.Stream, request: Request) -> None:
+        if b'"userId":"stuck"' in request.body and b"contact.updated" in request.body:
+            await answering("500 Oops")(stream, request)
+            return
+        await OK(stream, request)
+
+    async with (
+        receiving(answer) as receiver,
+        listening(service, receiver.url, tmp_path / "state", start="beginning", schedule=NEVER),
+    ):
+        await receiver.wait(4)
+
+
+async def test_headers_of_ones_own_come_beside_those_of_the_service(service: Service, tmp_path: Path) -> None:
+    await service.create()
+    headers = parse_headers(["X-Tunnel: let me in", "authorization:Bearer a:b", "X-Empty:"])
+    async with receiving(OK) as receiver:
+        await once(service, receiver.url, tmp_path / "plain", start="beginning")
+        await once(service, receiver.url, tmp_path / "more", start="beginning", headers=headers)
+    plain, more = receiver.requests
+    added = {name: more.headers[name] for name in more.headers.keys() - plain.headers.keys()}
+    assert {name.lower(): value for name, value in added.items()} == {
+        "x-tunnel": "let me in",
+        "authorization": "Bearer a:b",
+        "x-empty": "",
+    }
+    for name in plain.headers:
+        with pytest.raises(BadHeaders):
+            parse_headers([f"{name}: x"])
+
+
+async def test_without_a_receiver_events_are_printed_with_a_place_of_its_own(
+    service: Service, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    conversation = await service.create(message={"text": "Hello"})
+    status, shown = await once(service, None, state, start="beginning", secret=None)
+    assert (status, [each.sequence for each in shown.printed]) == (0, [1, 2])
+    assert [json.loads(each.body) for each in shown.printed] == await service.events()
+    assert not any("whsec_" in note for note in shown.notes)
+    assert shown.notes[-1].startswith("2 printed. Next time it goes on after evt_")
+    await service.do(conversation, "close")
+    _, shown = await once(service, None, state, secret=None)
+    assert [each.type for each in shown.printed] == ["conversation.closed"]
+    async with receiving(OK) as receiver:  # what was printed is still to be forwarded
+        await once(service, receiver.url, state, start="beginning")
+        _, shown = await once(service, None, state, secret=None)
+    assert (len(receiver.requests), shown.printed) == (3, [])
 
 
 async def test_no_more_than_eight_conversations_are_forwarded_at_the_same_time(

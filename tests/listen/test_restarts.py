@@ -43,7 +43,7 @@ class Listener:
     def __init__(self, server: Server, port: int, *options: str) -> None:
         self.said = b""
         self.printed = b""
-        self._options = ("--data", str(server.directory / "data"), "--forward", f"http://localhost:{port}/")
+        self._options = ("--data", str(server.directory / "data"), "--forward", f"localhost:{port}/")
         self._more = options
         self._state = str(server.directory / "state")
         self._more_said = trio.Event()

@@ -80,3 +80,14 @@ def test_the_table_keeps_the_newest_events_one_row_each_and_counts_all() -> None
 )
 def test_only_what_reached_nobody_counts_as_a_receiver_that_is_down(words: str, nobody: bool) -> None:
     assert not_connected(words) is nobody
+
+
+def test_an_event_that_is_not_forwarded_is_a_line_or_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    body = '{"id":"evt_1","data":{"text":"Grüße \u202e"}}'
+    event = Event("evt_1\x1b[2J", "message.created", "cnv_1", 3, body.encode())
+    for screen in (Lines(), Json()):
+        screen.event(event)
+    plain, as_json = capsys.readouterr().out.splitlines()
+    assert plain.split() == ["message.created", "cnv_1", "3", "evt_1\\x1b[2J"]
+    assert as_json.isascii()
+    assert json.loads(as_json) == json.loads(body)

@@ -57,7 +57,7 @@ def test_whatever_order_answers_come_in_the_cursor_covers_only_what_is_over(
         done = [each.id for each, _ in feed]
         covered = done[: done.index(held_window.after) + 1] if held_window.after else []
         assert set(covered) <= over
-        assert len(held_window) == len(feed) - len(covered)
+        assert len(held_window) == len(feed) - len(over)
     assert held_window.after == (feed[-1][0].id if feed else None)
     for conversation, sequences in order.items():
         wanted_ones = [each.sequence for each, w in feed if w and each.conversation == conversation]
@@ -75,6 +75,63 @@ def test_the_sequences_as_of_the_cursor_do_not_run_ahead_of_it() -> None:
     assert (held_window.after, held_window.sequences.last) == (None, {})
     held_window.end(first)
     assert (held_window.after, held_window.sequences.last) == ("evt_0002", {"a": 1, "b": 1})
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_over_any_restarts_each_event_is_forwarded_once_and_in_order_of_its_conversation(
+    choices: list[tuple[int, bool]], runs: list[tuple[int, int]], random: object
+) -> None:
+    """A run reads some of the feed, and ends some of it; the last one all."""
+    pick = getattr(random, "randrange")  # noqa: B009  # hypothesis types it as object
+    feed, was = feed_of(choices), window()
+    forwarded: dict[str | None, list[int | None]] = defaultdict(list)
+    for reads, ends in [*runs, (len(feed), len(feed))]:
+        now = Window(was.after, Sequences(was.sequences.last, was.sequences.forgot), was.ahead)
+        assert now.ahead == was.ahead
+        was = now
+        rest = [each for each in feed if was.after is None or each[0].id > was.after]
+        for each, wanted in rest[:reads]:
+            (was.add if wanted else was.skip)(each)
+        under_way: list[Held] = []
+        for _ in range(ends):
+            while (held := was.take()) is not None:
+                under_way.append(held)
+            if under_way:
+                ended = under_way.pop(pick(len(under_way)))
+                assert ended.previous == (forwarded[ended.event.conversation] or [0])[-1]
+                forwarded[ended.event.conversation].append(ended.event.sequence)
+                was.end(ended)
+    assert was.after == (feed[-1][0].id if feed else None)
+    for conversation in {each.conversation for each, _ in feed}:
+        wanted_ones = [each.sequence for each, wanted in feed if wanted and each.conversation == conversation]
+        assert forwarded[conversation] == wanted_ones
+
+
+def test_a_lane_whose_attempt_has_failed_is_taken_apart_until_one_succeeds() -> None:
+    held_window = window()
+    for number in (1, 2, 3):
+        held_window.add(event(number, "bad", number))
+    held_window.add(event(4, "good", 1))
+    bad, good = held_window.take(), held_window.take()
+    assert bad is not None
+    assert good is not None
+    held_window.later(bad)
+    held_window.end(good)
+    assert (held_window.take(), held_window.take(troubled=True)) == (None, None)  # it pauses
+    held_window.again(bad)
+    assert (held_window.take(), held_window.take(troubled=True)) == (None, bad)
+    held_window.end(bad, delivered=False)
+    again = held_window.take(troubled=True)
+    assert again is not None
+    assert again.event.id == "evt_0002"
+    held_window.end(again)
+    last = held_window.take()
+    assert last is not None
+    assert last.event.id == "evt_0003"
 
 
 def test_an_event_without_a_conversation_says_nothing_of_what_was_before() -> None:

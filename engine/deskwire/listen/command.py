@@ -14,6 +14,7 @@ import trio
 from deskwire.remote.access import access_options, find_access
 
 if TYPE_CHECKING:
+    from deskwire.engine.delivery.answer import Header
     from deskwire.listen.screen import Screen
 
 Form = Literal["auto", "json"]
@@ -23,7 +24,12 @@ _STARTS: Final = ("now", "beginning")
 
 @click.command("listen")
 @click.option(
-    "--forward", required=True, metavar="URL", help="Receiver to post the deliveries to, http or https."
+    "-f",
+    "--forward",
+    "--forward-to",
+    "forward",
+    metavar="URL",
+    help="Receiver to post the deliveries to, such as localhost:3000/hook; without it events are only printed.",
 )
 @access_options
 @click.option(
@@ -39,6 +45,14 @@ _STARTS: Final = ("now", "beginning")
     "--secret", metavar="whsec_...", help="Signing secret; without it one is made, and kept with the cursor."
 )
 @click.option(
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Further header to send with each delivery; may be given several times.",
+)
+@click.option(
     "--cursor",
     type=click.Path(dir_okay=False, path_type=Path),
     help="File of the cursor; without it one in the user's state directory, for this service and project.",
@@ -49,12 +63,12 @@ _STARTS: Final = ("now", "beginning")
     "form",
     flag_value="json",
     default="auto",
-    help="Print a JSON object for each event, for scripts.",
+    help="Print a JSON object for each delivery, or the event itself where none is made, for scripts.",
 )
 @click.pass_context
 def listen(
     ctx: click.Context,
-    forward: str,
+    forward: str | None,
     url: str | None,
     key: str | None,
     cacert: Path | None,
@@ -62,6 +76,7 @@ def listen(
     events: str | None,
     start: str | None,
     secret: str | None,
+    headers: tuple[str, ...],
     cursor: Path | None,
     once: bool,
     form: Form,
@@ -70,41 +85,53 @@ def listen(
 
     It goes on where it was when it, the service or the receiver is started again. A receiver that is down is
     waited for. One that answers badly is tried four times; then the event is passed over. Ctrl-C ends it.
+
+    Without --forward the events are printed, and nothing is posted.
     """
     from deskwire.listen.run import Plan, run_listen
 
+    if forward is None and (secret is not None or headers):
+        raise click.UsageError("--secret and --header have no effect without --forward.")
     plan = Plan(
-        access=find_access(url, key, data, cacert),
-        forward=_receiver(forward),
+        forward=None if forward is None else _receiver(forward),
+        headers=_headers(headers),
         secret=_secret(secret),
         start=_start(start),
         cursor=cursor,
         state=_state_directory(),
         events=_types(events),
         once=once,
+        access=find_access(url, key, data, cacert),
     )
-    ctx.exit(trio.run(run_listen, plan, _screen(form)))
+    ctx.exit(trio.run(run_listen, plan, _screen(form, forward is not None)))
 
 
-def _screen(form: Form) -> Screen:
+def _screen(form: Form, forwarding: bool) -> Screen:
     from rich.console import Console
 
     from deskwire.listen.screen import Json, Lines, LiveTable
 
     if form == "json":
         return Json()
-    return LiveTable(Console()) if sys.stdout.isatty() else Lines()
+    return LiveTable(Console()) if forwarding and sys.stdout.isatty() else Lines()
 
 
-def _receiver(url: str) -> str:
-    """The URL, if it can be posted to; any address and port will do, as it is the developer's own choice."""
-    from deskwire.engine.delivery.address import Policy
-    from deskwire.engine.delivery.target import url_problems
+def _receiver(target: str) -> str:
+    from deskwire.listen.target import BadTarget, receiver_url
 
-    problems = [each for each in url_problems(url, Policy(allow_private=True)) if each.code != "url_port"]
-    if problems:
-        raise click.UsageError("--forward: " + " ".join(each.message for each in problems))
-    return url
+    try:
+        return receiver_url(target)
+    except BadTarget as error:
+        raise click.UsageError(f"--forward: {error}") from error
+
+
+def _headers(given: tuple[str, ...]) -> tuple[Header, ...]:
+    from deskwire.listen.headers import BadHeaders, parse_headers
+
+    try:
+        return parse_headers(given)
+    except BadHeaders as error:
+        raise click.UsageError(f"--header:\n{error}") from error
 
 
 def _secret(secret: str | None) -> str | None:

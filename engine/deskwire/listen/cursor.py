@@ -12,6 +12,8 @@ from typing import Final, Self
 
 import orjson
 
+from deskwire.listen.window import NOTHING, Ahead
+
 _PRIVATE: Final = 0o600
 _PRIVATE_FOLDER: Final = 0o700
 
@@ -29,18 +31,20 @@ class Kept:
         secret: the signing secret, whole.
         sequences: the last ones of the conversations heard of last, see `window.Sequences`.
         forgot: whether there were more.
+        ahead: what is over behind `after`, see `window.Ahead`.
     """
 
     after: str | None
     secret: str = field(repr=False)
     sequences: dict[str, int] = field(default_factory=dict)
     forgot: bool = False
+    ahead: Ahead = NOTHING
 
 
-def default_path(state: Path, url: str, project_id: str) -> Path:
-    """The file's place in the user's state directory: one for each service and project."""
+def default_path(state: Path, url: str, project_id: str, kind: str = "listen") -> Path:
+    """The file's place in the user's state directory: one for each service, project and kind of run."""
     service = hashlib.sha256(url.encode()).hexdigest()[:8]
-    return state / "deskwire" / f"listen-{project_id}-{service}.json"
+    return state / "deskwire" / f"{kind}-{project_id}-{service}.json"
 
 
 class CursorFile:
@@ -105,17 +109,33 @@ class CursorFile:
 
 
 def _document(kept: Kept) -> dict[str, object]:
-    return {"after": kept.after, "secret": kept.secret, "sequences": kept.sequences, "forgot": kept.forgot}
+    return {
+        "after": kept.after,
+        "secret": kept.secret,
+        "sequences": kept.sequences,
+        "forgot": kept.forgot,
+        "upto": kept.ahead.upto,
+        "undone": sorted(kept.ahead.undone),
+    }
 
 
 def _kept(text: bytes) -> Kept:
     """Raises ValueError if the text is not what `_document` makes."""
-    match orjson.loads(text):
+    loaded = orjson.loads(text)
+    match loaded:
         case {
             "after": None | str() as after,
             "secret": str(secret),
             "sequences": dict(sequences),
             "forgot": bool(forgot),
         } if all(isinstance(each, int) for each in sequences.values()):
-            return Kept(after, secret, sequences, forgot)
+            return Kept(after, secret, sequences, forgot, _ahead(loaded))
+    raise ValueError("it is not a cursor")
+
+
+def _ahead(loaded: dict[str, object]) -> Ahead:
+    """A file of before they were kept has none of these. Raises ValueError."""
+    match loaded.get("upto"), loaded.get("undone", []):
+        case None | str() as upto, list(undone) if all(isinstance(each, str) for each in undone):
+            return Ahead(upto, frozenset(undone))
     raise ValueError("it is not a cursor")

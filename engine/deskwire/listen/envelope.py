@@ -14,6 +14,7 @@ class Event:
 
     Args:
         conversation: id of its conversation, None for an event without one.
+        contact: what an event of a contact alone is about.
         sequence: None for an event without one (contract 2.10).
         body: the envelope's bytes as the service sent them.
     """
@@ -23,11 +24,12 @@ class Event:
     conversation: str | None
     sequence: int | None
     body: bytes
+    contact: str | None = None
 
     @property
     def lane(self) -> str:
         """Events with the same lane are forwarded one after the other."""
-        return self.conversation or self.type
+        return self.conversation or self.contact or self.type
 
 
 def read_event(body: bytes) -> Event:
@@ -37,14 +39,15 @@ def read_event(body: bytes) -> Event:
         return Event(
             str(envelope["id"]),
             str(envelope["type"]),
-            _conversation(envelope["data"]),
+            _subject(envelope["data"], "conversation", "id"),
             envelope["sequence"],
             body,
+            _subject(envelope["data"], "contact", "userId"),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no event envelope: {error!r}") from error
 
 
-def _conversation(data: Any) -> str | None:
-    found: str | None = data.get("conversation", {}).get("id")
+def _subject(data: Any, kind: str, name: str) -> str | None:
+    found: str | None = data.get(kind, {}).get(name)
     return found

@@ -1,8 +1,9 @@
 """Posting what the window holds to the receiver, signed as the service signs (contract 6.3, 6.4).
 
 A failed attempt is repeated on the service's schedule, and the event is given up after the fourth; meanwhile
-its conversation waits and others go on. A receiver that takes no connection is different: nothing it could
-have answered is counted, and everything waits until it is back, so that nothing is missed.
+its conversation waits. Conversations whose attempts fail, or that were, have workers of their own, so that those that do well never
+wait for them. A receiver that takes no connection is different: nothing it could have answered is counted, and
+everything waits until it is back, so that nothing is missed.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from deskwire.engine.ids import new_id
 from deskwire.listen.envelope import Event
 from deskwire.listen.window import Held
 
-LANES: Final = 8
-"""Conversations that are forwarded at the same time."""
+WORKERS: Final = 8
+"""Requests under way at the same time for conversations that do well, and as many for others: together the service's own
+bound for one endpoint."""
 RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, window_s=3_600.0)  # decisions 6
 _KNOCK_S: Final = 0.5
 """Between two looks whether the receiver is back."""
@@ -57,6 +59,14 @@ class Step:
     again_in_s: float = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of an attempt, and after what pause the next one is due."""
+
+    state: Literal["delivered", "failed", "retrying"]
+    pause_s: float = 0
+
+
 class Forwarder:
     """Makes deliveries of events.
 
@@ -81,26 +91,33 @@ class Forwarder:
         self._show = show
         self._note = note
         self._schedule = schedule
+        self._begun: dict[Held, tuple[Delivery, int]] = {}
+        """What is to be tried again, and when it was made."""
         self._back: trio.Event | None = None
         """Set when the receiver takes connections again; None while it does."""
 
-    async def forward(self, held: Held) -> bool:
-        """Deliver an event, however long the receiver is down; false if it was given up."""
+    async def attempt(self, held: Held) -> Result:
+        """Try to deliver an event, once, however long the receiver is down."""
+        delivery, made_at = self._begun.pop(held) if held in self._begun else self._new(held)
+        self._show(Step(delivery, "sending"))
+        attempt = await self._reach(delivery)
+        match self._schedule.after_attempt(attempt, made_at, random.random()):
+            case Retry(due_at):
+                pause_s = max(0, due_at - wall_clock()) / 1000
+                self._show(Step(delivery, "retrying", attempt, pause_s))
+                self._begun[held] = replace(delivery, attempts=attempt.number), made_at
+                return Result("retrying", pause_s)
+            case Ended("delivered"):
+                self._show(Step(delivery, "delivered", attempt))
+                return Result("delivered")
+            case Ended():
+                self._show(Step(delivery, "failed", attempt))
+                return Result("failed")
+
+    @staticmethod
+    def _new(held: Held) -> tuple[Delivery, int]:
         made_at = wall_clock()
-        delivery = Delivery(new_id("dlv", made_at), held.event, 0, held.previous)
-        while True:
-            self._show(Step(delivery, "sending"))
-            attempt = await self._reach(delivery)
-            verdict = self._schedule.after_attempt(attempt, made_at, random.random())
-            match verdict:
-                case Ended(status):
-                    self._show(Step(delivery, "delivered" if status == "delivered" else "failed", attempt))
-                    return status == "delivered"
-                case Retry(due_at):
-                    pause_s = max(0, due_at - wall_clock()) / 1000
-                    self._show(Step(delivery, "retrying", attempt, pause_s))
-                    await trio.sleep(pause_s)
-            delivery = replace(delivery, attempts=attempt.number)
+        return Delivery(new_id("dlv", made_at), held.event, 0, held.previous), made_at
 
     async def _reach(self, delivery: Delivery) -> Attempt:
         """An attempt that did not fail for want of a receiver; one task looks for it, the others wait."""

@@ -15,23 +15,24 @@ import trio
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.answer import Header
 from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.dialer import Dialer
 from deskwire.engine.delivery.resolver import SystemResolver
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.delivery.signature import new_secret
 from deskwire.listen.cursor import CursorError, CursorFile, Kept, default_path
-from deskwire.listen.feed import PAGE, WAIT_S, Feed, FeedError
-from deskwire.listen.forward import LANES, RETRIES, Forwarder
+from deskwire.listen.envelope import Event
+from deskwire.listen.feed import WAIT_S, Feed, FeedError
+from deskwire.listen.forward import RETRIES, WORKERS, Forwarder, Result
+from deskwire.listen.headers import WithHeaders
 from deskwire.listen.patience import Patient
 from deskwire.listen.screen import Screen
-from deskwire.listen.window import Sequences, Window
+from deskwire.listen.window import Held, Sequences, Window
 from deskwire.remote.access import Access
 from deskwire.remote.service import Service, ServiceError
 
 TIMEOUT_S: Final = 5.0  # contract 6.4.1
-HELD_MAX: Final = 1_000
-"""Events that are read ahead of the cursor at most: what one stuck conversation can make come twice."""
 _SAVE_S: Final = 5.0
 """Bound for the last save."""
 
@@ -42,7 +43,8 @@ class Plan:
 
     Args:
         access: the service and the project's key.
-        forward: the receiver's URL.
+        forward: the receiver's URL; None to print the events only.
+        headers: further ones for it.
         secret: the signing secret; None takes the kept one, or makes one.
         start: `now`, `beginning` or an event id; None goes on at the kept cursor, or begins now.
         cursor: its file; None for the default's place in `state`.
@@ -53,7 +55,8 @@ class Plan:
     """
 
     access: Access
-    forward: str
+    forward: str | None
+    headers: tuple[Header, ...] = ()
     secret: str | None = None
     start: str | None = None
     cursor: Path | None = None
@@ -77,7 +80,8 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
                 nursery.start_soon(screen.run)
                 patient = Patient(service, not plan.once, screen.note)
                 project = await _project_id(patient)
-                with CursorFile(plan.cursor or default_path(plan.state, service.url, project)) as file:
+                kind = "listen" if plan.forward is not None else "listen-printing"
+                with CursorFile(plan.cursor or default_path(plan.state, service.url, project, kind)) as file:
                     listening = Listening(plan, screen, Feed(patient, screen.note), file)
                     await listening.run(project)
                 nursery.cancel_scope.cancel()
@@ -116,6 +120,7 @@ class Listening:
     """The tasks of a run, around one window. Everything waits for the same thing: that the window changes."""
 
     def __init__(self, plan: Plan, screen: Screen, feed: Feed, file: CursorFile) -> None:
+        self.printed = 0
         self.delivered = 0
         self.failed = 0
         self._plan = plan
@@ -129,30 +134,40 @@ class Listening:
     async def run(self, project: str) -> None:
         """Forward until cancelled, or drained. Raises FeedError, CursorError and ServiceError."""
         await self._begin(project)
-        client = Client(
-            self._plan.forward,
-            Dialer(Policy(allow_private=True), SystemResolver()),
-            ssl_context=httpx.create_ssl_context(),
-            timeout_s=TIMEOUT_S,
-            clock=wall_clock,
-        )
-        forwarder = Forwarder(client, self._secret, self._screen.step, self._screen.note, self._plan.schedule)
+        client = self._client(self._plan.forward) if self._plan.forward is not None else None
         try:
             async with trio.open_nursery() as nursery:
-                for _ in range(LANES):
-                    nursery.start_soon(self._forward, forwarder)
+                if client is not None:
+                    self._start_workers(nursery, client)
                 nursery.start_soon(self._save_changes)
                 await self._read()
                 await self._until(lambda: not len(self._window))
                 nursery.cancel_scope.cancel()
         finally:
             with trio.move_on_after(_SAVE_S, shield=True):
-                await client.aclose()
+                if client is not None:
+                    await client.aclose()
                 await self._save()
             self._screen.note(self._summary())
 
+    def _client(self, url: str) -> Client:
+        return Client(
+            url,
+            WithHeaders(Dialer(Policy(allow_private=True), SystemResolver()), self._plan.headers),
+            ssl_context=httpx.create_ssl_context(),
+            timeout_s=TIMEOUT_S,
+            clock=wall_clock,
+        )
+
+    def _start_workers(self, nursery: trio.Nursery, client: Client) -> None:
+        forwarder = Forwarder(client, self._secret, self._screen.step, self._screen.note, self._plan.schedule)
+        for troubled in (False, True) * WORKERS:
+            nursery.start_soon(self._forward, forwarder, troubled, nursery)
+
     def _summary(self) -> str:
         after = self._window.after or "the feed's beginning"
+        if self._plan.forward is None:
+            return f"{self.printed} printed. Next time it goes on after {after}."
         return f"{self.delivered} delivered, {self.failed} failed. Next time it goes on after {after}."
 
     async def _begin(self, project: str) -> None:
@@ -161,17 +176,20 @@ class Listening:
         self._secret = plan.secret or (kept.secret if kept else new_secret())
         if plan.start is None and kept is not None:
             self._feed.after = kept.after
-            self._window = Window(kept.after, Sequences(kept.sequences, kept.forgot))
+            self._window = Window(kept.after, Sequences(kept.sequences, kept.forgot), kept.ahead)
         elif plan.start in (None, "now"):
             await self._feed.seek_end(wall_clock())
         elif plan.start != "beginning":
             await self._feed.seek(plan.start)
-        if self._window.after is None:
+        if self._feed.after != self._window.after:
             self._window = Window(self._feed.after, self._window.sequences)
         await self._save()
         note = self._screen.note
-        note(f"Forwarding {project} of {plan.access.url} to {plan.forward}")
-        note(f"Signing secret: {self._secret}")
+        if plan.forward is None:
+            note(f"Printing the events of {project} of {plan.access.url}; nothing is forwarded")
+        else:
+            note(f"Forwarding {project} of {plan.access.url} to {plan.forward}")
+            note(f"Signing secret: {self._secret}")
         where = f"after {self._feed.after}" if self._feed.after else "with the oldest event"
         note(f"Beginning {where}; cursor: {self._file.path}")
 
@@ -179,41 +197,57 @@ class Listening:
         """Fill the window; returns only with `once`, when there is nothing more."""
         wait_s = 0 if self._plan.once else WAIT_S
         while True:
-            await self._until(lambda: len(self._window) <= HELD_MAX - PAGE)
+            await self._until(lambda: not self._window.full)
             page = await self._feed.read(wait_s)
             for event in page.events:
-                if not self._plan.events or event.type in self._plan.events:
-                    self._window.add(event)
-                else:
-                    self._window.skip(event)
+                self._take_in(event)
             self._changed.unpark_all()
             if self._plan.once and not page.more:
                 return
 
-    async def _forward(self, forwarder: Forwarder) -> None:
+    def _take_in(self, event: Event) -> None:
+        wanted = not self._plan.events or event.type in self._plan.events
+        if wanted and self._plan.forward is not None:
+            self._window.add(event)
+            return
+        if wanted:
+            self._screen.event(event)
+            self.printed += 1
+        self._window.skip(event)
+
+    async def _forward(self, forwarder: Forwarder, troubled: bool, pauses: trio.Nursery) -> None:
         while True:
-            held = self._window.take()
+            held = self._window.take(troubled)
             if held is None:
                 await self._changed.park()
                 continue
-            delivered = await forwarder.forward(held)
-            self.delivered += delivered
-            self.failed += not delivered
-            self._window.end(held)
+            result = await forwarder.attempt(held)
+            if result.state == "retrying":
+                self._window.later(held)
+                pauses.start_soon(self._again, held, result)
+                continue
+            self.delivered += result.state == "delivered"
+            self.failed += result.state == "failed"
+            self._window.end(held, result.state == "delivered")
             self._changed.unpark_all()
 
+    async def _again(self, held: Held, result: Result) -> None:
+        await trio.sleep(result.pause_s)
+        self._window.again(held)
+        self._changed.unpark_all()
+
     async def _save_changes(self) -> None:
-        saved = self._window.after
+        saved = self._window.changes
         while True:
-            if self._window.after == saved:
+            if self._window.changes == saved:
                 await self._changed.park()
                 continue
-            saved = self._window.after
+            saved = self._window.changes
             await self._save()
 
     async def _save(self) -> None:
-        sequences = self._window.sequences
-        kept = Kept(self._window.after, self._secret, sequences.last, sequences.forgot)
+        window, sequences = self._window, self._window.sequences
+        kept = Kept(window.after, self._secret, sequences.last, sequences.forgot, window.ahead)
         await trio.to_thread.run_sync(self._file.save, kept)
 
     async def _until(self, condition: Callable[[], bool]) -> None:

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from deskwire.listen.envelope import Event
 from deskwire.listen.forward import Step
 from deskwire.remote.shown import visible
 
@@ -40,6 +41,9 @@ class Screen(Protocol):
     def step(self, step: Step) -> None:
         """Show how it stands with a delivery."""
 
+    def event(self, event: Event) -> None:
+        """Show an event that is not forwarded."""
+
     async def run(self) -> None:
         """Do what has to be done meanwhile; until cancelled."""
 
@@ -62,6 +66,14 @@ class Lines:
         elif step.state == "retrying":
             self.note(_sentence(step))
 
+    def event(self, event: Event) -> None:
+        print(self.printed(event), flush=True)
+
+    def printed(self, event: Event) -> str:
+        """The line for an event that is not forwarded."""
+        kind, conversation, sequence = subject(event)
+        return f"{kind:<25} {conversation:<30} {sequence:>6}  {visible(event.id)}"
+
     def line(self, step: Step) -> str:
         """The line for stdout."""
         kind, conversation, sequence, status, latency = cells(step)
@@ -76,6 +88,10 @@ class Json(Lines):
 
     def line(self, step: Step) -> str:
         return json.dumps(document(step))  # ASCII only, so no text in it can drive a terminal
+
+    def printed(self, event: Event) -> str:
+        """The event itself."""
+        return json.dumps(json.loads(event.body), separators=(",", ":"))
 
 
 class LiveTable:
@@ -107,6 +123,9 @@ class LiveTable:
             self._steps.popitem(last=False)
         self._changed.set()
 
+    def event(self, event: Event) -> None:
+        self.note(Lines().printed(event))
+
     def table(self) -> Table:
         """The table as it is now."""
         caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
@@ -129,14 +148,15 @@ class LiveTable:
 
 def cells(step: Step) -> tuple[str, str, str, str, str]:
     """Type, conversation, sequence, status and latency, fit for a terminal."""
-    event, attempt = step.delivery.event, step.attempt
-    return (
-        visible(event.type),
-        visible(event.conversation or "-"),
-        "-" if event.sequence is None else str(event.sequence),
-        visible(_status(step)),
-        "" if attempt is None else f"{attempt.latency_ms} ms",
-    )
+    attempt = step.attempt
+    latency = "" if attempt is None else f"{attempt.latency_ms} ms"
+    return (*subject(step.delivery.event), visible(_status(step)), latency)
+
+
+def subject(event: Event) -> tuple[str, str, str]:
+    """Type, conversation and sequence, fit for a terminal."""
+    sequence = "-" if event.sequence is None else str(event.sequence)
+    return visible(event.type), visible(event.conversation or "-"), sequence
 
 
 def document(step: Step) -> dict[str, Any]:
