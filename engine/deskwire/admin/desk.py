@@ -37,13 +37,19 @@ class Desk:
 Answer = Mapping[str, Any]
 Operation = Callable[[Desk, Any], Awaitable[Answer]]
 OPERATIONS: Final[dict[str, tuple[type[Body], Operation]]] = {}
+LOOKS: Final[set[str]] = set()
+"""Operations that write nothing; they bring no database up to date."""
 
 
-def operation(name: str, order: type[B]) -> Callable[[Callable[[Desk, B], Awaitable[Answer]]], Operation]:
+def operation(
+    name: str, order: type[B], *, looks: bool = False
+) -> Callable[[Callable[[Desk, B], Awaitable[Answer]]], Operation]:
     """Register the decorated function as what carries out orders of this name."""
 
     def register(function: Callable[[Desk, B], Awaitable[Answer]]) -> Operation:
         OPERATIONS[name] = (order, function)
+        if looks:
+            LOOKS.add(name)
         return function
 
     return register

@@ -53,7 +53,7 @@ async def create_organisation(desk: Desk, order: orders.OrganisationName) -> Ans
     return organisation_view(await desk.store.write(make))
 
 
-@operation("org.list", orders.Nothing)
+@operation("org.list", orders.Nothing, looks=True)
 async def list_organisations(desk: Desk, order: orders.Nothing) -> Answer:
     """All organisations, oldest first."""
     return _items(await desk.store.read(lambda reader: reader.organisations()), organisation_view)
@@ -81,7 +81,7 @@ async def create_project(desk: Desk, order: orders.NewProject) -> Answer:
     return project_view(made, organisation)
 
 
-@operation("project.list", orders.InOrganisation)
+@operation("project.list", orders.InOrganisation, looks=True)
 async def list_projects(desk: Desk, order: orders.InOrganisation) -> Answer:
     """Projects of one organisation or of all, newest first."""
 
@@ -93,7 +93,7 @@ async def list_projects(desk: Desk, order: orders.InOrganisation) -> Answer:
     return _items(await desk.store.read(query), lambda view: view)
 
 
-@operation("project.show", orders.InProject)
+@operation("project.show", orders.InProject, looks=True)
 async def show_project(desk: Desk, order: orders.InProject) -> Answer:
     """One project."""
 
@@ -133,7 +133,7 @@ async def create_user(desk: Desk, order: orders.NewUser) -> Answer:
     return {**await desk.store.write(make), **_shown(password, order.password)}
 
 
-@operation("user.list", orders.InOrganisation)
+@operation("user.list", orders.InOrganisation, looks=True)
 async def list_users(desk: Desk, order: orders.InOrganisation) -> Answer:
     """Users of one organisation or all, oldest first."""
 
@@ -219,7 +219,7 @@ async def create_key(desk: Desk, order: orders.NewKey) -> Answer:
     return key_view(key, secret)
 
 
-@operation("key.list", orders.InProject)
+@operation("key.list", orders.InProject, looks=True)
 async def list_keys(desk: Desk, order: orders.InProject) -> Answer:
     """A project's server keys, newest first, masked."""
     keys = await desk.store.read(
@@ -235,7 +235,7 @@ async def revoke_key(desk: Desk, order: orders.KeyName) -> Answer:
     return key_view(await desk.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
 
 
-@operation("token.create", orders.NewToken)
+@operation("token.create", orders.NewToken, looks=True)
 async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
     """Issue an access token for a user."""
     user = await desk.store.read(lambda reader: user_named(reader, order.user))

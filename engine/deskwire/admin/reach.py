@@ -11,7 +11,7 @@ import orjson
 import trio
 
 from deskwire import logs
-from deskwire.admin.desk import Desk
+from deskwire.admin.desk import LOOKS, Desk
 from deskwire.admin.operations import carry_out
 from deskwire.admin.socket import Unanswered, ask
 from deskwire.config import Config
@@ -89,6 +89,7 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         readers=1,
         on_commit=lambda _: None,
         upgrade_copies=config.upgrade_copies,
+        looking=name in LOOKS,
     ) as store:
         desk = Desk(store, wall_clock, Passwords(config.argon2_memory_kib), tokens)
         return await carry_out(desk, name, arguments)

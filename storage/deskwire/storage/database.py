@@ -86,11 +86,20 @@ def require_whole(directory: Path) -> None:
         )
 
 
+def refuse_upgrade(path: Path, migration: str) -> None:
+    """Leave an older database as it is, for those who only look. Raises DataDirectoryError."""
+    raise DataDirectoryError(
+        f"The database {path} was written by an older Deskwire (it lacks {migration}), and a command that only looks leaves "
+        "it as it is. Start the server with `deskwire serve`: it makes a copy, and brings it up to date."
+    )
+
+
 def migrate(path: Path, before_upgrade: Callable[[str], None] = lambda _: None) -> None:
     """Create the database or bring it up to date.
 
     Args:
-        before_upgrade: called with the first migration that an older database needs, before anything changes.
+        before_upgrade: called with the first migration that an older database needs, before anything changes; what it
+            raises keeps the database as it is.
 
     Raises DataDirectoryError if it was written by a newer program, or is no database of ours.
     """

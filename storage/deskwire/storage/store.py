@@ -22,6 +22,7 @@ from deskwire.storage.database import (
     connect_reader,
     connect_writer,
     migrate,
+    refuse_upgrade,
     require_whole,
 )
 from deskwire.storage.transaction import SqliteReader
@@ -126,19 +127,22 @@ async def open_store(
     on_commit: Callable[[Commit], None],
     queue: int = WAITING_MAX,
     upgrade_copies: int = 0,
+    looking: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """Lock, migrate and open a data directory; the writer runs while the context is open.
 
     Args:
         upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
+        looking: whether nothing will be written, for which no database is brought up to date.
 
-    Raises DataDirectoryError if the directory is in use, newer than the program, or not usable.
+    Raises DataDirectoryError if the directory is in use, newer than the program, older when looking, or not usable.
     """
     lock = DirectoryLock(directory)
     try:
         require_whole(directory)
         path = directory / FILE_NAME
-        migrate(path, partial(copy_before_upgrade, path, upgrade_copies))
+        copy = partial(copy_before_upgrade, path, upgrade_copies)
+        migrate(path, partial(refuse_upgrade, path) if looking else copy)
         store = SqliteStore(path, batch, readers, on_commit, queue)
         try:
             async with trio.open_nursery() as nursery:
