@@ -14,7 +14,7 @@ from wsproto.events import TextMessage
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.front import FrontLimits
 from deskwire.http.transport import FrontStream
-from tests.rawpeer import RawPeer
+from tests.rawpeer import RawPeer, upgrade
 from tests.streaming import (
     CHANNEL,
     KEY,
@@ -100,7 +100,7 @@ async def test_a_stream_request_that_never_ends_does_not_hold_the_stop(front: Fr
         stream = await front.raw()
         await stream.send_all(request)
     await trio.testing.wait_all_tasks_blocked(0.05)
-    await stopped_in(front, 0.8)
+    await stopped_in(front, 1.5)
 
 
 async def test_a_consumer_that_never_reads_does_not_hold_the_stop(stage: Stage, front: Front) -> None:
@@ -143,7 +143,20 @@ async def test_who_was_accepted_before_the_stop_and_asks_in_its_moment_is_answer
 async def test_who_was_accepted_and_says_nothing_holds_the_stop_for_a_moment_only(front: Front) -> None:
     await front.raw()
     await trio.testing.wait_all_tasks_blocked(0.05)
-    await stopped_in(front, 0.9)
+    await stopped_in(front, 1.5)
+
+
+async def test_a_websocket_that_was_accepted_before_the_stop_is_opened_and_told_to_come_back(
+    front: Front,
+) -> None:
+    """ADR 38: pusher-js waits for 15 s after an attempt that ends before it is answered."""
+    peer, request = RawPeer(await front.raw()), upgrade()
+    await peer.stream.send_all(request[:40])
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    front.stop.set()
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    await peer.open(request[40:])
+    assert await peer.close_code() == 4200
 
 
 @pytest.fixture

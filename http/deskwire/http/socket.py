@@ -24,6 +24,8 @@ log: Final = structlog.get_logger(__name__)
 
 _OPENING_S: Final = 10.0
 """How long a client may take over its request."""
+_OPENING_AT_THE_STOP_S: Final = 0.5
+"""How long it may once all are told to end; one that is dropped before it is answered may be away for long (ADR 38)."""
 _READ: Final = 16 * 1024
 
 
@@ -92,17 +94,19 @@ class RealtimeStream:
     def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
         """End every connection, and each later one likewise; they are gone within 5 s.
 
-        A client that has not finished its request, or not read its answer, is dropped.
+        A client that has not finished its request, or not read its answer, has half a second for that.
         """
         self._closing = goodbye
         for scope in self._openings:
-            scope.cancel()
+            scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
         for session in list(self._sessions):
             session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
         """The client's request, accepted; None if there is nothing to serve."""
         with trio.CancelScope() as scope:
+            if self._closing is not None:
+                scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
             self._openings.add(scope)
             try:
                 return await self._shake_hands(stream)
