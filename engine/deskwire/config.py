@@ -142,21 +142,44 @@ class Config(Listening):
     webhook_retry_after_s: tuple[float, ...] = setting(  # contract 6.4.2, decisions 6
         (2.0, 6.0, 12.0),
         numbers(RETRIES, number(0, HOUR_S)),
-        "Seconds to wait before each of the three retries.",
+        "Seconds from the start of each attempt to the next one's, for the three retries.",
     )
     webhook_retry_jitter: float = setting(  # decisions 6
-        0.2, number(0, 0.9), "Share of that wait by which it varies at random, up and down."
+        0.2,
+        number(0, 0.9),
+        "Share of the time since the first attempt by which a retry varies at random, up and down.",
     )
     webhook_concurrency: int = setting(  # decisions 6
         16,
         integer(1, 1_000),
-        "Requests that are under way to one endpoint at the same time at most; typing has up to 4 more.",
+        "Requests under way to one endpoint at the same time at most, those that wait for their answer left out; "
+        "typing has up to 4 more.",
     )
-    webhook_window_s: float = setting(  # contract 6.4.4
-        HOUR_S, number(1, YEAR_S), "Seconds after which a delivery that is still pending is dropped."
+    webhook_waiting: int = setting(  # ADR 40
+        96,
+        integer(0, 1_000),
+        "Requests to one endpoint that may wait for their answer besides, after a second without one.",
+    )
+    webhook_circuit_failures: int = setting(  # contract 6.4.3, ADR 40
+        20, integer(1, 1_000_000), "Failed attempts in a row that open an endpoint's circuit, at the least."
+    )
+    webhook_circuit_s: float = setting(  # contract 6.4.3, ADR 40
+        60.0, number(0, HOUR_S), "Seconds without a success that open it, at the least."
+    )
+    webhook_horizon_s: float = setting(  # ADR 40
+        DAY_S,
+        number(1, YEAR_S),
+        "Seconds after which a delivery that is still pending is skipped; `DESKWIRE_EVENT_WINDOW_S` at most.",
+    )
+    webhook_catch_up_per_s: float = setting(  # ADR 40
+        200.0,
+        number(0.1, 100_000),
+        "Deliveries of an outage that are sent to an endpoint in a second, beside new ones.",
     )
     webhook_memory_deliveries: int = setting(
-        1_000, integer(1, 1_000_000), "Due deliveries of one endpoint that are held in memory at most."
+        1_000,
+        integer(1, 1_000_000),
+        "Deliveries of one endpoint that are in memory at most: that many for first attempts, and as many for retries.",
     )
     delivery_log_s: float = setting(  # decisions 8
         30 * DAY_S, number(60, 100 * YEAR_S), "Seconds that finished deliveries stay in the delivery log."

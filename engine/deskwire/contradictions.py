@@ -34,10 +34,10 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         yield about("{} needs one of {}, {} and {}, or nobody can sign in", "own_tokens", *sources)
     if config.jwt_jwks_keep_s < config.jwt_jwks_refresh_s:
         yield about("{} must not be less than {}", "jwt_jwks_keep_s", "jwt_jwks_refresh_s")
-    if config.webhook_window_s < (needed_s := _last_retry_over_s(config)):
+    if config.webhook_horizon_s < (needed_s := _last_retry_over_s(config)):
         too_short = f"{{}} must be at least {needed_s:g}, when the last retry may be over ({{}}, {{}}, {{}})"
         retrying = ("webhook_timeout_s", "webhook_retry_after_s", "webhook_retry_jitter")
-        yield about(too_short, "webhook_window_s", *retrying)
+        yield about(too_short, "webhook_horizon_s", *retrying)
     if config.webhook_memory_deliveries < config.webhook_concurrency:
         yield about("{} must not be less than {}", "webhook_memory_deliveries", "webhook_concurrency")
     if (config.model_url is None) != (config.model_name is None):

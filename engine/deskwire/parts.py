@@ -12,6 +12,7 @@ from hypercorn.config import Config as HypercornConfig
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.circuit import Rule
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.delivery.proxy import Proxy
 from deskwire.engine.delivery.resolver import SystemResolver, spelled_addresses
@@ -76,7 +77,10 @@ def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
         retry_after_s=config.webhook_retry_after_s,
         jitter=config.webhook_retry_jitter,
         concurrency=config.webhook_concurrency,
-        window_s=config.webhook_window_s,
+        waiting=config.webhook_waiting,
+        rule=Rule(config.webhook_circuit_failures, config.webhook_circuit_s),
+        horizon_s=min(config.webhook_horizon_s, config.event_window_s),
+        catch_up_per_s=config.webhook_catch_up_per_s,
         memory_deliveries=config.webhook_memory_deliveries,
         proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
     )

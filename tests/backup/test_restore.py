@@ -74,6 +74,18 @@ def test_pending_deliveries_are_kept_or_skipped_with_a_reason(data: Path, tmp_pa
     ]
 
 
+def test_with_pending_webhooks_skipped_nothing_that_an_outage_made_miss_is_sent_either(
+    data: Path, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection, connection:
+        connection.execute("UPDATE deliveries SET status = 'dropped', missed = 1 WHERE position = 1")
+    made = back_up(data, tmp_path / "b.tar")
+    restore(made.path, tmp_path / "kept")
+    assert query(tmp_path / "kept", "SELECT count(*) FROM deliveries WHERE missed = 1") == [(1,)]
+    restore(made.path, tmp_path / "skipped", skip_pending=True)
+    assert query(tmp_path / "skipped", "SELECT count(*) FROM deliveries WHERE missed = 1") == [(0,)]
+
+
 def test_without_the_right_secret_it_is_refused_unless_a_new_one_is_wanted(
     data: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from deskwire.remote.access import Access
 from tests.engine.delivery.conftest import Behaviour, Receiver
 from tests.wire.conftest import Service, running
 
-AT_ONCE = Schedule(retry_after_s=(0.0, 0.0, 0.0), jitter=0, window_s=3_600.0)
+AT_ONCE = Schedule(retry_after_s=(0.0, 0.0, 0.0), jitter=0, horizon_s=3_600.0)
 SECRET = "whsec_of_a_test"
 
 

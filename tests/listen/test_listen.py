@@ -26,7 +26,7 @@ from tests.wire.conftest import Service, running
 from .conftest import SECRET, Shown, listening, once, plan, receiving
 
 OK = answering("204 No Content")
-NEVER = Schedule(retry_after_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, window_s=36_000.0)
+NEVER = Schedule(retry_after_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, horizon_s=36_000.0)
 TRANSPORT = {"host", "content-length"}
 
 

@@ -18,7 +18,7 @@ EVENT = Event("evt_1", "message.created", "cnv_1", 3, b"")
 
 
 def step(state: State, attempt: Attempt | None = None, again_in_s: float = 0, number: int = 1) -> Step:
-    return Step(Delivery(f"dlv_{number}", EVENT, 0, 2), state, attempt, again_in_s)
+    return Step(Delivery(f"dlv_{number}", EVENT, 0, 2, 0), state, attempt, again_in_s)
 
 
 def attempt(status: int | None, error: str | None, number: int = 1) -> Attempt:

@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 import trio
 
+from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.events import matches
 from deskwire.storage.writer import Commit
 from tests.simulation.ledger import Ledger, gone
@@ -28,6 +29,13 @@ _UNDER_WAY_S: Final = 5.0
 
 _ATTEMPTS: Final = 4
 _ENDPOINTS: Final = "SELECT rowid, id, project, events, status, url FROM endpoints WHERE status != 'removed'"
+_OWED: Final = (
+    "SELECT d.id FROM deliveries d JOIN endpoints e ON e.rowid = d.endpoint "
+    "WHERE d.missed = 1 AND e.status = 'enabled' AND e.catch_up = 'automatic' "
+    "AND e.last_success_at > d.ended_at + 60000"
+)
+"""Missed deliveries to endpoints that have answered well a minute later."""
+
 _ROWS: Final = "SELECT endpoint, event, status, reason, id FROM deliveries"
 
 
@@ -54,10 +62,21 @@ class _Due:
 
 
 class Mail:
-    """Hears of commits, posts and arrivals."""
+    """Hears of commits, posts and arrivals.
 
-    def __init__(self, wrong: Callable[[str], None], ledger: Ledger, log_s: float) -> None:
+    Args:
+        breaker: the circuit of an endpoint at work, by its storage key; None if it is not served.
+    """
+
+    def __init__(
+        self,
+        wrong: Callable[[str], None],
+        ledger: Ledger,
+        log_s: float,
+        breaker: Callable[[int], Breaker | None],
+    ) -> None:
         self.posts = 0
+        self._breaker = breaker
         self.secrets: dict[str, str] = {}
         self._wrong = wrong
         self._ledger = ledger
@@ -65,12 +84,15 @@ class Mail:
         self._endpoints: dict[int, _Endpoint] = {}
         self._expected: dict[tuple[int, int], tuple[float, int | None]] = {}
         self._to: dict[str, _Endpoint] = {}
+        self._made_at: dict[str, int] = {}
+        self._again: set[str] = set()
+        self._repeatable: set[str] = set()
         self._changed_at: dict[int, float] = {}
         self._erased: dict[int, float] = {}
         self._lane: dict[str, int | None] = {}
         self._taken: set[str] = set()
         self._attempts: dict[str, int] = {}
-        self._newest: dict[tuple[int, int], tuple[int, str]] = {}
+        self._newest: dict[tuple[int, int, bool], tuple[int, str]] = {}
         self._due: dict[str, _Due] = {}
 
     # What is to be sent
@@ -102,6 +124,7 @@ class Mail:
         """An endpoint was changed."""
         gone = {delivery for delivery, to in self._to.items() if to.rowid == rowid}
         self._attempts = {name: number for name, number in self._attempts.items() if name not in gone}
+        self._repeatable -= gone
         self._newest = {where: last for where, last in self._newest.items() if where[0] != rowid}
         self._changed_at[rowid] = trio.current_time()
 
@@ -111,6 +134,9 @@ class Mail:
             "SELECT endpoint, event, id FROM deliveries WHERE event >= ?", (first,)
         ).fetchall()
         self._to.update({row[2]: self._endpoints[row[0]] for row in rows if row[0] in self._endpoints})
+        for delivery in commit.deliveries:  # redeliveries are of earlier events
+            if delivery.endpoint in self._endpoints:
+                self._to[delivery.id] = self._endpoints[delivery.endpoint]
         return {(row[0], row[1]) for row in rows}
 
     def published(self, commit: Commit, healthy: set[str]) -> None:
@@ -121,7 +147,10 @@ class Mail:
         self._due = {name: due for name, due in self._due.items() if due.lane not in commit.erased}
         for delivery in commit.deliveries:
             endpoint = self._endpoints.get(delivery.endpoint)
-            if endpoint is not None and endpoint.url in healthy and endpoint.status == "enabled":
+            self._made_at[delivery.id] = delivery.position
+            if delivery.redelivery:
+                self._again.add(delivery.id)
+            elif endpoint is not None and endpoint.url in healthy and endpoint.status == "enabled":
                 self._due[delivery.id] = _Due(endpoint.url, delivery.lane, now)
 
     def forgive(self) -> None:
@@ -131,6 +160,7 @@ class Mail:
     def ended(self) -> None:
         """The process that sent is gone; the next may send again what was not recorded."""
         self._attempts.clear()
+        self._repeatable.clear()
         self._newest.clear()
         self._erased = dict.fromkeys(self._erased, trio.current_time())
         self.forgive()
@@ -161,20 +191,33 @@ class Mail:
         rowid = self._to[delivery].rowid
         if trio.current_time() < self._changed_at.get(rowid, -1) + _UNDER_WAY_S:
             return  # what is under way is cut off, and begins again
-        if not self._attempts.get(delivery, 0) < attempt <= _ATTEMPTS:
-            self._wrong(f"{delivery} has attempt {attempt} after {self._attempts.get(delivery, 0)}")
+        breaker = self._breaker(rowid)
+        probe = breaker is not None and not breaker.closed
+        last = self._attempts.get(delivery, 0) - (delivery in self._repeatable)
+        if not last < attempt <= _ATTEMPTS:
+            self._wrong(f"{delivery} has attempt {attempt} after {last}")
         self._attempts[delivery] = attempt
+        if probe:
+            self._repeatable.add(delivery)
+        else:
+            self._repeatable.discard(delivery)
         lane = self._lane.get(event_id)
         if lane is not None:
-            self._check_lane(receiver, delivery, lane, envelope["sequence"], attempt)
+            self._check_erased(delivery, lane)
+            if attempt == 1 and not probe and delivery not in self._again:
+                held_upto = None if breaker is None else breaker.held_upto
+                held = self._made_at.get(delivery, 0) <= (held_upto or 0)
+                self._check_order(receiver, delivery, (rowid, lane, held), envelope["sequence"])
 
-    def _check_lane(
-        self, receiver: Receiver, delivery: str, lane: int, sequence: int | None, attempt: int
-    ) -> None:
+    def _check_erased(self, delivery: str, lane: int) -> None:
         if self._erased.get(lane, float("inf")) < trio.current_time() - _UNDER_WAY_S:
             self._wrong(f"{delivery} is sent though its conversation is erased")
-        if attempt == 1 and sequence is not None:
-            where = (self._to[delivery].rowid, lane)
+
+    def _check_order(
+        self, receiver: Receiver, delivery: str, where: tuple[int, int, bool], sequence: int | None
+    ) -> None:
+        """First attempts of a conversation go out in order; those that a circuit had held are in order by themselves."""
+        if sequence is not None:
             last, by = self._newest.get(where, (0, ""))
             if sequence < last:
                 self._wrong(f"{receiver.host} is sent {sequence} ({delivery}) after {last} ({by})")
@@ -184,6 +227,8 @@ class Mail:
         """A receiver has a request, and answers it with a 2xx if it is taken."""
         if taken:
             self._taken.add(headers["service-delivery-id"])
+        elif receiver.manner == "busy":  # it asks for a pause, which uses up no attempt
+            self._repeatable.add(headers["service-delivery-id"])
         secret = self.secrets.get(self._to[headers["service-delivery-id"]].id)
         if secret is not None and not _signed(secret, headers["service-signature"], body):
             self._wrong(f"{headers['service-delivery-id']} is not signed with the secret of {receiver.host}")
@@ -207,6 +252,9 @@ class Mail:
                 self._wrong(f"{delivery} is {status} for no reason")
             if settled and status == "pending":
                 self._wrong(f"{delivery} of event {event} to endpoint {rowid} is pending still")
+        if settled:
+            for (delivery,) in connection.execute(_OWED):
+                self._wrong(f"{delivery} was dropped in an outage, and not sent once more after it")
 
 
 def _signed(secret: str, header: str, body: bytes) -> bool:

@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from deskwire.engine.delivery.courier import Courier
+from deskwire.engine.delivery.lanes import Lanes
 from deskwire.engine.delivery.outbox import Outbox
 from deskwire.engine.delivery.schedule import Ended, Schedule
 from deskwire.engine.idempotency.once import Answers
@@ -61,7 +62,7 @@ def _skip_a_sequence(patch: Patch) -> None:
 
 def _forget_what_is_pending_at_a_restart(patch: Patch) -> None:
     """A courier that does not read the rows that an earlier process has left."""
-    patch.setattr(DeliveryReads, "pending_deliveries", lambda *_: [])
+    patch.setattr(DeliveryReads, "pending_deliveries", lambda *_, **__: [])
 
 
 def _forget_a_row(patch: Patch) -> None:
@@ -81,24 +82,23 @@ def _forget_a_row(patch: Patch) -> None:
 
 def _say_delivered_whatever_the_answer(patch: Patch) -> None:
     """Any answer counts as a delivery."""
-    after = Schedule.after_attempt
+    after = Schedule.after_failure
 
     def lenient(self: Schedule, attempt: Any, *values: Any) -> Any:
         verdict = after(self, attempt, *values)
         return Ended("delivered") if attempt.status is not None else verdict
 
-    patch.setattr(Schedule, "after_attempt", lenient)
+    patch.setattr(Schedule, "after_failure", lenient)
 
 
 def _send_a_conversation_out_of_order(patch: Patch) -> None:
     """A conversation's next delivery does not wait for the one before."""
 
-    def take_in(self: Any, delivery: Any) -> None:
-        self._cursor = self._newest = max(delivery.position, self._newest)
-        self._held[delivery.position] = delivery
+    def add(self: Any, delivery: Any) -> None:
+        self.held[delivery.position] = delivery
         self._ready.appendleft(delivery)
 
-    patch.setattr(Outbox, "_take_in", take_in)
+    patch.setattr(Lanes, "add", add)
 
 
 def _send_what_is_erased(patch: Patch) -> None:
@@ -122,7 +122,7 @@ def _hold_up_all_for_one(patch: Patch) -> None:
 def _hold_everything_in_memory(patch: Patch) -> None:
     """An outbox without a bound."""
     begin = Outbox.__init__
-    patch.setattr(Outbox, "__init__", lambda self, _: begin(self, 1 << 30))
+    patch.setattr(Outbox, "__init__", lambda self, _, *parts, **named: begin(self, 1 << 30, *parts, **named))
 
 
 def _answer_a_key_twice(patch: Patch) -> None:

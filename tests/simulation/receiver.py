@@ -19,6 +19,7 @@ Manner = Literal[
     "forgetful",
     "redirecting",
     "busy",
+    "limiting",
     "gone",
     "endless",
     "garbled",
@@ -26,15 +27,22 @@ Manner = Literal[
     "unreachable",
     "unknown",
 ]
-"""`forgetful` takes a delivery in and closes before the answer; `endless` answers with a body that has no end."""
+"""`limiting` takes ten in a second, and asks the others to come a second later; `forgetful` takes a delivery in and closes before the answer; `endless` answers with a body that has no end."""
 
 MANNERS: Final[tuple[Manner, ...]] = (
     *("well", "well", "well", "failing", "silent", "slow", "forgetful", "redirecting", "busy", "endless"),
     *("garbled", "refusing", "unreachable", "unknown"),
 )
-"""What one becomes by chance; `gone` disables its endpoint, which a fault of its own does."""
+"""What one becomes by chance; a fault of its own makes one `gone`, which is a failure like others."""
 
-_STATUS: Final[dict[str, int]] = {"failing": 500, "redirecting": 302, "busy": 429, "gone": 410}
+_STATUS: Final[dict[str, int]] = {
+    "failing": 500,
+    "redirecting": 302,
+    "busy": 429,
+    "limiting": 429,
+    "gone": 410,
+}
+_LIMIT: Final = 10
 _SLOW_S: Final = 9.0
 _TRICKLE_S: Final = 0.3
 
@@ -43,6 +51,7 @@ class Receiver:
     """A server at `http://<host>/hook`.
 
     Args:
+        refuses: a text with which every request fails.
         healthy: whether it is always well, and its network too.
         arrived: told of each request, and whether it was answered with a 2xx.
     """
@@ -53,9 +62,11 @@ class Receiver:
         self.host = host
         self.url = f"http://{host}/hook"
         self.manner: Manner = "well"
+        self.refuses = ""
         self.healthy = False
         self._dice = dice
         self._arrived = arrived
+        self._taken = (0, 0)
 
     def change(self) -> None:
         """Behave in another way from now on, unless it is always well."""
@@ -92,7 +103,7 @@ class Receiver:
         return await self._answer(link, wire, headers, body)
 
     async def _answer(self, link: Link, wire: h11.Connection, headers: dict[str, str], body: bytes) -> bool:
-        manner, dice = self.manner, self._dice
+        manner, dice = self._manner_now(body), self._dice
         if not self.healthy:
             await trio.sleep(dice.random() * (_SLOW_S if manner == "slow" else 0.1))  # virtual time
         status = _STATUS.get(manner, dice.choice((200, 202, 204)))
@@ -107,6 +118,16 @@ class Receiver:
         await self._send(link, wire, status, manner)
         return True
 
+    def _manner_now(self, body: bytes) -> Manner:
+        """What a request meets that has just come."""
+        if self.refuses and self.refuses.encode() in body:
+            return "failing"
+        if self.manner != "limiting":
+            return self.manner
+        second = int(trio.current_time())
+        self._taken = (second, self._taken[1] + 1 if self._taken[0] == second else 1)
+        return "well" if self._taken[1] <= _LIMIT else "limiting"
+
     async def _send(self, link: Link, wire: h11.Connection, status: int, manner: Manner) -> None:
         text = b"" if status == 204 else b"x" * self._dice.choice((0, 10, 3_000))
         headers = [("Content-Length", str(len(text)))]
@@ -114,6 +135,8 @@ class Receiver:
             headers = [("Transfer-Encoding", "chunked")] if status != 204 else headers
         if manner == "busy":
             headers.append(("Retry-After", str(self._dice.choice((1, 30, 600, 100_000)))))
+        if manner == "limiting":
+            headers.append(("Retry-After", "1"))
         if manner == "redirecting":
             headers.append(("Location", "http://elsewhere.test/"))
         head = wire.send(h11.Response(status_code=status, headers=headers)) or b""

@@ -18,6 +18,7 @@ from deskwire import parts
 from deskwire.config import Config
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.circuit import Rule
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
@@ -129,6 +130,7 @@ class Server:
         self.couriers = self._make_couriers()
         self.answers = Answers(SECRET, trio_ms, config.idempotency_s)
         self.directory: Directory | None = None
+        self.services: Services | None = None
         self._waits: Waits | None = None
         self._nursery: trio.Nursery | None = None
 
@@ -168,7 +170,7 @@ class Server:
         actors.start_soon(retention.run, config.retention_interval_s)
         await services.erasures.resume()
         actors.start_soon(self._waits.run)
-        _PROCESS.services = services
+        self.services = _PROCESS.services = services
         self.up = True
 
     # What reaches it
@@ -218,7 +220,7 @@ class Server:
             "actors": (live, config.actors_live),
             "ring": (len(self.log._order), config.log_ring_events),
             "ring's bytes": (self.log._bytes, config.log_ring_bytes),
-            "an endpoint's deliveries": (held, config.webhook_memory_deliveries),
+            "an endpoint's deliveries": (held, 3 * config.webhook_memory_deliveries),
             "writer's queue": (len(self.disk.backlog), config.writer_queue),
         }
         return [f"{name}: {size}, {bound} at most" for name, (size, bound) in sizes.items() if size > bound]
@@ -293,7 +295,10 @@ class Server:
             retry_after_s=config.webhook_retry_after_s,
             jitter=config.webhook_retry_jitter,
             concurrency=config.webhook_concurrency,
-            window_s=config.webhook_window_s,
+            waiting=config.webhook_waiting,
+            rule=Rule(config.webhook_circuit_failures, config.webhook_circuit_s),
+            horizon_s=config.webhook_horizon_s,
+            catch_up_per_s=config.webhook_catch_up_per_s,
             memory_deliveries=config.webhook_memory_deliveries,
             ssl_context=_tls(),
             resolver=self._world.internet.resolve,

@@ -14,6 +14,7 @@ import trio
 
 from deskwire.config import Config
 from deskwire.engine.credentials import hash_server_key
+from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
@@ -68,7 +69,7 @@ class World:
         self.ledger = Ledger(
             self.judge.wrong, trio.current_time, self.config.event_window_s, self.config.idempotency_s
         )
-        self.mail = Mail(self.judge.wrong, self.ledger, self.config.delivery_log_s)
+        self.mail = Mail(self.judge.wrong, self.ledger, self.config.delivery_log_s, self._breaker)
         self.internet = Internet(dice, self._receive, self._posting)
         trio.socket.set_custom_socket_factory(Sockets(self.internet))
         self.contacts = CONTACTS
@@ -232,6 +233,10 @@ class World:
         link.cut()
 
     # The receivers
+
+    def _breaker(self, endpoint: int) -> Breaker | None:
+        seat = None if self.server is None else self.server.couriers._seats.get(endpoint)
+        return None if seat is None else seat.breaker
 
     def _receive(self, take: Callable[[Link], Awaitable[None]], link: Link) -> None:
         self.later(take, link)

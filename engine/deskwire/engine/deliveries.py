@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from deskwire.engine.clock import iso, iso_or_none
 from deskwire.engine.events import StoredEvent
@@ -18,10 +17,13 @@ class Delivery:
     """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
 
     Args:
-        lane: the conversation (or `contact_lane`) whose order its first attempt keeps, None for a deletion.
+        lane: the conversation (or `contact_lane`) whose order its first attempt keeps, None if it keeps none.
         previous: sequence of the conversation's event this endpoint was sent before, 0 for none.
         attempts: how many were made.
         due_at: when the next attempt may start, in milliseconds since the epoch.
+        planned_from: from when on its attempts are planned (ms), None before the first one has ended.
+        failing_since: when its first attempt had failed (ms), None if none has.
+        redelivery: whether it repeats another one.
     """
 
     position: int
@@ -33,10 +35,9 @@ class Delivery:
     attempts: int
     due_at: int
     created_at: int
-
-    def after_attempt(self, due_at: int) -> Delivery:
-        """As it is after one more attempt, with the next one at `due_at` (ms)."""
-        return replace(self, attempts=self.attempts + 1, due_at=due_at)
+    planned_from: int | None = None
+    failing_since: int | None = None
+    redelivery: bool = False
 
 
 @value
@@ -83,6 +84,24 @@ class DeliveryRecord:
     redelivered_as: str | None
     created_at: int
     ended_at: int | None
+
+
+@value
+class HeldBack:
+    """How many deliveries of an endpoint an outage keeps waiting, and when the oldest was made (ms), if there is one.
+
+    Args:
+        held: those that are pending because the circuit was open.
+        missed: those that the outage made use up their attempts, and that are to be sent once more.
+    """
+
+    held: int
+    held_since: int | None
+    missed: int
+    missed_since: int | None
+
+
+NOTHING_HELD: Final = HeldBack(0, None, 0, None)
 
 
 @value

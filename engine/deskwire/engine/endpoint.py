@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from deskwire.engine.clock import iso, iso_or_none
+from deskwire.engine.deliveries import NOTHING_HELD, HeldBack
 from deskwire.engine.delivery.circuit import CLOSED, Circuit
 
 ENDPOINTS_MAX: Final = 5
@@ -13,6 +14,8 @@ ENDPOINTS_MAX: Final = 5
 
 BOTH_SIGN_MS: Final = 24 * 3_600_000
 """How long a secret that was replaced still signs beside the new one (decisions 6)."""
+
+CatchUp = Literal["automatic", "off"]
 
 _TAIL: Final = 4
 
@@ -24,6 +27,9 @@ class Endpoint:
     Args:
         status: `removed` is for one that is not there any more, but some of its deliveries still are.
         status_reason: why it is disabled.
+        last_success_at: when the attempt began that it last answered with a 2xx (ms).
+        held_upto: position up to which its circuit had held deliveries that are not all sent yet.
+        catch_up: whether what an outage made it miss is sent once more by itself.
         old_secret: signs, too, until `old_secret_until` (ms).
     """
 
@@ -41,6 +47,9 @@ class Endpoint:
     description: str | None = None
     last_delivery_at: int | None = None
     last_delivery_status: str | None = None
+    last_success_at: int | None = None
+    held_upto: int | None = None
+    catch_up: CatchUp = "automatic"
     old_secret: bytes | None = None
     old_secret_until: int | None = None
     circuit: Circuit = CLOSED
@@ -67,8 +76,10 @@ def secret_tail(secret: str) -> str:
     return secret[-_TAIL:]
 
 
-def endpoint_view(endpoint: Endpoint, now: int, secret: str | None = None) -> dict[str, Any]:
-    """The endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation)."""
+def endpoint_view(
+    endpoint: Endpoint, now: int, waiting: HeldBack = NOTHING_HELD, secret: str | None = None
+) -> dict[str, Any]:
+    """Return the endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation)."""
     circuit = endpoint.circuit
     return {
         "id": endpoint.id,
@@ -84,9 +95,18 @@ def endpoint_view(endpoint: Endpoint, now: int, secret: str | None = None) -> di
         "lastDelivery": endpoint.last_delivery_at
         and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
         "circuit": circuit.state(now),
-        "circuitOpenUntil": _ahead(circuit.open_until, now),
+        "circuitOpenUntil": _ahead(circuit.probe_at, now),
         "circuitReason": circuit.reason,
+        "failingSince": iso_or_none(circuit.failing_since),
+        "pausedUntil": iso_or_none(circuit.paused_until if circuit.paused(now) else None),
+        "catchUp": endpoint.catch_up,
+        "held": _counted(waiting.held, waiting.held_since),
+        "missed": _counted(waiting.missed, waiting.missed_since),
     }
+
+
+def _counted(count: int, since: int | None) -> dict[str, Any] | None:
+    return {"count": count, "since": iso_or_none(since)} if count else None
 
 
 def _ahead(at: int | None, now: int) -> str | None:

@@ -93,8 +93,8 @@ def commit_turn(
     plan = [(draft, route(tx, project, draft, routed)) for draft in drafts]
     state, posted, gone = _store(tx, steps, contact, routed, at)
     for draft, targets in plan:
-        conversation = None if draft.type == "conversation.deleted" else state.rowid
-        append(tx, project, draft, conversation, targets, at)
+        subject = None if draft.type == "conversation.deleted" else state.rowid
+        append(tx, project, draft, subject, targets, at, lane=state.rowid)
     message = None if posted is None else _answered(posted, state, drafts, show)
     return Receipt(None if gone else state, state, contact, project, message)
 
@@ -152,11 +152,13 @@ def append(
     conversation: int | None,
     targets: Sequence[Target],
     at: int,
+    *,
+    lane: int | None,
 ) -> None:
-    """Put an event into the log, with its deliveries to where it was routed."""
+    """Put an event into the log, with its deliveries to where it was routed, in this lane."""
     event = tx.append_event(project, draft, conversation, at)
     for target in targets:
-        tx.insert_delivery(target.endpoint, event, target.previous, at, skipped=target.skipped)
+        tx.insert_delivery(target.endpoint, event, lane, target.previous, at, skipped=target.skipped)
 
 
 def _store(
@@ -231,4 +233,5 @@ def _new_contact(ref: ContactRef, at: int) -> Contact:
 
 def _announce_contact(tx: Transaction, project: Project, contact: Contact, at: int) -> None:
     draft = announce_contact(contact)
-    append(tx, project, draft, contact_lane(contact.rowid), route(tx, project, draft, {}), at)
+    lane = contact_lane(contact.rowid)
+    append(tx, project, draft, lane, route(tx, project, draft, {}), at, lane=lane)

@@ -27,7 +27,7 @@ from deskwire.listen.window import Held
 WORKERS: Final = 8
 """Requests under way at the same time for conversations that do well, and as many for others: together the service's own
 bound for one endpoint."""
-RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, window_s=3_600.0)  # decisions 6
+RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, horizon_s=86_400.0)  # decisions 6
 _KNOCK_S: Final = 0.5
 """Between two looks whether the receiver is back."""
 
@@ -36,12 +36,15 @@ State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event under a delivery id; see `client.Postable`."""
+    """An event under a delivery id; see `client.Postable` and `schedule.Plan`."""
 
     id: str
     event: Event
     attempts: int
     previous: int | None
+    due_at: int
+    planned_from: int | None = None
+    failing_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +94,40 @@ class Forwarder:
         self._show = show
         self._note = note
         self._schedule = schedule
-        self._begun: dict[Held, tuple[Delivery, int]] = {}
-        """What is to be tried again, and when it was made."""
+        self._begun: dict[Held, Delivery] = {}
+        """What is to be tried again."""
         self._back: trio.Event | None = None
         """Set when the receiver takes connections again; None while it does."""
 
     async def attempt(self, held: Held) -> Result:
         """Try to deliver an event, once, however long the receiver is down."""
-        delivery, made_at = self._begun.pop(held) if held in self._begun else self._new(held)
+        delivery = self._begun.pop(held, None) or _new(held)
         self._show(Step(delivery, "sending"))
         attempt = await self._reach(delivery)
-        match self._schedule.after_attempt(attempt, made_at, random.random()):
-            case Retry(due_at):
-                pause_s = max(0, due_at - wall_clock()) / 1000
+        if attempt.error is None:
+            self._show(Step(delivery, "delivered", attempt))
+            return Result("delivered")
+        match self._after(attempt, delivery):
+            case Retry() as again:
+                pause_s = max(0, again.due_at - wall_clock()) / 1000
                 self._show(Step(delivery, "retrying", attempt, pause_s))
-                self._begun[held] = replace(delivery, attempts=attempt.number), made_at
+                self._begun[held] = replace(
+                    delivery,
+                    attempts=delivery.attempts + (not again.repeats),
+                    due_at=again.due_at,
+                    planned_from=again.planned_from,
+                    failing_since=again.failing_since,
+                )
                 return Result("retrying", pause_s)
-            case Ended("delivered"):
-                self._show(Step(delivery, "delivered", attempt))
-                return Result("delivered")
             case Ended():
                 self._show(Step(delivery, "failed", attempt))
                 return Result("failed")
 
-    @staticmethod
-    def _new(held: Held) -> tuple[Delivery, int]:
-        made_at = wall_clock()
-        return Delivery(new_id("dlv", made_at), held.event, 0, held.previous), made_at
+    def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
+        """What follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""
+        if attempt.wait_ms is not None:
+            return self._schedule.after_pause_asked(attempt, delivery)
+        return self._schedule.after_failure(attempt, delivery, random.random(), None)
 
     async def _reach(self, delivery: Delivery) -> Attempt:
         """An attempt that did not fail for want of a receiver; one task looks for it, the others wait."""
@@ -141,6 +151,11 @@ class Forwarder:
         self._back = None
         back.set()
         return attempt
+
+
+def _new(held: Held) -> Delivery:
+    made_at = wall_clock()
+    return Delivery(new_id("dlv", made_at), held.event, 0, held.previous, made_at)
 
 
 def _down(attempt: Attempt) -> bool:

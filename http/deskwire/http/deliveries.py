@@ -118,7 +118,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
     made, record = await call.services.store.write(
         call.around(again, lambda result: delivery_view(result[1]))
     )
-    call.services.webhooks.probe(made.endpoint)
+    call.services.webhooks.probe(made.endpoint, made.position)
     return delivery_view(record)
 
 
@@ -155,10 +155,10 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
         _require_enabled(endpoint)
         draft = announce_test(endpoint.id, endpoint.url)
         event = tx.append_event(call.project, draft, None, now, directed=True)
-        return tx.insert_delivery(endpoint.rowid, event, None, now)
+        return tx.insert_delivery(endpoint.rowid, event, None, None, now)
 
     made = await services.store.write(send)
-    services.webhooks.probe(made.endpoint)
+    services.webhooks.probe(made.endpoint, made.position)
     await services.webhooks.first_result(made)
     return delivery_view(await services.store.read(lambda reader: _record(reader, call.project.rowid, made)))
 
@@ -166,7 +166,7 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
 async def _recover_all(call: Call[B, Q], endpoint: int, after: str, upto: int) -> int:
     """Repeat what failed, in batches with room between them; what fails meanwhile is not taken again."""
     services, made = call.services, 0
-    services.webhooks.probe(endpoint)
+    services.webhooks.probe(endpoint, None)
     while made < upto:
         limit = min(_BATCH, upto - made)
         part = await services.store.write(_part(endpoint, after, services.clock(), limit))

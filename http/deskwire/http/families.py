@@ -50,10 +50,18 @@ def _deliveries(scrape: Scrape) -> Rows:
 
 def _attempts(scrape: Scrape) -> Rows:
     counters = scrape.services.measured.couriers.counters
-    yield ("stored", "good"), counters.attempts - counters.failed_attempts
-    yield ("stored", "failed"), counters.failed_attempts
-    yield ("typing", "good"), counters.typing_attempts - counters.typing_failed_attempts
-    yield ("typing", "failed"), counters.typing_failed_attempts
+    for kind, attempts, failed, paused in (
+        ("stored", counters.attempts, counters.failed_attempts, counters.paused_attempts),
+        (
+            "typing",
+            counters.typing_attempts,
+            counters.typing_failed_attempts,
+            counters.typing_paused_attempts,
+        ),
+    ):
+        yield (kind, "good"), attempts - failed - paused
+        yield (kind, "failed"), failed
+        yield (kind, "paused"), paused
 
 
 def _room(scrape: Scrape) -> Rows:
@@ -229,6 +237,13 @@ METRICS: Final = (
         "more may wait in the database.",
         _named(lambda s: {"stored": s.measured.couriers.held, "typing": s.measured.couriers.typing_held}),
         ("kind",),
+    ),
+    Metric(
+        "webhook_outage_deliveries",
+        "gauge",
+        "Deliveries that outages keep waiting: held by an open circuit, or missed and to be sent once more.",
+        _named(lambda s: s.measured.couriers.outages),
+        ("why",),
     ),
     Metric(
         "webhook_endpoints",

@@ -41,7 +41,7 @@ class Webhooks:
         check_url: all that speaks against a URL, nothing if it may be posted to.
         seal: an endpoint's secret as it is stored.
         change, remove: start or adapt the deliveries of an endpoint, and stop them; the latter by its storage key.
-        probe: let the next delivery of an endpoint go out although its circuit is open.
+        probe: send a delivery to an endpoint although its circuit is open: the one at this position, or the oldest.
         first_result: return when an attempt at a delivery is recorded, or one would have been.
     """
 
@@ -49,7 +49,7 @@ class Webhooks:
     seal: Callable[[str], bytes]
     change: Callable[[Endpoint], None]
     remove: Callable[[int], None]
-    probe: Callable[[int], None]
+    probe: Callable[[int, int | None], None]
     first_result: Callable[[Delivery], Awaitable[None]]
 
 

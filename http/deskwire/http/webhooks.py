@@ -13,7 +13,7 @@ from pydantic import Field
 
 from deskwire.engine.delivery.circuit import CLOSED
 from deskwire.engine.delivery.signature import new_secret
-from deskwire.engine.endpoint import ENDPOINTS_MAX, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
@@ -41,6 +41,7 @@ class EndpointBody(Body):
     url: Url
     events: Annotated[Types, Field(default_factory=list)]
     description: Description | None = None
+    catch_up: CatchUp = "automatic"
 
 
 class EndpointPatch(Body):
@@ -50,6 +51,7 @@ class EndpointPatch(Body):
     events: Types | None = None
     description: Description | None = None
     status: Literal["enabled", "disabled"] | None = None
+    catch_up: CatchUp | None = None
 
 
 @routes.add(
@@ -77,6 +79,7 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         created_at=now,
         updated_at=now,
         description=body.description,
+        catch_up=body.catch_up,
     )
     return shown(await _followed(call, call.around(lambda tx: _insert(tx, endpoint), shown)))
 
@@ -84,15 +87,21 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
 @routes.add("GET", "/s2s/webhooks", answer=page_of(shapes.WebhookEndpoint))
 async def list_endpoints(call: Call[Body, Query]) -> Answer:
     """List the endpoints, oldest first, secrets masked."""
-    now = call.services.clock()
-    endpoints = call.services.store.peek(lambda reader: reader.endpoints(call.project.rowid))
-    return {"items": [endpoint_view(endpoint, now) for endpoint in endpoints], "nextCursor": None}
+    now, project = call.services.clock(), call.project.rowid
+    return {
+        "items": await call.services.store.read(
+            lambda reader: [
+                endpoint_view(each, now, reader.held_back(each.rowid)) for each in reader.endpoints(project)
+            ]
+        ),
+        "nextCursor": None,
+    }
 
 
 @routes.add("GET", ONE, answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
     """Fetch one endpoint, its secret masked."""
-    return endpoint_view(call.services.store.peek(endpoint_of(call)), call.services.clock())
+    return await _shown(call, endpoint_of(call))
 
 
 @routes.add("PATCH", ONE, body=EndpointPatch, answer=shapes.WebhookEndpoint)
@@ -102,7 +111,8 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     refuse_null(body, frozenset({"description"}))
     call.services.store.peek(find)  # a 404 goes before what is wrong with the body's URL
     await _check(call, body.url, body.events or [])
-    return endpoint_view(await _followed(call, lambda tx: _change(tx, find(tx), body, now)), now)
+    changed = await _followed(call, lambda tx: _change(tx, find(tx), body, now))
+    return await _shown(call, lambda _reader: changed)
 
 
 @routes.add("POST", f"{ONE}/rotate-secret", answer=shapes.WebhookEndpoint, idempotent=True)
@@ -132,6 +142,17 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
         return endpoint
 
     return {"id": (await _followed(call, remove)).id, "deleted": True}
+
+
+async def _shown(call: Call[B, Q], find: Callable[[Reader], Endpoint]) -> Answer:
+    """The endpoint object, its secret masked, with what an outage keeps waiting. Raises what `find` does."""
+    now = call.services.clock()
+
+    def view(reader: Reader) -> Answer:
+        endpoint = find(reader)
+        return endpoint_view(endpoint, now, reader.held_back(endpoint.rowid))
+
+    return await call.services.store.read(view)
 
 
 async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:

@@ -6,15 +6,29 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.deliveries import Attempt, Delivery, DeliveryStatus
+from deskwire.engine.deliveries import Attempt, Delivery, DeliveryStatus, HeldBack
 from deskwire.engine.endpoint import disabled_reason
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.ids import Mint
 from deskwire.storage.delivery_log import FAILED
 from deskwire.storage.events import EVENT_COLUMNS, event_of
 
-_DELIVERY: Final = "d.position, d.id, d.endpoint, d.lane, d.previous, d.attempts, d.due_at, d.created_at"
+_DELIVERY: Final = (
+    "d.position, d.id, d.endpoint, d.lane, d.previous, d.attempts, d.due_at, d.created_at, d.planned_from, "
+    "d.failing_since, d.redelivery_of IS NOT NULL"
+)
 _DELIVERY_WIDTH: Final = len(_DELIVERY.split(", "))
+
+_PENDING: Final = (
+    f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d JOIN events e ON e.position = d.event "
+    "WHERE d.endpoint = ? AND d.status = 'pending'"
+)
+_AGAIN: Final = {
+    None: "",
+    True: "AND d.redelivery_of IS NOT NULL",
+    False: "AND d.redelivery_of IS NULL",
+}
+_END: Final = 2**63 - 1
 
 
 class DeliveryReads:
@@ -22,13 +36,44 @@ class DeliveryReads:
 
     conn: sqlite3.Connection
 
-    def pending_deliveries(self, endpoint: int, after: int, limit: int) -> Sequence[Delivery]:
+    def pending_deliveries(
+        self,
+        endpoint: int,
+        after: int,
+        limit: int,
+        *,
+        upto: int | None = None,
+        redeliveries: bool | None = None,
+    ) -> Sequence[Delivery]:
         rows = self.conn.execute(
-            f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d JOIN events e ON e.position = d.event "
-            "WHERE d.endpoint = ? AND d.status = 'pending' AND d.position > ? ORDER BY d.position LIMIT ?",
-            (endpoint, after, limit),
+            f"{_PENDING} AND d.position > ? AND d.position <= ? {_AGAIN[redeliveries]} "
+            "ORDER BY d.position LIMIT ?",
+            (endpoint, after, _END if upto is None else upto, limit),
         )
         return [_delivery_of(row) for row in rows]
+
+    def due_retries(
+        self, endpoint: int, limit: int, *, upto: int, unread: tuple[int, int], redelivered_upto: int
+    ) -> Sequence[Delivery]:
+        rows = self.conn.execute(
+            f"{_PENDING} AND d.planned_from IS NOT NULL AND CASE WHEN d.redelivery_of IS NOT NULL "
+            "THEN d.position <= ? ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END "
+            "ORDER BY d.due_at LIMIT ?",
+            (endpoint, redelivered_upto, upto, *unread, limit),
+        )
+        return [_delivery_of(row) for row in rows]
+
+    def held_back(self, endpoint: int) -> HeldBack:
+        held = self.conn.execute(
+            "SELECT count(*), min(d.created_at) FROM endpoints w JOIN deliveries d "
+            "ON d.endpoint = w.rowid AND d.status = 'pending' "
+            "WHERE w.rowid = ? AND (w.probe_at IS NOT NULL OR d.position <= w.held_upto)",
+            (endpoint,),
+        ).fetchone()
+        missed = self.conn.execute(
+            "SELECT count(*), min(created_at) FROM deliveries WHERE endpoint = ? AND missed = 1", (endpoint,)
+        ).fetchone()
+        return HeldBack(*held, *missed)
 
 
 class DeliveryWrites:
@@ -45,9 +90,16 @@ class DeliveryWrites:
         self._delivery_ids = Mint(row[1] if row else None)
 
     def insert_delivery(
-        self, endpoint: int, event: StoredEvent, previous: int | None, at: int, *, skipped: str | None = None
+        self,
+        endpoint: int,
+        event: StoredEvent,
+        lane: int | None,
+        previous: int | None,
+        at: int,
+        *,
+        skipped: str | None = None,
     ) -> Delivery:
-        return self._insert_delivery(endpoint, event, event.conversation, previous, at, skipped=skipped)
+        return self._insert_delivery(endpoint, event, lane, previous, at, skipped=skipped)
 
     def redeliver(self, position: int, at: int) -> Delivery | None:
         row = self.conn.execute(
@@ -60,7 +112,8 @@ class DeliveryWrites:
         endpoint, lane, previous, *event = row
         again = self._insert_delivery(endpoint, event_of(event), lane, previous, at, redelivery_of=position)
         self.conn.execute(
-            "UPDATE deliveries SET redelivered_as = ? WHERE position = ?", (again.position, position)
+            "UPDATE deliveries SET redelivered_as = ?, missed = NULL WHERE position = ?",
+            (again.position, position),
         )
         return again
 
@@ -74,30 +127,62 @@ class DeliveryWrites:
             self.redeliver(position, at)
         return len(found)
 
-    def record_attempt(
-        self, delivery: Delivery, attempt: Attempt, status: DeliveryStatus, due_at: int, reason: str | None
-    ) -> bool:
-        ended = None if status == "pending" else attempt.at + attempt.latency_ms
+    def catch_up(self, endpoint: int, after: str, at: int, limit: int) -> int:
+        made = 0
+        while made < limit:
+            row = self.conn.execute(
+                "SELECT position, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 ORDER BY event LIMIT 1",
+                (endpoint,),
+            ).fetchone()
+            if row is None:
+                break
+            position, event_id = row
+            if event_id > after and self.redeliver(position, at) is not None:
+                made += 1
+            else:
+                self.conn.execute("UPDATE deliveries SET missed = NULL WHERE position = ?", (position,))
+        return made
+
+    def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         changed = self.conn.execute(
-            "UPDATE deliveries SET status = ?, attempts = ?, due_at = ?, ended_at = ?, reason = ? "
+            "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ? "
             "WHERE position = ? AND status = 'pending'",
-            (status, attempt.number, due_at, ended, reason, delivery.position),
-        ).rowcount
-        if not changed:
-            return False
-        self.conn.execute(
-            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
-                delivery.position,
-                attempt.number,
-                attempt.at,
-                attempt.latency_ms,
-                attempt.status,
-                attempt.error,
-                attempt.answer,
+                planned.attempts,
+                planned.due_at,
+                planned.planned_from,
+                planned.failing_since,
+                planned.position,
             ),
-        )
-        return True
+        ).rowcount
+        if changed:
+            self._insert_attempt(planned.position, attempt)
+        return bool(changed)
+
+    def record_end(
+        self,
+        delivery: Delivery,
+        attempt: Attempt,
+        status: DeliveryStatus,
+        reason: str | None,
+        *,
+        missed: bool = False,
+    ) -> bool:
+        changed = self.conn.execute(
+            "UPDATE deliveries SET status = ?, attempts = ?, ended_at = ?, reason = ?, missed = ? "
+            "WHERE position = ? AND status = 'pending'",
+            (
+                status,
+                attempt.number,
+                attempt.at + attempt.latency_ms,
+                reason,
+                1 if missed else None,
+                delivery.position,
+            ),
+        ).rowcount
+        if changed:
+            self._insert_attempt(delivery.position, attempt)
+        return bool(changed)
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
         changed = self.conn.execute(
@@ -105,6 +190,14 @@ class DeliveryWrites:
             (status, reason, at, delivery.position),
         ).rowcount
         return bool(changed)
+
+    def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
+        return self.conn.execute(
+            "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
+            "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' AND created_at < ? "
+            "ORDER BY position LIMIT ?)",
+            (reason, at, endpoint, before, limit),
+        ).rowcount
 
     def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
         row = self.conn.execute(
@@ -153,7 +246,10 @@ class DeliveryWrites:
     ) -> Delivery:
         self._delivery_position += 1
         position, delivery_id = self._delivery_position, self._delivery_ids.new("dlv", at)
-        delivery = Delivery(position, delivery_id, endpoint, event, lane, previous, 0, at, at)
+        again = redelivery_of is not None
+        delivery = Delivery(
+            position, delivery_id, endpoint, event, lane, previous, 0, at, at, redelivery=again
+        )
         status, ended = ("pending", None) if skipped is None else ("skipped", at)
         self.conn.execute(
             "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, "
@@ -181,6 +277,21 @@ class DeliveryWrites:
             self.deliveries.append(delivery)
         return delivery
 
+    def _insert_attempt(self, position: int, attempt: Attempt) -> None:
+        """Store an attempt, in place of the one that it repeats."""
+        self.conn.execute(
+            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                position,
+                attempt.number,
+                attempt.at,
+                attempt.latency_ms,
+                attempt.status,
+                attempt.error,
+                attempt.answer,
+            ),
+        )
+
     def _skip_pending(self, endpoint: int, reason: str, at: int, limit: int) -> int:
         return self.conn.execute(
             "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
@@ -207,6 +318,21 @@ class DeliveryWrites:
 
 
 def _delivery_of(row: Sequence[Any]) -> Delivery:
-    position, delivery_id, endpoint, lane, previous, attempts, due_at, created_at = row[:_DELIVERY_WIDTH]
-    event = event_of(row[_DELIVERY_WIDTH:])
-    return Delivery(position, delivery_id, endpoint, event, lane, previous, attempts, due_at, created_at)
+    position, delivery_id, endpoint, lane, previous, attempts, due_at, created_at, *rest = row[
+        :_DELIVERY_WIDTH
+    ]
+    planned_from, failing_since, redelivery = rest
+    return Delivery(
+        position,
+        delivery_id,
+        endpoint,
+        event_of(row[_DELIVERY_WIDTH:]),
+        lane,
+        previous,
+        attempts,
+        due_at,
+        created_at,
+        planned_from,
+        failing_since,
+        bool(redelivery),
+    )

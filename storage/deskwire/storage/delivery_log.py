@@ -20,7 +20,7 @@ _JOINED: Final = (
     "LEFT JOIN conversations c ON c.rowid = d.lane "
     "LEFT JOIN deliveries o ON o.position = d.redelivery_of "
     "LEFT JOIN deliveries a ON a.position = d.redelivered_as "
-    "LEFT JOIN events e ON e.position = d.event AND d.lane IS NULL"  # a deletion names its conversation itself
+    "LEFT JOIN events e ON e.position = d.event AND c.rowid IS NULL"  # a deletion names its conversation itself
 )
 FAILED: Final = "d.endpoint = ? AND d.status IN ('dropped', 'skipped') AND d.redelivered_as IS NULL"
 """A condition on deliveries `d`: of this endpoint, not delivered, and not repeated."""

@@ -15,10 +15,10 @@ from deskwire.engine.endpoint import Endpoint
 
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
-    "description, last_delivery_at, last_delivery_status, old_secret, old_secret_until, "
-    "failed_attempts, exhausted, open_until, open_reason"
+    "description, last_delivery_at, last_delivery_status, last_success_at, held_upto, catch_up, old_secret, "
+    "old_secret_until, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
-_CIRCUIT_WIDTH: Final = 4
+_CIRCUIT_WIDTH: Final = 6
 
 
 class EndpointReads:
@@ -67,7 +67,7 @@ class EndpointWrites:
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         rowid = self.conn.execute(
             "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
-            "status, status_reason, description) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "status, status_reason, description, catch_up) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 endpoint.id,
                 endpoint.project,
@@ -80,6 +80,7 @@ class EndpointWrites:
                 endpoint.status,
                 endpoint.status_reason,
                 endpoint.description,
+                endpoint.catch_up,
             ),
         ).lastrowid
         self.forget_endpoints()
@@ -89,7 +90,7 @@ class EndpointWrites:
     def save_endpoint(self, endpoint: Endpoint) -> None:
         self.conn.execute(
             "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
-            "status = ?, status_reason = ?, description = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
+            "status = ?, status_reason = ?, description = ?, catch_up = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
             (
                 endpoint.url,
                 _listed(endpoint),
@@ -99,6 +100,7 @@ class EndpointWrites:
                 endpoint.status,
                 endpoint.status_reason,
                 endpoint.description,
+                endpoint.catch_up,
                 endpoint.old_secret,
                 endpoint.old_secret_until,
                 endpoint.rowid,
@@ -109,32 +111,46 @@ class EndpointWrites:
         self.forget_endpoints()
 
     def reset_circuit(self, endpoint: int) -> None:
-        self.note_deliveries(endpoint, None, CLOSED)
-
-    def disable_endpoint(self, endpoint: int, reason: str, at: int) -> bool:
-        changed = self.conn.execute(
-            "UPDATE endpoints SET status = 'disabled', status_reason = ?, updated_at = ? "
-            "WHERE rowid = ? AND status = 'enabled'",
-            (reason, at, endpoint),
-        ).rowcount
-        self._withhold(endpoint)
-        self.forget_endpoints()
-        return bool(changed)
+        row = self.conn.execute("SELECT probe_at FROM endpoints WHERE rowid = ?", (endpoint,)).fetchone()
+        if row is not None and row[0] is not None:
+            self.release_held(endpoint, None)
+        self.save_circuit(endpoint, CLOSED)
 
     def note_deliveries(
-        self, endpoint: int, last: tuple[int, DeliveryStatus] | None, circuit: Circuit | None
+        self, endpoint: int, at: int, status: DeliveryStatus, succeeded_at: int | None
     ) -> None:
-        if last is not None:
-            self.conn.execute(
-                "UPDATE endpoints SET last_delivery_at = ?, last_delivery_status = ? WHERE rowid = ?",
-                (*last, endpoint),
-            )
-        if circuit is not None:
-            self.conn.execute(
-                "UPDATE endpoints SET failed_attempts = ?, exhausted = ?, open_until = ?, open_reason = ? "
-                "WHERE rowid = ?",
-                (circuit.failed_attempts, circuit.exhausted, circuit.open_until, circuit.reason, endpoint),
-            )
+        self.conn.execute(
+            "UPDATE endpoints SET last_delivery_at = ?, last_delivery_status = ?, last_success_at = ? WHERE rowid = ?",
+            (at, status, succeeded_at, endpoint),
+        )
+
+    def save_circuit(self, endpoint: int, circuit: Circuit) -> None:
+        self.conn.execute(
+            "UPDATE endpoints SET failed_attempts = ?, failing_since = ?, probes = ?, probe_at = ?, open_reason = ?, "
+            "paused_until = ? WHERE rowid = ?",
+            (
+                circuit.failed_attempts,
+                circuit.failing_since,
+                circuit.probes,
+                circuit.probe_at,
+                circuit.reason,
+                circuit.paused_until,
+                endpoint,
+            ),
+        )
+
+    def release_held(self, endpoint: int, upto: int | None) -> int:
+        if upto is None:
+            (upto,) = self.conn.execute(
+                "SELECT coalesce(max(position), 0) FROM deliveries WHERE endpoint = ? AND status = 'pending'",
+                (endpoint,),
+            ).fetchone()
+        assert upto is not None
+        self.conn.execute("UPDATE endpoints SET held_upto = ? WHERE rowid = ?", (upto, endpoint))
+        return upto
+
+    def forget_held(self, endpoint: int) -> None:
+        self.conn.execute("UPDATE endpoints SET held_upto = NULL WHERE rowid = ?", (endpoint,))
 
     def forget_old_secrets(self, now: int) -> int:
         return self.conn.execute(

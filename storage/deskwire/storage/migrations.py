@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage.schema import ELEVENTH, NINTH, TENTH, TWELFTH
+from deskwire.storage.schema import ELEVENTH, NINTH, TENTH, THIRTEENTH, TWELFTH
 
 migrations: Final = Migrations("deskwire")
 
@@ -355,6 +355,12 @@ def m0011_kept_answers(db: Database) -> None:
 def m0012_imports(db: Database) -> None:
     """What was brought in from elsewhere, by the ids that it had there."""
     _execute(db, TWELFTH)
+
+
+@migrations()
+def m0013_what_an_outage_keeps_waiting(db: Database) -> None:
+    """Circuits that hold, deliveries that are sent once more, and attempts planned from the first one."""
+    _execute(db, THIRTEENTH)
 
 
 def known_migrations() -> set[str]:

@@ -139,6 +139,10 @@ def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int,
 
 
 def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
+    """Let nothing be sent by itself: what is pending, and what an outage made an endpoint miss."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(deliveries)")}
+    if "missed" in columns:  # a backup of an older version has none
+        connection.execute("UPDATE deliveries SET missed = NULL WHERE missed = 1")
     return connection.execute(
         "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE status = 'pending'",
         (SKIPPED, now),

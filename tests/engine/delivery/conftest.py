@@ -275,7 +275,9 @@ class Installation:
                         numbered = StoredEvent(
                             stored.position, stored.id, stored.type, 1, lane, number, str(number).encode()
                         )
-                        tx.insert_delivery(target.rowid, numbered, None if lane is None else number - 1, at)
+                        tx.insert_delivery(
+                            target.rowid, numbered, lane, None if lane is None else number - 1, at
+                        )
 
         await self.store.write(job)
 

@@ -1,11 +1,13 @@
-"""When an endpoint that keeps failing is left alone for a while; pure (contract 6.4.3, decisions 6).
+"""When an endpoint that keeps failing is left alone, and when it is tried again; pure (contract 6.4.3, ADR 40).
 
-    closed     --(20 attempts in a row failed, or 5 deliveries in a row exhausted)-->  open
-    open       --(3 minutes)-->  half-open
-    half-open  --(the probe fails)-->  open       --(it succeeds)-->  closed
+    closed     --(enough attempts in a row failed, over long enough)-->  open
+    open       --(the pause before the next probe is over)-->  half-open
+    half-open  --(the probe fails)-->  open       --(any attempt succeeds)-->  closed
 
-While it is open nothing is sent: deliveries end as skipped. Half-open, one delivery is the probe; the others
-wait for what comes of it. Any success closes the circuit.
+While it is open nothing but a probe is sent: deliveries are held, with all their attempts. Half-open, one delivery is
+the probe. A success closes the circuit, whatever attempt it was.
+
+A receiver that asks for a pause (`Retry-After`) is well: that pause is kept here too, but it is no failure.
 """
 
 from __future__ import annotations
@@ -13,76 +15,110 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from deskwire.engine.clock import iso
-
 State = Literal["closed", "open", "half_open"]
 
-FAILED_ATTEMPTS_MAX: Final = 20
-EXHAUSTED_MAX: Final = 5
-OPEN_MS: Final = 180_000
-"""All three: decisions 6."""
+_PROBE_PAUSES_S: Final = (*(10,) * 18, 30, 60, 120)
+_PROBE_PAUSE_MAX_S: Final = 180
+"""Every 10 s for three minutes, then more and more seldom."""
+
+PAUSE_MAX_MS: Final = 180_000
+"""The longest pause that a receiver can ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What "failing persistently" means (contract 6.4.3): both, since the last success.
+
+    Args:
+        failures: attempts that failed in a row.
+        failing_s: seconds since the first of them failed.
+    """
+
+    failures: int = 20
+    failing_s: float = 60.0
+
+
+DEFAULT_RULE: Final = Rule()
 
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What is remembered of an endpoint's failures.
+    """What is remembered of an endpoint's failures. Times are in milliseconds since the epoch.
 
     Args:
         failed_attempts: how many failed since the last success.
-        exhausted: how many deliveries used up their attempts since the last success.
-        open_until: when the circuit is half-open, in milliseconds since the epoch; None while it is closed.
+        failing_since: when the first of them failed; None while there is none.
+        probes: how many probes failed since the circuit was opened.
+        probe_at: when the next probe may be sent; None while the circuit is closed.
         reason: why it was opened, in words.
+        paused_until: until when the receiver wants nothing.
     """
 
     failed_attempts: int = 0
-    exhausted: int = 0
-    open_until: int | None = None
+    failing_since: int | None = None
+    probes: int = 0
+    probe_at: int | None = None
     reason: str | None = None
+    paused_until: int | None = None
 
     def state(self, now: int) -> State:
-        """Its state at `now` (ms). Further ahead than it can have been opened for, `open_until` is of a clock since set back."""
-        if self.open_until is None:
+        """The state at `now` (ms). A `probe_at` further ahead than any pause is of a clock since set back: it is over."""
+        if self.probe_at is None:
             return "closed"
-        return "open" if 0 < self.open_until - now <= OPEN_MS else "half_open"
+        return "open" if 0 < self.probe_at - now <= _probe_pause_ms(self.probes) else "half_open"
 
-    def after_attempt(self, error: str | None, *, exhausted: bool, now: int) -> Circuit:
-        """What it is after an attempt that ended at `now` (ms).
+    def paused(self, now: int) -> bool:
+        """Return whether the receiver has asked for a pause that is not over at `now` (ms)."""
+        return self.paused_until is not None and 0 < self.paused_until - now <= PAUSE_MAX_MS
+
+    def after_success(self, now: int) -> Circuit:
+        """The circuit after a 2xx at `now` (ms): closed. A pause that was asked for goes on."""
+        return replace(CLOSED, paused_until=self.paused_until) if self.paused(now) else CLOSED
+
+    def after_failure(self, error: str, *, began: int, ended: int, probe: bool, rule: Rule) -> Circuit:
+        """The circuit after an attempt that failed.
 
         Args:
-            error: what was wrong with the attempt, None for a 2xx answer.
-            exhausted: whether it was its delivery's last.
+            error: what was wrong with it, in words.
+            began, ended: when, in milliseconds since the epoch.
+            probe: whether it was the probe; of other attempts that end while the circuit is not closed, which had
+                begun before, only a success counts.
         """
-        if error is None:
-            return CLOSED
+        if self.probe_at is not None:
+            return self._after_probe(error, began) if probe else self
         failed = replace(
-            self, failed_attempts=self.failed_attempts + 1, exhausted=self.exhausted + int(exhausted)
+            self,
+            failed_attempts=self.failed_attempts + 1,
+            failing_since=ended if self.failing_since is None else self.failing_since,
         )
-        match self.state(now):
-            case "open":  # the attempt had begun before
-                return self
-            case "half_open":
-                return failed._opened(f"the probe failed: {error}", now)
-            case "closed" if failed.failed_attempts >= FAILED_ATTEMPTS_MAX:
-                return failed._opened(
-                    f"{failed.failed_attempts} attempts in a row failed; the last: {error}", now
-                )
-            case "closed" if failed.exhausted >= EXHAUSTED_MAX:
-                return failed._opened(
-                    f"{failed.exhausted} deliveries in a row failed; the last: {error}", now
-                )
-        return failed
+        assert failed.failing_since is not None
+        failing_ms = ended - failed.failing_since
+        if failed.failed_attempts < rule.failures or failing_ms < rule.failing_s * 1000:
+            return failed
+        reason = f"{failed.failed_attempts} attempts in a row failed within {failing_ms / 1000:.0f} s; the last: {error}"
+        return replace(failed, probes=0, probe_at=ended + _probe_pause_ms(0), reason=reason)
+
+    def asked_to_pause(self, until: int) -> Circuit:
+        """The circuit while the receiver wants nothing before `until` (ms)."""
+        return replace(self, paused_until=max(until, self.paused_until or 0))
 
     def asked_to_probe(self, now: int) -> Circuit:
-        """Half-open at once, if it is open: somebody has asked for a delivery."""
-        return replace(self, open_until=now) if self.state(now) == "open" else self
+        """The circuit half-open at once, if it is open: somebody has asked for a delivery."""
+        return replace(self, probe_at=now) if self.state(now) == "open" else self
 
-    def skip_reason(self) -> str:
-        """Why a delivery is not sent while the circuit is open."""
-        assert self.open_until is not None, "a closed circuit skips nothing"
-        return f"the circuit is open until {iso(self.open_until)}: {self.reason}"
+    def _after_probe(self, error: str, began: int) -> Circuit:
+        probes = self.probes + 1
+        return replace(
+            self,
+            probes=probes,
+            probe_at=began + _probe_pause_ms(probes),
+            reason=f"the probe failed: {error}",
+        )
 
-    def _opened(self, reason: str, now: int) -> Circuit:
-        return replace(self, open_until=now + OPEN_MS, reason=reason)
+
+def _probe_pause_ms(probes: int) -> int:
+    """The time from one probe's begin to the next one's, after this many have failed."""
+    return 1000 * (_PROBE_PAUSES_S[probes] if probes < len(_PROBE_PAUSES_S) else _PROBE_PAUSE_MAX_S)
 
 
 CLOSED: Final = Circuit()

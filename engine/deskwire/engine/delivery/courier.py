@@ -4,10 +4,14 @@ A main task reads rows and starts attempts; each attempt has a task that goes on
 long as there is one; a recorder stores results. A conversation's next delivery starts when the answer is
 there, not when it is recorded. On cancellation nothing new is started, and what is under way gets a short
 grace to end and be recorded; whatever is not recorded by then is a pending row still.
+
+While the circuit is open nothing is in memory. The main task reads a row for each probe, and ends rows that have become
+too old; when a success is recorded, what is pending by then is released as a backlog.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Final
 
@@ -16,11 +20,14 @@ import trio
 
 from deskwire.engine.deliveries import Attempt, Delivery
 from deskwire.engine.delivery.breaker import Breaker
+from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.delivery.means import Means
-from deskwire.engine.delivery.outbox import Outbox
+from deskwire.engine.delivery.outage import Outage
+from deskwire.engine.delivery.places import Places
 from deskwire.engine.delivery.recorder import Recorder, Result
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.delivery.signature import SigningSecrets
+from deskwire.engine.delivery.verdict import verdict
 from deskwire.engine.delivery.waiting import wait_for_work
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Unavailable
@@ -29,6 +36,8 @@ log: Final = structlog.get_logger(__name__)
 
 _CLOSE_S: Final = 1.0
 """Bound for closing connections at the end; it needs no network, so this is only for bugs."""
+
+_NEVER: Final = float("inf")
 
 
 class Courier:
@@ -41,16 +50,18 @@ class Courier:
         self._endpoint = endpoint
         self._means = means
         self._breaker = breaker
-        self._outbox = Outbox(means.memory)
+        self._outbox = means.outbox(breaker)
+        self._outage = Outage(means, breaker, self._outbox)
         self._recorder = Recorder(means.store, endpoint.rowid, breaker, means.pause_s)
+        self._places = Places(means.concurrency, means.waiting)
         self._bell = trio.Event()
         self._client: Final = means.client(endpoint.url)
         self._signing: SigningSecrets | None = None
         self._probe: int | None = None
         self._attempts: trio.Nursery | None = None
-        self._working = 0
+        self._tasks = 0
+        self._relieving = False
         self._stopping = False
-        self._unwanted = False
         self._grace_s = means.stop_grace_s
 
     @property
@@ -58,10 +69,19 @@ class Courier:
         """How many deliveries are in memory."""
         return self._outbox.held
 
+    @property
+    def outage(self) -> Outage:
+        """What an outage keeps waiting."""
+        return self._outage
+
     def offer(self, delivery: Delivery) -> None:
         """Take in a delivery that was just committed."""
         self._outbox.offer(delivery)
-        self._ring_if_useful()
+        if self._outbox.holds or delivery.redelivery:
+            self._outage.offered(delivery)
+            self._bell.set()
+        else:
+            self._ring_if_useful()
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""
@@ -76,12 +96,18 @@ class Courier:
         self._signing = self._means.signing(endpoint)
         self._endpoint = endpoint
 
+    def probe(self, position: int | None) -> None:
+        """Send a probe now if the circuit is open: the delivery at this position, if it is known."""
+        self._outage.asked_for = position
+        self._breaker.ask_for_probe(self._means.clock())
+        self._bell.set()
+
     def _ring_if_useful(self) -> None:
-        """Wake the main task if it can start an attempt or has rows to read.
+        """Wake the main task if it can start an attempt or has rows to read, or has to watch those under way.
 
         With all attempts under way that may be it need not: each goes on with what is next by itself.
         """
-        if self._working < self._means.concurrency or self._outbox.wants_rows:
+        if self._places.free or not self._relieving or self._outbox.wants_live_rows:
             self._bell.set()
 
     def abandon(self) -> None:
@@ -116,8 +142,11 @@ class Courier:
             async with trio.open_nursery() as self._attempts:
                 self._bell.set()
                 while (recorded := await self._recorder.next()) is not None:
-                    for result, kept in recorded:
+                    for result, kept in recorded.results:
                         self._settle(result, kept)
+                    if recorded.released is not None and self._breaker.closed:
+                        self._outbox.release(recorded.released)
+                        self._outage.released(self._endpoint)
                     self._bell.set()
 
     def _stop(self, grace: trio.CancelScope) -> None:
@@ -126,63 +155,89 @@ class Courier:
         self._close_if_done()
 
     def _close_if_done(self) -> None:
-        if self._stopping and not self._working:
+        if self._stopping and not self._tasks:
             self._recorder.close()
 
     async def _serve(self) -> None:
+        await self._guarded(self._outage.count(self._endpoint))
         while True:
             self._bell = trio.Event()
-            if self._outbox.wants_rows:
-                await self._read_rows()
+            await self._tend()
+            self._places.relieve(trio.current_time())
             if self._attempts is not None:
                 self._start(self._attempts)
             await self._wait()
+            self._relieving = False
 
-    def _start(self, attempts: trio.Nursery) -> None:
-        while self._working < self._means.concurrency and (delivery := self._next()) is not None:
-            self._working += 1
-            attempts.start_soon(self._work, delivery)
+    async def _tend(self) -> None:
+        """Read the rows that are needed now, if any; with the circuit open, one for a probe."""
+        now = self._means.clock()
+        if self._outbox.holds:
+            if self._breaker.gate(now) == "probe" and self._attempts is not None:
+                await self._guarded(self._begin_probe(self._attempts, now))
+        elif (page := self._outbox.wants_page(now)) is not None:
+            if await self._guarded(self._outage.read(self._endpoint, page)):
+                self._bell.set()
+            else:
+                self._outbox.give_up_page(page, now)
+        elif self._outage.over:
+            await self._guarded(self._outage.end(self._endpoint))
 
-    async def _wait(self) -> None:
-        """Return when there may be something to do; close connections that nobody has used for long."""
-        due = self._outbox.next_due() if self._may_start() else None
-        due_s = float("inf") if due is None else max(0, due - self._means.clock()) / 1000
-        await wait_for_work(self._bell, due_s, self._client, working=self._working > 0)
+    async def _begin_probe(self, attempts: trio.Nursery, now: int) -> None:
+        delivery = await self._outage.next_probe(self._endpoint, now)
+        if delivery is None:
+            return
+        if self._breaker.begin(self._means.clock()):
+            self._probe = delivery.position
+            self._begin(attempts, delivery)
+        else:  # meanwhile a typing event became the probe, or one succeeded
+            self._outbox.repeat(delivery, now)
 
-    async def _read_rows(self) -> None:
-        endpoint, reading = self._endpoint.rowid, self._outbox.begin_reading()
-        after, limit = reading.after, reading.limit
+    async def _guarded(self, work: Awaitable[None]) -> bool:
+        """Await what needs the store; False, after a pause, if that refused."""
         try:
-            rows = await self._means.store.read(
-                lambda reader: reader.pending_deliveries(endpoint, after, limit)
-            )
+            await work
         except Unavailable as refusal:
-            self._outbox.give_up_reading()
             log.warning("delivery.not_read", endpoint=self._endpoint.id, reason=str(refusal))
             await trio.sleep(self._means.pause_s)
             self._bell.set()
-        else:
-            self._outbox.end_reading(rows)
-            if self._outbox.wants_rows:
-                self._bell.set()
+            return False
+        return True
 
-    def _may_start(self) -> bool:
-        free = self._working < self._means.concurrency and not self._unwanted
-        return free and self._breaker.gate(self._means.clock()) != "hold"
+    def _start(self, attempts: trio.Nursery) -> None:
+        while (delivery := self._next()) is not None:
+            self._begin(attempts, delivery)
+
+    def _begin(self, attempts: trio.Nursery, delivery: Delivery) -> None:
+        self._tasks += 1
+        self._places.begin(delivery.position, trio.current_time())
+        attempts.start_soon(self._work, delivery)
+
+    async def _wait(self) -> None:
+        """Return when there may be something to do; close connections that nobody has used for long."""
+        due_s = self._due_s(self._means.clock(), trio.current_time())
+        await wait_for_work(self._bell, max(0.0, due_s), self._client, working=self._places.used)
+
+    def _due_s(self, now: int, at: float) -> float:
+        """In how many seconds there is something to do, unless the bell rings before."""
+        if self._breaker.gate(now) != "go":
+            opens_at = self._breaker.opens_at(now)
+            return _NEVER if opens_at is None else (opens_at - now) / 1000
+        due, backlog_at = self._outbox.next_due(), self._outbox.backlog.next_at()
+        due_s = min(_NEVER if due is None else (due - now) / 1000, (backlog_at or _NEVER) - at)
+        if self._places.free or due_s == _NEVER:
+            return due_s
+        self._relieving = True
+        return max(due_s, (self._places.relief_at() or _NEVER) - at)
 
     def _next(self) -> Delivery | None:
-        """What to send now; what is too late, or not to be sent as the circuit is open, ends here."""
-        now = self._means.clock()
-        gate = self._breaker.gate(now)
-        if gate == "hold" or self._unwanted:
+        """Return what to send now, in a place that it has already; what is too late ends here."""
+        now, at = self._means.clock(), trio.current_time()
+        if self._outbox.holds or not self._places.free or self._breaker.gate(now) != "go":
             return None
-        while not self._stopping and (delivery := self._outbox.take_next(now)) is not None:
+        while not self._stopping and (delivery := self._outbox.take_next(now, at)) is not None:
             ended = self._means.schedule.too_late(delivery.created_at, now)
-            if ended is None and gate == "skip":
-                ended = Ended("skipped", self._breaker.circuit.skip_reason())
             if ended is None:
-                if self._breaker.begin(now):
-                    self._probe = delivery.position
                 return delivery
             self._answered(Result(delivery, None, ended, now))
         return None
@@ -194,35 +249,50 @@ class Courier:
                 try:
                     self._answered(await self._attempt(delivery))
                 finally:
-                    self._end_probe(delivery)
+                    self._places.end(delivery.position)
                 delivery = self._next()
-                if delivery is not None and self._outbox.next_due() == 0:
-                    self._ring_if_useful()  # there is more than this task can start
+                if delivery is not None:
+                    self._places.begin(delivery.position, trio.current_time())
+                    if self._outbox.next_due() == 0:
+                        self._ring_if_useful()  # there is more than this task can start
         finally:
-            self._working -= 1
+            self._tasks -= 1
             self._bell.set()
             self._close_if_done()
 
-    def _end_probe(self, delivery: Delivery) -> None:
-        if self._probe == delivery.position:
-            self._probe = None
-            self._breaker.probe_over()
-
     async def _attempt(self, delivery: Delivery) -> Result:
-        attempt = await self._post(delivery)
+        probe, succeeded_at = delivery.position == self._probe, self._breaker.succeeded_at
+        try:
+            attempt = await self._post(delivery)
+        finally:
+            if probe:
+                self._probe = None
+                self._breaker.probe_over()
         if (
             now := self._means.clock()
         ) < attempt.at:  # it was set back meanwhile: the retry goes by the new time
             attempt = replace(attempt, at=now - attempt.latency_ms)
-        ended_at = attempt.at + attempt.latency_ms
-        verdict = self._means.schedule.after_attempt(attempt, delivery.created_at, self._means.rng.random())
-        self._unwanted = self._unwanted or (isinstance(verdict, Ended) and verdict.disables)
-        self._breaker.attempt_ended(attempt.error, exhausted=isinstance(verdict, Ended), now=ended_at)
+        follows = verdict(
+            attempt,
+            delivery,
+            self._means.schedule,
+            self._breaker,
+            fraction=self._means.rng.random(),
+            succeeded_at=succeeded_at,
+            probe=probe,
+        )
+        follows = self._outage.judged(follows, self._endpoint)
+        if self._outbox.backlog.missed:
+            self._bell.set()
+        self._count(attempt)
+        return Result(delivery, attempt, follows, attempt.at + attempt.latency_ms)
+
+    def _count(self, attempt: Attempt) -> None:
         counters = self._means.counters
         counters.attempts += 1
-        counters.failed_attempts += attempt.error is not None
+        counters.paused_attempts += attempt.wait_ms is not None
+        counters.failed_attempts += attempt.error is not None and attempt.wait_ms is None
         counters.attempt_s.observe(attempt.latency_ms / 1000)
-        return Result(delivery, attempt, verdict, ended_at)
 
     async def _post(self, delivery: Delivery) -> Attempt:
         at, began = self._means.clock(), trio.current_time()
@@ -235,35 +305,36 @@ class Courier:
             return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 
     def _answered(self, result: Result) -> None:
-        if result.delivery.attempts == 0:
-            self._outbox.first_attempt_ended(result.delivery)
+        if not (isinstance(result.verdict, Retry) and result.verdict.repeats):
+            self._outbox.attempt_ended(result.delivery)
         self._recorder.add(result)
 
     def _settle(self, result: Result, kept: bool) -> None:
         match result.verdict:
-            case Retry(due_at) if kept:
-                now = self._means.clock()
-                self._outbox.heed_clock(now)
-                set_back = max(0, result.at - now)  # while the result was being recorded
-                self._outbox.retry(result.delivery.after_attempt(due_at - set_back))
-            case Ended(status) if kept:
+            case Retry() if kept:
+                self._plan(result)
+            case Ended(status) as ended if kept:
                 self._outbox.end(result.delivery)
                 self._means.counters.delivered += status == "delivered"
                 self._means.counters.dropped += status == "dropped"
                 self._means.counters.skipped += status == "skipped"
+                self._outage.ended(ended)
             case _:
                 self._outbox.end(result.delivery)
         if (watcher := self._means.watched.pop(result.delivery.position, None)) is not None:
             watcher.set()
-        if isinstance(result.verdict, Ended) and result.verdict.disables:
-            log.warning(
-                "delivery.endpoint_disabled", endpoint=self._endpoint.id, reason=result.verdict.reason
-            )
-            self._means.disabled(self._endpoint.rowid)
 
-    def _circuit_changed(self) -> None:
-        circuit = self._breaker.circuit
-        if circuit.open_until is not None:
-            log.warning("delivery.circuit_open", endpoint=self._endpoint.id, reason=circuit.reason)
+    def _plan(self, result: Result) -> None:
+        now, planned = self._means.clock(), result.planned()
+        self._outbox.heed_clock(now)
+        set_back = max(0, result.at - now)  # while the result was being recorded
+        planned = replace(planned, due_at=planned.due_at - set_back)
+        if planned.attempts == result.delivery.attempts:
+            self._outbox.repeat(planned, now)
+        else:
+            self._outbox.retry(planned, now)
+
+    def _circuit_changed(self, before: Circuit, after: Circuit) -> None:
+        self._outage.circuit_changed(self._endpoint, before, after)
         self._recorder.wake()
         self._bell.set()

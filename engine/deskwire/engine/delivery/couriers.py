@@ -16,7 +16,7 @@ from deskwire.engine.clock import Clock
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.breaker import Breaker
-from deskwire.engine.delivery.circuit import State
+from deskwire.engine.delivery.circuit import DEFAULT_RULE, Rule, State
 from deskwire.engine.delivery.closing import close_endpoint
 from deskwire.engine.delivery.courier import Courier
 from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
@@ -60,8 +60,11 @@ class Couriers:
         retry_after_s: the pauses after failed attempts; one attempt more than there are pauses.
         jitter: share of a pause by which it varies, up and down.
         concurrency: attempts under way to one endpoint at the same time at most.
-        window_s: age of a delivery after which no attempt begins.
-        memory_deliveries: deliveries of one endpoint that are in memory at most.
+        waiting: attempts that may wait for their answer besides, after a second without one.
+        rule: when an endpoint's circuit opens.
+        horizon_s: age of a delivery after which no attempt begins.
+        catch_up_per_s: how many attempts a second go to what an outage left behind, of each endpoint.
+        memory_deliveries: deliveries of one endpoint that are in memory at most, of each part of its outbox.
         stop_grace_s: how long a stop waits for attempts under way.
         ssl_context: verifies receivers; the default trusts the public authorities.
         proxy: what all attempts go through, if not straight to the receivers.
@@ -80,7 +83,10 @@ class Couriers:
         retry_after_s: tuple[float, ...] = (2.0, 6.0, 12.0),  # contract 6.4.2, decisions 6
         jitter: float = 0.2,  # decisions 6
         concurrency: int = 16,  # decisions 6
-        window_s: float = 3600.0,  # contract 6.4.4
+        waiting: int = 96,  # ADR 40
+        rule: Rule = DEFAULT_RULE,  # contract 6.4.3, ADR 40
+        horizon_s: float = 86_400.0,  # ADR 40
+        catch_up_per_s: float = 200.0,  # ADR 40
         memory_deliveries: int = 1000,
         stop_grace_s: float = _STOP_GRACE_S,
         ssl_context: ssl.SSLContext | None = None,
@@ -95,9 +101,12 @@ class Couriers:
             clock=clock,
             sealing=sealing,
             policy=policy,
-            schedule=Schedule(retry_after_s, jitter, window_s),
+            schedule=Schedule(retry_after_s, jitter, horizon_s),
+            rule=rule,
             timeout_s=webhook_timeout_s,
             concurrency=concurrency,
+            waiting=waiting,
+            catch_up_per_s=catch_up_per_s,
             memory=memory_deliveries,
             stop_grace_s=stop_grace_s,
             pause_s=_PAUSE_S,
@@ -106,7 +115,6 @@ class Couriers:
             resolver=resolver,
             rng=rng or random.Random(),
             counters=self.counters,
-            disabled=self.remove,
         )
         self._seats: dict[int, _Seat] = {}
         self._passing = PassingCouriers(self._means)
@@ -121,6 +129,12 @@ class Couriers:
     def typing_held(self) -> int:
         """How many deliveries of typing events wait."""
         return self._passing.held
+
+    @property
+    def outages(self) -> Mapping[str, int]:
+        """How many deliveries outages keep waiting: held by an open circuit, and missed, to be sent once more."""
+        outages = [seat.courier.outage for seat in self._seats.values()]
+        return {"held": sum(each.held for each in outages), "missed": sum(each.missed for each in outages)}
 
     def circuits(self) -> Mapping[str, int]:
         """How many endpoints that are delivered to have their circuit in each state."""
@@ -160,7 +174,7 @@ class Couriers:
         self._unseat(endpoint.rowid)
         if self._nursery is None or endpoint.status != "enabled":
             return
-        breaker = Breaker(endpoint.circuit)
+        breaker = self._means.breaker(endpoint)
         seat = _Seat(endpoint, breaker, Courier(endpoint, self._means, breaker))
         self._seats[endpoint.rowid] = seat
         Context().run(self._nursery.start_soon, self._keep, seat, previous)
@@ -186,11 +200,11 @@ class Couriers:
         self._unseat(endpoint_rowid)
         self._close(endpoint_rowid)
 
-    def probe(self, endpoint_rowid: int) -> None:
-        """Let the next delivery go out as a probe if the circuit is open."""
+    def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
+        """Send a probe at once if the circuit is open: the delivery at this position, or the oldest."""
         seat = self._seats.get(endpoint_rowid)
         if seat is not None:
-            seat.breaker.ask_for_probe(self._means.clock())
+            seat.courier.probe(position)
 
     async def first_result(self, delivery: Delivery, timeout_s: float) -> None:
         """Return when an attempt at a delivery that was just made is recorded, or it ended without one.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import httpx
@@ -12,10 +11,15 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.delivery.address import Policy
+from deskwire.engine.delivery.backlog import Backlog
+from deskwire.engine.delivery.breaker import Breaker
+from deskwire.engine.delivery.circuit import Rule
 from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.dialer import Dialer
+from deskwire.engine.delivery.outbox import Outbox
 from deskwire.engine.delivery.proxy import Proxy, ProxyDialer
 from deskwire.engine.delivery.resolver import Resolver, SystemResolver
+from deskwire.engine.delivery.retries import Retries
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.delivery.signature import SigningSecrets
 from deskwire.engine.endpoint import Endpoint
@@ -29,16 +33,19 @@ class Counters:
     """What has happened since the start, for metrics; typing, which leaves no rows, apart.
 
     Args:
+        failed_attempts, paused_attempts: of the attempts those that failed, and those that were answered with a pause.
         attempt_s: how long the attempts that are counted in `attempts` took, in seconds.
     """
 
     attempts: int = 0
     failed_attempts: int = 0
+    paused_attempts: int = 0
     delivered: int = 0
     dropped: int = 0
     skipped: int = 0
     typing_attempts: int = 0
     typing_failed_attempts: int = 0
+    typing_paused_attempts: int = 0
     typing_delivered: int = 0
     typing_dropped: int = 0
     attempt_s: Histogram = field(default_factory=Histogram)
@@ -48,8 +55,7 @@ class Counters:
 class Means:
     """See `Couriers` for what each of them is.
 
-    `disabled` is told which endpoint a receiver's answer has disabled; `watched` has who waits for the
-    first result of a delivery, by its position.
+    `watched` has who waits for the first result of a delivery, by its position.
     """
 
     store: Store
@@ -58,7 +64,10 @@ class Means:
     policy: Policy
     schedule: Schedule
     timeout_s: float
+    rule: Rule
     concurrency: int
+    waiting: int
+    catch_up_per_s: float
     memory: int
     stop_grace_s: float
     pause_s: float
@@ -67,13 +76,29 @@ class Means:
     resolver: Resolver | None = None
     rng: random.Random = field(default_factory=random.Random)
     counters: Counters = field(default_factory=Counters)
-    disabled: Callable[[int], None]
     watched: dict[int, trio.Event] = field(default_factory=dict)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
         """What signs the endpoint's deliveries. Raises SealBroken if a secret can't be opened."""
         old = None if endpoint.old_secret is None else self.sealing.open(endpoint.old_secret)
         return SigningSecrets(self.sealing.open(endpoint.sealed_secret), old, endpoint.old_secret_until)
+
+    def breaker(self, endpoint: Endpoint) -> Breaker:
+        """Return the endpoint's circuit as it is stored, at work."""
+        return Breaker(
+            endpoint.circuit, self.rule, succeeded_at=endpoint.last_success_at, held_upto=endpoint.held_upto
+        )
+
+    def outbox(self, breaker: Breaker) -> Outbox:
+        """Return an empty outbox for an endpoint with this breaker."""
+        return Outbox(
+            self.memory,
+            max(1, self.concurrency // 4),
+            Retries(self.memory, self.schedule.ahead_max_ms),
+            Backlog(self.catch_up_per_s, max(1, self.concurrency // 2), self.memory),
+            holds=breaker.release_due or not breaker.closed,
+            held_upto=breaker.held_upto,
+        )
 
     def client(self, url: str) -> Client:
         """A client for one endpoint, with a resolver of its own unless one was given."""

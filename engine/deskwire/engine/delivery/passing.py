@@ -19,6 +19,7 @@ from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.delivery.signature import SigningSecrets
+from deskwire.engine.delivery.verdict import verdict
 from deskwire.engine.delivery.waiting import wait_for_work
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
@@ -48,6 +49,8 @@ class PassingDelivery:
     created_at: int
     due_at: int
     attempts: int = 0
+    planned_from: int | None = None
+    failing_since: int | None = None
     previous: None = None  # typing has no sequence (contract 2.10)
 
 
@@ -91,11 +94,19 @@ class PassingBox:
         """The delivery is over."""
         self._under_way.pop(delivery.number, None)
 
-    def retry(self, delivery: PassingDelivery, due_at: int) -> bool:
-        """The attempt failed, the next is at `due_at` (ms); see `put`. One that was forgotten is over."""
+    def retry(self, delivery: PassingDelivery, again: Retry) -> bool:
+        """Let the delivery wait for its next attempt; see `put`. One that was forgotten is over."""
         if delivery.number not in self._under_way:
             return True
-        return self.put(replace(delivery, attempts=delivery.attempts + 1, due_at=due_at))
+        return self.put(
+            replace(
+                delivery,
+                attempts=delivery.attempts + (not again.repeats),
+                due_at=again.due_at,
+                planned_from=again.planned_from,
+                failing_since=again.failing_since,
+            )
+        )
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations; attempts under way may still end."""
@@ -177,11 +188,11 @@ class PassingCourier:
         await wait_for_work(self._bell, due_s, self._client, working=working)
 
     async def _attempt(self, delivery: PassingDelivery) -> None:
-        verdict = await self._verdict(delivery)
+        follows = await self._verdict(delivery)
         self._free += 1
-        match verdict:
-            case Retry(due_at):
-                self._keep(self._box.retry(delivery, due_at))
+        match follows:
+            case Retry() as again:
+                self._keep(self._box.retry(delivery, again))
             case Ended(status):
                 self._box.ended(delivery)
                 self._means.counters.typing_delivered += status == "delivered"
@@ -194,25 +205,32 @@ class PassingCourier:
         late = schedule.too_late(delivery.created_at, now)
         if late is not None:
             return late
-        if self.breaker.gate(now) != "go":  # nothing waits for typing: not even for the probe
+        if self.breaker.gate(now) == "hold":  # typing waits for nothing: not even for a probe
             return Ended("skipped")
-        probe = self.breaker.begin(now)
+        probe, succeeded_at = self.breaker.begin(now), self.breaker.succeeded_at
         try:
             attempt = await self._post(delivery, now)
         finally:
             if probe:
                 self.breaker.probe_over()
-        verdict = schedule.after_attempt(attempt, delivery.created_at, self._means.rng.random())
-        ended_at = attempt.at + attempt.latency_ms
-        self.breaker.attempt_ended(attempt.error, exhausted=isinstance(verdict, Ended), now=ended_at)
-        return verdict
+        fraction = self._means.rng.random()
+        return verdict(
+            attempt,
+            delivery,
+            schedule,
+            self.breaker,
+            fraction=fraction,
+            succeeded_at=succeeded_at,
+            probe=probe,
+        )
 
     async def _post(self, delivery: PassingDelivery, now: int) -> Attempt:
         assert self._signing is not None, "the courier runs"
         attempt = await self._client.post(delivery, self._signing.at(now))
         counters = self._means.counters
         counters.typing_attempts += 1
-        counters.typing_failed_attempts += attempt.error is not None
+        counters.typing_paused_attempts += attempt.wait_ms is not None
+        counters.typing_failed_attempts += attempt.error is not None and attempt.wait_ms is None
         return attempt
 
     def _keep(self, fitted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -36,11 +37,34 @@ class Result:
         match self.verdict, self.attempt:
             case Ended(status, reason), None:
                 return tx.end_delivery(self.delivery, status, reason or "", self.at)
-            case Ended(status, reason), Attempt() as attempt:
-                return tx.record_attempt(self.delivery, attempt, status, self.at, reason)
-            case Retry(due_at), Attempt() as attempt:
-                return tx.record_attempt(self.delivery, attempt, "pending", due_at, None)
+            case Ended(status, reason, missed), Attempt() as attempt:
+                return tx.record_end(self.delivery, attempt, status, reason, missed=missed)
+            case Retry(), Attempt() as attempt:
+                return tx.record_retry(self.planned(), attempt)
         raise AssertionError("a retry follows an attempt")
+
+    def planned(self) -> Delivery:
+        """The delivery with its next attempt. Only for a `Retry`."""
+        assert isinstance(self.verdict, Retry)
+        again = self.verdict
+        return replace(
+            self.delivery,
+            attempts=self.delivery.attempts + (not again.repeats),
+            due_at=again.due_at,
+            planned_from=again.planned_from,
+            failing_since=again.failing_since,
+        )
+
+
+@value
+class Recorded:
+    """What was stored: each result with whether its delivery still waited for it.
+
+    `released` is the position up to which the circuit had held deliveries, if it was stored that it is closed.
+    """
+
+    results: Sequence[tuple[Result, bool]]
+    released: int | None
 
 
 class Recorder:
@@ -75,8 +99,8 @@ class Recorder:
         self._closed = True
         self._bell.set()
 
-    async def next(self) -> Sequence[tuple[Result, bool]] | None:
-        """What was recorded next, each with whether its delivery still waited for it; None at the end.
+    async def next(self) -> Recorded | None:
+        """Return what was recorded next; None at the end.
 
         Cancellation: what was taken may or may not be stored; if it is not, its row is still pending.
         """
@@ -87,28 +111,31 @@ class Recorder:
             await self._bell.wait()
         results, self._results = self._results, []
         while True:
-            circuit = self._breaker.unsaved
+            circuit, released = self._breaker.unsaved, self._breaker.release_due
             try:
-                job = self._job(results, circuit)
-                kept = await self._store.write(Brief(job) if len(results) <= _BRIEF else job)
+                job = self._job(results, circuit, released)
+                kept, upto = await self._store.write(Brief(job) if len(results) <= _BRIEF else job)
             except Unavailable as refusal:
                 log.warning("delivery.not_recorded", attempts=len(results), reason=str(refusal))
                 await trio.sleep(self._pause_s)
             else:
                 if circuit is not None:
-                    self._breaker.saved(circuit)
-                return list(zip(results, kept, strict=True))
+                    self._breaker.saved(circuit, upto)
+                return Recorded(list(zip(results, kept, strict=True)), upto)
 
     def _job(
-        self, results: Sequence[Result], circuit: Circuit | None
-    ) -> Callable[[Transaction], Sequence[bool]]:
-        def record(tx: Transaction) -> Sequence[bool]:
+        self, results: Sequence[Result], circuit: Circuit | None, released: bool
+    ) -> Callable[[Transaction], tuple[Sequence[bool], int | None]]:
+        succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
+
+        def record(tx: Transaction) -> tuple[Sequence[bool], int | None]:
             kept = [result.record(tx) for result in results]
-            tx.note_deliveries(self._endpoint, _last_ended(results, kept), circuit)
-            for result in results:
-                if isinstance(result.verdict, Ended) and result.verdict.disables:
-                    tx.disable_endpoint(self._endpoint, result.verdict.reason or "", result.at)
-            return kept
+            last = _last_ended(results, kept)
+            if last is not None:
+                tx.note_deliveries(self._endpoint, *last, succeeded_at)
+            if circuit is not None:
+                tx.save_circuit(self._endpoint, circuit)
+            return kept, tx.release_held(self._endpoint, release_upto) if released else None
 
         return record
 

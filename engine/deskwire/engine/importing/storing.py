@@ -42,7 +42,7 @@ def store_with_events(
     ]
     _store(tx, project, threads)
     for thread, draft, targets in plan:
-        append(tx, project, draft, thread.state.rowid, targets, at)
+        append(tx, project, draft, thread.state.rowid, targets, at, lane=thread.state.rowid)
 
 
 def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:

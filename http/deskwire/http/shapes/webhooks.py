@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.deliveries import DeliveryStatus
 from deskwire.engine.delivery.circuit import State
+from deskwire.engine.endpoint import CatchUp
 from deskwire.http.shapes.base import (
     ConversationId,
     Count,
@@ -30,6 +31,13 @@ class LastDelivery(Shape):
     status: Literal["delivered", "dropped", "skipped"]
 
 
+class Waiting(Shape):
+    """How many deliveries wait, and when the oldest of them was made."""
+
+    count: Annotated[int, Field(ge=1, examples=[914])]
+    since: Moment
+
+
 class WebhookEndpoint(Shape):
     """Where events are posted to. The secret is whole in the answers that make one, and masked elsewhere."""
 
@@ -47,8 +55,27 @@ class WebhookEndpoint(Shape):
     updated_at: Moment
     last_delivery: LastDelivery | None
     circuit: State
-    circuit_open_until: Moment | None
-    circuit_reason: Annotated[str, Field(examples=["5 deliveries in a row failed"])] | None
+    circuit_open_until: Annotated[Moment | None, Field(description="When the next probe is sent.")]
+    circuit_reason: (
+        Annotated[str, Field(examples=["20 attempts in a row failed within 61 s; the last: status 500"])]
+        | None
+    )
+    failing_since: Annotated[Moment | None, Field(description="Since when no attempt has succeeded.")]
+    paused_until: Annotated[
+        Moment | None,
+        Field(description="Until when nothing is sent, as the receiver asked with `Retry-After`."),
+    ]
+    catch_up: Annotated[
+        CatchUp, Field(description="Whether what an outage made it miss is sent once more by itself.")
+    ]
+    held: Annotated[
+        Waiting | None,
+        Field(description="Deliveries that the circuit has held, and that are still to be sent."),
+    ]
+    missed: Annotated[
+        Waiting | None,
+        Field(description="Deliveries that were dropped in an outage, and that are to be sent once more."),
+    ]
 
 
 class Attempt(Shape):

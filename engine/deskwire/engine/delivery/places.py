@@ -1,0 +1,59 @@
+"""How many attempts to one endpoint may be under way; no waiting, no I/O (ADR 40).
+
+An attempt begins in one of the few *prompt* places. One that has had no answer for a second moves to the *waiting* places,
+of which there are more, as long as one is free: what hangs does not hold up what would be answered at once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PROMPT_S: Final = 1.0
+"""Seconds after which an attempt counts as waiting: many times what an answer takes."""
+
+
+class Places:
+    """The attempts under way to one endpoint. All times are Trio's seconds.
+
+    Args:
+        prompt: how many may be under way besides those that wait.
+        waiting: how many may wait.
+    """
+
+    def __init__(self, prompt: int, waiting: int) -> None:
+        self._prompt = prompt
+        self._most_waiting = waiting
+        self._since: dict[int, float] = {}
+        self._waiting: set[int] = set()
+
+    @property
+    def free(self) -> bool:
+        """Say whether an attempt may begin."""
+        return len(self._since) < self._prompt
+
+    @property
+    def used(self) -> bool:
+        """Say whether any attempt is under way."""
+        return bool(self._since or self._waiting)
+
+    def begin(self, position: int, at: float) -> None:
+        """Give a place to the delivery's attempt; `end` must follow."""
+        self._since[position] = at
+
+    def end(self, position: int) -> None:
+        """Take the place back."""
+        if self._since.pop(position, None) is None:
+            self._waiting.discard(position)
+
+    def relieve(self, at: float) -> None:
+        """Move those to the waiting places that have been under way for too long at `at`."""
+        while (relief_at := self.relief_at()) is not None and relief_at <= at:
+            position = next(iter(self._since))
+            del self._since[position]
+            self._waiting.add(position)
+
+    def relief_at(self) -> float | None:
+        """When the next one may be moved; None if none can be."""
+        if not self._since or len(self._waiting) >= self._most_waiting:
+            return None
+        return next(iter(self._since.values())) + PROMPT_S  # they stand in the order of their begin
