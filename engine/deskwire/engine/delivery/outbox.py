@@ -357,6 +357,6 @@ class Outbox:
         if last is not None:
             self._cursor = last
         else:  # all that was known when the reading began is in it, or is gone
-            self._cursor = max(self._cursor, page.newest)
+            self._cursor = max(self._cursor, page.newest, *(row.position for row in rows[-1:]))
             self._newest = max(self._newest, self._cursor)
             self._behind = self._newest > self._cursor
