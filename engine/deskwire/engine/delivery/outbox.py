@@ -204,6 +204,8 @@ class Outbox:
                     else:  # what it has been through is over: only what comes now says whether there is an outage
                         self.backlog.lanes.add(replace(row, failing_since=None))
                 self.backlog.end_page(page.part, last)
+                if page.part == "redeliveries" and rows:
+                    self.backlog.redelivered_after = rows[-1].position
             case "missed":
                 self.backlog.end_page("missed", last)
 
