@@ -154,6 +154,8 @@ class Outbox:
         self._cursor, self._newest, self._behind = upto, max(self._newest, upto), True
         self.backlog.take_up(upto)
         for each in self._under_way.values():  # begun before the circuit was opened
+            if each.lanes is not None:  # erased since
+                each.lanes.ended(each.delivery.lane)
             self._let_wait(self.backlog.lanes, each)
 
     # Rows
