@@ -76,10 +76,13 @@ class Lanes:
             self._waiting[lane] = deque()
 
     def forget(self, positions: frozenset[int], lanes: frozenset[int]) -> None:
-        """Let go of these deliveries, which are all of these lanes, and of what the lanes wait for."""
+        """Let go of these deliveries, which are of these lanes, and of what the lanes wait for."""
         for position in positions:
             self.held.pop(position, None)
-        for lane in lanes:
-            self._waiting.pop(lane, None)
-            self._blocks.pop(lane, None)
         self._ready = deque(delivery for delivery in self._ready if delivery.position not in positions)
+        for lane in lanes:
+            waiting = self._waiting.pop(lane, ())
+            self._blocks.pop(lane, None)
+            for delivery in waiting:  # its deletion, if a page has brought that already
+                if delivery.position not in positions:
+                    self.add(delivery)
