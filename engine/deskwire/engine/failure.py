@@ -1,0 +1,45 @@
+"""Tells what failed from what ends a task on purpose, so that a failure ends only what it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+
+import trio
+
+
+@contextmanager
+def contained(tell: Callable[[BaseException], object]) -> Iterator[None]:
+    """Let what fails within end here; see `survived`."""
+    try:
+        yield
+    except BaseException as error:  # noqa: BLE001  # what ends the task on purpose is raised again
+        survived(error, tell)
+
+
+def survived(error: BaseException, tell: Callable[[BaseException], object]) -> None:
+    """Tell once of what failed, be it in a group; raise again what ends the task on purpose, without the rest.
+
+    That is a cancellation, KeyboardInterrupt and SystemExit. A `Cancelled` where nobody is cancelled has come from
+    elsewhere, in a group or kept in a variable, and is a failure: let on, it would end the nursery around the task
+    without a word.
+    """
+    failure, purpose = _parted(error)
+    if failure is not None:
+        tell(failure)
+    if purpose is not None:
+        raise purpose
+
+
+def _parted(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+    if isinstance(error, BaseExceptionGroup):
+        purpose, failure = error.split(_on_purpose)
+        return failure, purpose
+    return (None, error) if _on_purpose(error) else (error, None)
+
+
+def _on_purpose(error: BaseException) -> bool:
+    if isinstance(error, trio.Cancelled):
+        return trio.current_effective_deadline() == -inf
+    return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit)
