@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import trio
+from trio.testing import MockClock
 
-from deskwire.engine.failure import contained
-from tests.breaking import cancelled
+from deskwire.engine.failure import PAUSE_S, contained, kept_running
+from tests.breaking import BREAKS, cancelled, failures_logged
 
 
 @pytest.mark.parametrize("kind", [ValueError, trio.ClosedResourceError, MemoryError, RecursionError])
@@ -57,3 +58,26 @@ async def test_a_cancellation_by_which_nobody_is_cancelled_is_a_failure() -> Non
     with contained(told.append):
         raise BaseExceptionGroup("", [await cancelled()])
     assert [type(each) for each in told] == [trio.Cancelled, BaseExceptionGroup]
+
+
+async def test_a_task_of_the_background_that_fails_is_begun_anew_after_a_pause(
+    autojump_clock: MockClock,
+) -> None:
+    breaks, began = list(BREAKS), list[float]()
+
+    async def run() -> None:
+        began.append(trio.current_time())
+        if breaks:
+            await breaks.pop()()
+
+    with failures_logged() as failures:
+        await kept_running("upkeep", run)
+        told = [(entry["event"], entry["task"]) for entry in failures()]
+    assert told == [("background.failed", "upkeep")] * len(BREAKS)
+    assert began == [number * PAUSE_S for number in range(len(BREAKS) + 1)]
+
+
+async def test_a_task_of_the_background_ends_when_it_is_cancelled(autojump_clock: MockClock) -> None:
+    with trio.move_on_after(1) as scope:
+        await kept_running("upkeep", trio.sleep_forever)
+    assert scope.cancelled_caught

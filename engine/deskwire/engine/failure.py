@@ -1,12 +1,32 @@
-"""Tells what failed from what ends a task on purpose, so that a failure ends only what it belongs to."""
+"""Tells what failed from what ends a task on purpose, so that a failure ends only what it belongs to (ADR 39)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from math import inf
+from typing import Final
 
+import structlog
 import trio
+
+log: Final = structlog.get_logger(__name__)
+
+PAUSE_S: Final = 60.0
+"""How long what has failed by a bug is left alone before it is tried again: it would most likely fail again at once."""
+
+
+async def kept_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run a task of the background; if it fails, the log says so, and it is begun anew after a pause.
+
+    Args:
+        name: what the log calls it.
+    """
+    while True:
+        with contained(lambda failure: log.error("background.failed", task=name, exc_info=failure)):
+            await run()
+            return
+        await trio.sleep(PAUSE_S)
 
 
 @contextmanager
