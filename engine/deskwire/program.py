@@ -46,6 +46,7 @@ from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.keys import Keys
 from deskwire.http.lane import Lane
 from deskwire.http.pusher import RESTARTING, SHUTTING_DOWN
+from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
@@ -216,6 +217,7 @@ async def serve(
                     trusted_proxies=config.trusted_proxies,
                     description=description,
                     tell_request=tell_request,
+                    readiness=Readiness(store, store.commits),
                     sign_in=config.own_tokens,
                 )
                 retention = parts.retention(config, store, directory, measured.pruned)

@@ -73,7 +73,14 @@ async def test_what_wakes_a_snoozed_ticket_in_the_model_wakes_it_in_the_service(
 ) -> None:
     """Chance puts these steps together too seldom."""
     snoozed, look = Snooze(0, ahead_s=3_600), LookAtTicket(0)
-    steps: list[Step] = [Link(0, about=0), snoozed, Say(0, "agent", "Hm"), Say(0, "bot", "Hm"), Note(0, "Hm"), look]
+    steps: list[Step] = [
+        Link(0, about=0),
+        snoozed,
+        Say(0, "agent", "Hm"),
+        Say(0, "bot", "Hm"),
+        Note(0, "Hm"),
+        look,
+    ]
     steps += [Say(1, "contact", "Not here"), look, Close(0, "agent"), look, Say(0, "contact", "Well?"), look]
     steps += [snoozed, AtOnce(Say(0, "contact", "And?"), snoozed), look, Link(0, about=None), snoozed]
     steps += [Say(0, "contact", "Bye"), look]
