@@ -9,10 +9,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.builders import InlineStore
+from tests.connections import all_closed, note_connections
 from tests.planted import leaks, logs_of, plant_of
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how long an example takes says how busy the machine is
+
+
+note_connections()
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Fail a test that leaves a database open; what it has of fixtures has ended by then."""
+    with all_closed():
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

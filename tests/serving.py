@@ -30,6 +30,16 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+async def seen(http: httpx.AsyncClient, url: str, status: int) -> httpx.Response:
+    """What `/readyz` answers once it has this status."""
+    with trio.fail_after(READY_S):
+        while True:
+            answer = await http.get(f"{url}/readyz")
+            if answer.status_code == status:
+                return answer
+            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+
+
 class Server:
     """A server on one data directory and port, over several starts.
 

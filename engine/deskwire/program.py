@@ -28,6 +28,7 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.erasure import Erasures
+from deskwire.engine.failure import kept_running
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.log import EventLog
 from deskwire.engine.sealing import Sealing, derived_key
@@ -45,6 +46,7 @@ from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.keys import Keys
 from deskwire.http.lane import Lane
 from deskwire.http.pusher import RESTARTING, SHUTTING_DOWN
+from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
@@ -171,17 +173,19 @@ async def serve(
         stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
         measured = parts.measured(store, couriers, stream, certificate)
         async with trio.open_nursery() as outgoing:
-            outgoing.start_soon(write_requests)
+            outgoing.start_soon(kept_running, "requests.log", write_requests)
             await outgoing.start(couriers.run)
-            await outgoing.start(hub.run)
-            outgoing.start_soon(stream.run)
-            outgoing.start_soon(measured.stalls.run)
-            outgoing.start_soon(upkeep.run)
-            outgoing.start_soon(signers.run)
-            outgoing.start_soon(shelf.run, config.retention_interval_s)
-            outgoing.start_soon(parts.keep_copies, config)
+            outgoing.start_soon(kept_running, "stream.positions", hub.run)
+            outgoing.start_soon(kept_running, "stream.flusher", stream.run)
+            outgoing.start_soon(kept_running, "stalls", measured.stalls.run)
+            outgoing.start_soon(kept_running, "tickets.upkeep", upkeep.run)
+            outgoing.start_soon(kept_running, "identity.keys", signers.run)
+            outgoing.start_soon(
+                kept_running, "uploads.shelf", partial(shelf.run, config.retention_interval_s)
+            )
+            outgoing.start_soon(kept_running, "upgrades.copies", partial(parts.keep_copies, config))
             if certificate is not None:
-                outgoing.start_soon(certificate.run)
+                outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
                 tell.waits = waits = Waits(store, wall_clock, directory)
@@ -213,14 +217,17 @@ async def serve(
                     trusted_proxies=config.trusted_proxies,
                     description=description,
                     tell_request=tell_request,
+                    readiness=Readiness(store, store.commits),
                     sign_in=config.own_tokens,
                 )
                 retention = parts.retention(config, store, directory, measured.pruned)
-                actors.start_soon(retention.run, config.retention_interval_s)
+                actors.start_soon(
+                    kept_running, "retention", partial(retention.run, config.retention_interval_s)
+                )
                 await services.erasures.resume()
                 await services.surveys.refreshes.recover()
-                actors.start_soon(services.surveys.removals.clear)
-                actors.start_soon(waits.run)
+                actors.start_soon(kept_running, "surveys.removal", services.surveys.removals.clear)
+                actors.start_soon(kept_running, "workflows.waits", waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
                 await _front(config, services, stream, port, url, certificate, unsent, task_status)
                 actors.cancel_scope.cancel()

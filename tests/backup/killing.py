@@ -1,6 +1,7 @@
 """Runs a piece of work again and again, and kills it each time a step later, until it is through.
 
-A step is whatever the process asks of the system: a file that is opened, renamed, removed or made, a database connection.
+A step is whatever the process asks of the system: a file that is opened, written, synced, renamed, removed or made, a
+database connection.
 Run as a program, with the directory that has `data`; prints how many steps each work has.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from deskwire.storage.check import check
-from deskwire.storage.copies import copy_before_upgrade
+from deskwire.storage.copies import copy_before_upgrade, remove_copies
 from deskwire.storage.database import FILE_NAME, RESTORING
 from deskwire.storage.unpack import read_archive
 from tests.backup.conftest import SECRET, back_up, left, restore
@@ -23,6 +24,7 @@ from tests.backup.conftest import SECRET, back_up, left, restore
 STEPS: Final = frozenset(
     {
         "open",
+        "os.write",
         "os.rename",
         "os.remove",
         "os.mkdir",
@@ -32,7 +34,11 @@ STEPS: Final = frozenset(
         "sqlite3.connect",
     }
 )
+CALLS: Final = ("write", "fsync")
+"""Those that raise no audit event."""
 ROUNDS_MAX: Final = 1_000
+OLD: Final = ("20200101T000000Z-before-m0.sqlite3", "20200102T000000Z-before-m1.sqlite3")
+"""Copies that a new one before `m1` takes the place of, one by one."""
 
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
@@ -41,18 +47,30 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
     if child == 0:
         taken = 0
 
-        def count(event: str, _: object) -> None:
+        def count(event: str, _: object = None) -> None:
             nonlocal taken
             taken += event in STEPS
             if taken > step and event in STEPS:  # the kill is an event, too
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(count)
+        for call in CALLS:
+            setattr(os, call, _counted(getattr(os, call), count))
         work()
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert status in (0, signal.SIGKILL), status
     return status == signal.SIGKILL
+
+
+def _counted(call: Callable[..., object], count: Callable[[str], None]) -> Callable[..., object]:
+    """The call of the system, which is a step as well."""
+
+    def counted(*given: object) -> object:
+        count("os.write")
+        return call(*given)
+
+    return counted
 
 
 def backup(directory: Path, data: Path) -> int:
@@ -88,21 +106,49 @@ def restoring(directory: Path, data: Path) -> int:
 
 
 def upgrade(directory: Path, data: Path) -> int:
-    """A kill leaves the database as it was, and nothing that looks like a copy but is none."""
+    """A kill leaves the database as it was, and nothing that looks like a copy but is none.
+
+    There are always two that a new one takes the place of, whatever the second in which it is made.
+    """
+    backups = data / "backups"
+    copy_before_upgrade(data / FILE_NAME, 1, "m1")
+    (good,) = (copy.read_bytes() for copy in backups.iterdir())
     for step in range(ROUNDS_MAX):
+        for name in OLD:
+            (backups / name).write_bytes(good)
         killed = killed_at(step, lambda: copy_before_upgrade(data / FILE_NAME, 1, "m1"))
-        for copy in (data / "backups").glob("*.sqlite3"):
+        assert list(backups.glob("*.sqlite3")), "there is one at any time"
+        for copy in backups.glob("*.sqlite3"):
             shutil.copy(copy, directory / FILE_NAME)
             assert check(directory, None, contents=False).rows["messages"] == 2
         assert not check(data, SECRET, contents=True, settled_s=0).problems
         if not killed:
-            assert len(list((data / "backups").iterdir())) == 1
+            assert len(left(backups)) == 1
+            return step
+        remove_copies(data, older_than_s=0)
+        assert {each for each in left(backups) if not each.endswith(".sqlite3")} == set()
+    raise AssertionError("it does not end")
+
+
+def removal(directory: Path, data: Path) -> int:
+    """A kill while copies are removed leaves those that are not yet as they were."""
+    backups = data / "backups"
+    copy_before_upgrade(data / FILE_NAME, 1, "m1")
+    (good,) = (copy.read_bytes() for copy in backups.iterdir())
+    for step in range(ROUNDS_MAX):
+        for name in OLD:
+            (backups / name).write_bytes(good)
+        killed = killed_at(step, lambda: remove_copies(data, older_than_s=1 << 40))
+        for copy in backups.glob("*.sqlite3"):
+            assert copy.read_bytes() == good
+        if not killed:
+            assert left(backups) == set()
             return step
     raise AssertionError("it does not end")
 
 
 if __name__ == "__main__":
-    for work in (backup, restoring, upgrade):
+    for work in (backup, restoring, upgrade, removal):
         place = Path(sys.argv[1]) / work.__name__
         shutil.copytree(Path(sys.argv[1]) / "data", place / "data")
         print(work(place, place / "data"))

@@ -24,8 +24,9 @@ from .conftest import fill
 def later(change: Callable[[Database], object]) -> Migrations:
     """The program's migrations with a later one behind them."""
     longer = Migrations("deskwire")
-    for known in migrations.pending(Database(memory=True)):
-        longer(name=known.name)(known.fn)
+    with closing(Database(memory=True)) as empty:
+        for known in migrations.pending(empty):
+            longer(name=known.name)(known.fn)
 
     @longer()
     def m9999_next(db: Database) -> None:

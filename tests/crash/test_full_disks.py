@@ -12,7 +12,7 @@ from deskwire.provision import present_secret
 from deskwire.storage.check import check
 from tests.crash.shim import Shim, missing
 from tests.crash.shimmed import made, service
-from tests.serving import Server
+from tests.serving import Server, seen
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
 
@@ -55,6 +55,27 @@ async def test_what_the_disk_refuses_is_refused_whole_and_the_rest_goes_on(tmp_p
     data = shim.root / "data"
     report = check(data, present_secret(data, None), contents=True, settled_s=0)
     assert (report.problems, report.rows["uploads"]) == ([], 0)
+
+
+async def test_while_the_disk_refuses_the_service_is_not_ready_and_alive(tmp_path: Path) -> None:
+    async with service(tmp_path) as (shim, server, http):
+
+        async def told(status: int, words: str) -> None:
+            answer = await seen(http, server.url, status)
+            assert words in answer.text
+            assert (await http.get(f"{server.url}/healthz")).status_code == 200
+
+        for fault in FAULTS:
+            await told(200, "ready")
+            shim.fail(**fault)
+            await told(503, "The disk refuses what is written")
+            shim.fail()
+        await told(200, "ready")
+        shim.fail(writes=ENOSPC)
+        await told(503, "full")
+        shim.fail()
+        await made(http)
+        assert (await http.get(f"{server.url}/readyz")).status_code == 200, "as soon as anything is taken"
 
 
 async def test_a_start_on_a_full_disk_says_why_and_the_next_one_goes_well(tmp_path: Path) -> None:

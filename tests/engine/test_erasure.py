@@ -15,8 +15,10 @@ from deskwire.engine.actor import ActorFailed, Asked
 from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import ANSWER_S, Erasures
 from deskwire.engine.errors import NotFound, Unavailable
+from deskwire.engine.failure import PAUSE_S
 from deskwire.engine.people import Project
 from deskwire.engine.turn import Receipt
+from tests.breaking import cancelled, failures_logged
 from tests.builders import PROJECT, HandClock, InlineStore, create
 
 
@@ -92,3 +94,19 @@ async def test_a_restart_takes_an_erasure_up_and_a_caller_finds_it(
         await erasures.resume()
         assert (await erasures.erase(PROJECT, "user-1")).user_id == "user-1"
         assert conversations(store) == 0
+
+
+async def test_a_bug_in_an_erasure_is_logged_and_the_erasure_tried_again_later(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Let through, it would end the nursery of all actors; and the next start would begin with it."""
+    async with erasing(tmp_path) as (erasures, store, unruly):
+        unruly.failures = [cast(Exception, BaseExceptionGroup("", [ValueError("a bug"), await cancelled()]))]
+        with failures_logged() as failures:
+            with pytest.raises(Unavailable):
+                await erasures.erase(PROJECT, "user-1")
+            (entry,) = failures()
+            await trio.sleep(PAUSE_S)
+        assert entry["event"] == "erasure.failed"
+        assert entry["contact"].startswith("con_")
+        assert (store.peek(lambda reader: reader.erasing()), conversations(store)) == ([], 0)

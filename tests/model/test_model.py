@@ -21,8 +21,10 @@ from tests.engine.delivery.conftest import Receiver, answering
 from tests.properties import budget, here, hold
 from tests.wire.conftest import Service, running
 
-from .play import Step, playing
+from .commands import Close, Note, Reply, Say
+from .play import AtOnce, Step, playing
 from .steps import BEGINNING, STEPS
+from .tickets import Link, LookAtTicket, Snooze
 
 EXAMPLES: Final = int(os.environ.get("MODEL_EXAMPLES", "0"))
 
@@ -64,3 +66,29 @@ async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_co
         here(partial(replayed, service, receiver, steps))
 
     await hold(run)
+
+
+async def test_what_wakes_a_snoozed_ticket_in_the_model_wakes_it_in_the_service(
+    service: Service, receiver: Receiver
+) -> None:
+    """Chance puts these steps together too seldom."""
+    snoozed, look = Snooze(0, ahead_s=3_600), LookAtTicket(0)
+    steps: list[Step] = [
+        Link(0, about=0),
+        snoozed,
+        Say(0, "agent", "Hm"),
+        Say(0, "bot", "Hm"),
+        Note(0, "Hm"),
+        look,
+    ]
+    steps += [Say(1, "contact", "Not here"), look, Close(0, "agent"), look, Say(0, "contact", "Well?"), look]
+    steps += [snoozed, AtOnce(Say(0, "contact", "And?"), snoozed), look, Link(0, about=None), snoozed]
+    steps += [Say(0, "contact", "Bye"), look]
+    await replayed(service, receiver, steps)
+
+
+async def test_the_answer_to_a_workflow_wakes_a_snoozed_ticket_as_in_the_model(
+    service: Service, receiver: Receiver
+) -> None:
+    picked: list[Step] = [Link(0, about=0), Snooze(0, ahead_s=3_600), Reply(0, "yes"), LookAtTicket(0)]
+    await replayed(service, receiver, picked)

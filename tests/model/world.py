@@ -115,11 +115,12 @@ class World:
     # --- conversations
 
     def say(self, conversation: Conversation, author: JSON, text: str, message_id: str | None) -> JSON:
-        """A message that the customer sees; one of the customer opens what is not open."""
+        """A message that the customer sees; one of the customer opens what is not open, and wakes its ticket."""
         if author["type"] == "contact":
             if conversation.fields["status"] == "CLOSED":
                 self.reopen(conversation)
             self.change(conversation, status="OPEN")
+            self.wake(conversation)
         message: JSON = {
             "id": message_id,
             "conversationId": conversation.id,
@@ -220,6 +221,12 @@ class World:
             self.emit(conversation, "workflow.completed", workflowId=self.workflow, reason=reason)
 
     # --- tickets
+
+    def wake(self, conversation: Conversation) -> None:
+        """What the customer writes wakes the ticket that is linked to the conversation."""
+        for ticket in self.tickets:
+            if ticket is not None and ticket.fields["conversationId"] == conversation.id:
+                ticket.snooze = None
 
     def after(self, seconds: float) -> datetime:
         """The time so long after the example began."""

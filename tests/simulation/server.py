@@ -43,6 +43,7 @@ from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import voice
 from deskwire.http.app import make_app
 from deskwire.http.keys import Keys
+from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
@@ -349,6 +350,7 @@ class Server:
             scraping=Scraping(None, None, ()),
             description=description,
             tell_request=lambda *_: None,
+            readiness=Readiness(self.disk, self.disk.commits),
         )
 
     def _voice(self, shelf: Shelf) -> Voice:

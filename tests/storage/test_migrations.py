@@ -27,8 +27,9 @@ def tables(path: Path) -> dict[str, str]:
 def later(*steps: str) -> Migrations:
     """The program's migrations with a later one behind them."""
     longer = Migrations("deskwire")
-    for known in migrations.pending(Database(memory=True)):
-        longer(name=known.name)(known.fn)
+    with closing(Database(memory=True)) as empty:
+        for known in migrations.pending(empty):
+            longer(name=known.name)(known.fn)
 
     def m9999_from_the_future(db: Database) -> None:
         for step in steps:
@@ -143,7 +144,8 @@ def test_deliveries_that_were_made_before_the_log_outlived_events_say_what_they_
 ) -> None:
     path = tmp_path / FILE_NAME
     first = Migrations("deskwire")
-    known = next(iter(migrations.pending(Database(memory=True))))
+    with closing(Database(memory=True)) as empty:
+        known = next(iter(migrations.pending(empty)))
     first(name=known.name)(known.fn)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         first.apply(Database(connection, execute_plugins=False))

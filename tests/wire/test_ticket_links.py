@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from time import time_ns
 from typing import Any
 
 import trio
 
+from deskwire.engine.clock import iso
+
 from .conftest import Service, running
-from .test_tickets import changes_in, fetch, log_of, make, patch, pointers
+from .test_tickets import agent_of, changes_in, fetch, log_of, make, patch, pointers
+from .test_workflows import make as make_workflow
+from .test_workflows import reply, start
 
 
 async def test_linking_sets_both_sides_and_tells_the_customers_side(service: Service) -> None:
@@ -179,6 +184,68 @@ async def test_messages_and_notes_are_activity_of_the_linked_ticket_alone(servic
     )
     assert (await fetch(service, ticket))["lastActivityAt"] == note.json()["createdAt"]
     assert await fetch(service, other) == other
+
+
+async def snoozed(service: Service, **fields: Any) -> dict[str, Any]:
+    """A ticket that is put aside for an hour."""
+    until = iso(time_ns() // 1_000_000 + 3_600_000)
+    return await make(service, snoozedUntil=until, **fields)
+
+
+async def test_a_message_of_the_contact_wakes_the_linked_ticket_and_the_log_says_so(service: Service) -> None:
+    conversation = await service.create()
+    ticket = await snoozed(service, conversationId=conversation["id"])
+    message = await service.say(conversation, "Still nothing!")
+    woken = await fetch(service, ticket)
+    assert woken["snoozedUntil"] is None
+    assert (woken["updatedAt"], woken["lastActivityAt"]) == (message["createdAt"], message["createdAt"])
+    (entry, _) = await log_of(service, ticket)
+    assert (entry["action"], entry["at"]) == ("changed", message["createdAt"])
+    assert entry["actor"] == {"type": "system", "id": None, "name": None}
+    assert changes_in(entry) == {"snoozedUntil": (ticket["snoozedUntil"], None)}
+    listed = await service.dashboard.get("/tickets", params={"snoozed": "true"})
+    assert listed.json()["items"] == []
+    await service.say(conversation, "Hello?")
+    assert len(await log_of(service, ticket)) == 2, "one that is awake changes no more"
+
+
+async def test_a_closed_conversation_that_the_contact_writes_into_wakes_its_ticket_as_well(
+    service: Service,
+) -> None:
+    conversation = await service.create()
+    ticket = await snoozed(service, conversationId=conversation["id"])
+    await service.do(conversation, "close")
+    assert (await fetch(service, ticket))["snoozedUntil"] == ticket["snoozedUntil"]
+    await service.say(conversation, "It is not solved.")
+    assert (await fetch(service, ticket))["snoozedUntil"] is None
+
+
+async def test_nothing_that_is_not_of_the_contact_wakes_a_ticket(service: Service) -> None:
+    conversation, other = await service.create(), await service.create(user="u2")
+    ticket = await snoozed(service, conversationId=conversation["id"])
+    agent = {"type": "agent", "id": (await agent_of(service))["id"]}
+    for author in (agent, {"type": "bot"}, {"type": "system"}):
+        await service.say(conversation, "We look into it.", author=author)
+    path = f"/conversations/{conversation['id']}/messages"
+    for body in ({"text": "Hm", "internal": True}, {"text": "We look into it."}):
+        assert (await service.dashboard.post(path, json=body)).status_code == 200
+    await service.do(conversation, "rating", rating=1)
+    await service.say(other, "Hello?")
+    assert (await fetch(service, ticket))["snoozedUntil"] == ticket["snoozedUntil"]
+    assert len(await log_of(service, ticket)) == 1
+    await patch(service, ticket, conversationId=None)
+    await service.say(conversation, "Hello?")
+    assert (await fetch(service, ticket))["snoozedUntil"] == ticket["snoozedUntil"]
+
+
+async def test_an_answer_to_a_workflow_wakes_the_ticket_and_its_own_words_do_not(service: Service) -> None:
+    conversation = await service.create()
+    ticket = await snoozed(service, conversationId=conversation["id"])
+    assert (await start(service, conversation, await make_workflow(service))).status_code == 200
+    assert (await fetch(service, ticket))["snoozedUntil"] == ticket["snoozedUntil"]
+    assert (await reply(service, conversation, 2, "b0")).status_code == 200
+    assert (await fetch(service, ticket))["snoozedUntil"] is None
+    assert changes_in((await log_of(service, ticket))[0]) == {"snoozedUntil": (ticket["snoozedUntil"], None)}
 
 
 async def test_erasing_the_contact_erases_its_tickets(tmp_path: Any) -> None:

@@ -22,6 +22,7 @@ import trio
 from deskwire.admin.desk import Desk, refusal
 from deskwire.admin.operations import carry_out
 from deskwire.engine.errors import BadRequest
+from deskwire.engine.failure import contained
 
 log: Final = structlog.get_logger(__name__)
 
@@ -137,18 +138,17 @@ def _bound(address: str) -> socket.socket:
 
 async def _serve(desk: Desk, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
     """Carry out the one order of a connection."""
-    try:
-        with trio.move_on_after(ORDER_S):
-            async with stream, limiter:
-                if not _same_user(stream.socket):
-                    return
-                order = await _order(stream)
-                if order is not None:
-                    await stream.send_all(orjson.dumps(await _answer(desk, order)) + b"\n")
-    except trio.BrokenResourceError:
-        return  # the command has gone
-    except Exception:  # a task's top: one order's bug is not the server's end
-        log.exception("admin.failed")
+    with (
+        contained(lambda failure: log.error("admin.failed", exc_info=failure)),
+        suppress(trio.BrokenResourceError),  # the command has gone
+        trio.move_on_after(ORDER_S),
+    ):
+        async with stream, limiter:
+            if not _same_user(stream.socket):
+                return
+            order = await _order(stream)
+            if order is not None:
+                await stream.send_all(orjson.dumps(await _answer(desk, order)) + b"\n")
 
 
 async def _order(stream: trio.SocketStream) -> bytes | None:

@@ -19,6 +19,7 @@ from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import NotFound, Unavailable
+from deskwire.engine.failure import PAUSE_S, contained
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
 
@@ -92,13 +93,20 @@ class Erasures:
 
     async def _carry_out(self, project: Project, erasure: _Erasure) -> None:
         while True:
-            if await self._attempt(project, erasure.contact.rowid):
+            if await self._tried(project, erasure.contact):
                 break
             await trio.sleep(_RETRY_S)
         key = (project.rowid, erasure.contact.user_id)
         if self._under_way.get(key) is erasure:  # a new contact of that name may be being erased as well
             del self._under_way[key]
         erasure.done.set()
+
+    async def _tried(self, project: Project, contact: Contact) -> bool:
+        """Whether nothing is left of it. A bug that keeps one from being erased must not keep the others."""
+        with contained(lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure)):
+            return await self._attempt(project, contact.rowid)
+        await trio.sleep(PAUSE_S)
+        return False
 
     async def _attempt(self, project: Project, contact: int) -> bool:
         try:

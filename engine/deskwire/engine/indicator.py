@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import inf
+from typing import Final
 
+import structlog
 import trio
 
 from deskwire.engine.clock import Clock
@@ -12,6 +14,7 @@ from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.events import Draft, PassingEvent, encode_envelope
 from deskwire.engine.facts import Fact
+from deskwire.engine.failure import contained
 from deskwire.engine.ids import Mint
 from deskwire.engine.people import Project
 from deskwire.engine.typists import (
@@ -24,6 +27,8 @@ from deskwire.engine.typists import (
     next_lapse,
     set_typing,
 )
+
+log: Final = structlog.get_logger(__name__)
 
 Listener = Callable[[PassingEvent], None]
 """Takes a passing event, without waiting."""
@@ -51,7 +56,8 @@ class Passing:
             event_id, draft.type, project.rowid, state.rowid, state.id, contact.user_id, body
         )
         for listener in self._listeners:
-            listener(event)
+            with contained(lambda failure: log.error("typing.not_told", exc_info=failure)):
+                listener(event)
 
 
 class Indicator:

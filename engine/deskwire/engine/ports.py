@@ -241,6 +241,9 @@ class Transaction(
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
 
+    def try_out(self) -> None:
+        """Write a little, of which nothing stays: whether it can be committed says whether the disk takes anything."""
+
     def claim(self, state: Conversation) -> Claimed:
         """Make sure that `state` is what is stored. Raises StaleState if it is not."""
 

@@ -16,6 +16,7 @@ import trio
 from deskwire.engine.clock import Clock
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.failure import contained
 from deskwire.engine.forward import SetForward
 from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.sweep import Sweep
@@ -75,12 +76,14 @@ class Retention:
             await trio.sleep(interval_s)
 
     async def _tried(self, part: Callable[[], Awaitable[None]]) -> bool:
-        try:
-            await part()
-        except Unavailable as error:
-            log.warning("retention.delayed", reason=error.reason)
-            return False
-        return True
+        with contained(lambda failure: log.error("retention.failed", exc_info=failure)):
+            try:
+                await part()
+            except Unavailable as error:
+                log.warning("retention.delayed", reason=error.reason)
+            else:
+                return True
+        return False
 
     async def _conversations(self) -> None:
         bot_only_ms, day_ms = int(self._keep.bot_only * 1000), int(self._keep.day * 1000)

@@ -16,7 +16,7 @@ from deskwire.engine.actor import ActorFailed
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Expire
 from deskwire.engine.directory import Directory
-from deskwire.engine.errors import NotFound, Unavailable
+from deskwire.engine.errors import DomainError, Unavailable
 from deskwire.engine.expiry import Due, Kind, Windows
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store
@@ -95,7 +95,7 @@ class Sweep:
             receipt = await self._directory.ask(project, due.conversation, Expire(self._windows(project)))
         except Unavailable as refusal:
             outcomes.append(refusal)
-        except (NotFound, ActorFailed) as error:  # deleted already; or a bug, which the actor has logged
+        except (DomainError, ActorFailed) as error:  # deleted already; or a bug, which the actor has logged
             log.debug("retention.passed_over", conversation=due.conversation, error=str(error))
             outcomes.append(False)
         else:

@@ -70,11 +70,15 @@ class Commits:
         jobs: how many each that succeeded has carried out.
         seconds: how long it took, from its begin until it was on disk.
         refused: how many the disk has refused.
+        failure: what it refused the last one with; None if it took that.
+        done_at: when it took one last that changed anything, on Trio's clock.
     """
 
     jobs: Histogram = field(default_factory=lambda: Histogram(JOBS))
     seconds: Histogram = field(default_factory=Histogram)
     refused: int = 0
+    failure: str | None = None
+    done_at: float = -inf
 
 
 @dataclass(frozen=True, slots=True)

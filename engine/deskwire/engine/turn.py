@@ -28,7 +28,7 @@ from deskwire.engine.facts import Deleted, Fact, MessagePosted, NetworkLogsRepla
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
-from deskwire.engine.tickets.change import unlink_deleted
+from deskwire.engine.tickets.change import note_message, unlink_deleted
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.uploads.links import Links, Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
@@ -184,7 +184,7 @@ def _store(
                 tx.insert_message(state.rowid, message)
                 _attach(tx, state, message)
                 if state.ticket_id is not None:
-                    tx.touch_ticket(state.ticket_id, at)
+                    note_message(tx, state.ticket_id, message.author, at)
             case NetworkLogsReplaced(snapshot):
                 tx.put_network_logs(state.rowid, snapshot, at)
             case _:

@@ -172,7 +172,11 @@ CODES: Final = (
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
     Code(503, "sign_in_busy", "Too many are signing in at once."),
     Code(503, "signing_keys_unavailable", "The identity provider's keys can't be fetched at the moment."),
-    Code(503, "storage_failed", "The disk refused; nothing of the command is stored."),
+    Code(
+        503,
+        "storage_failed",
+        "The disk refused; nothing of the command is stored. Of `/readyz`: it refuses whatever is written.",
+    ),
     Code(503, "uploads_busy", "Too many uploads are under way at once."),
     Code(503, "voice_busy", "Too many voice replies are under way at once."),
 )

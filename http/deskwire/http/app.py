@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
-import structlog
 from quart import Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
@@ -56,8 +55,6 @@ from deskwire.http.request_id import REQUEST_ID
 from deskwire.http.routing import Route
 from deskwire.http.services import Services
 from deskwire.http.upgrades import RefusedUpgrade
-
-log: Final = structlog.get_logger(__name__)
 
 _MODULES: Final = (
     project,
@@ -135,7 +132,10 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
             request.content_length,
             request.body,
         )
-        reply, g.quota = await carried_out(services, asked)
+        try:
+            reply, g.quota = await carried_out(services, asked)
+        except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
+            reply = failed(asked.id, error)
         return _response(reply)
 
     return view
@@ -202,5 +202,4 @@ def _allowed(methods: Iterable[str]) -> set[str]:
 
 
 async def _failed(error: Exception) -> Response:
-    log.error("http.failed", exc_info=error)
-    return _response(failed(_request_id()))
+    return _response(failed(_request_id(), error))

@@ -11,9 +11,11 @@ from dataclasses import field
 from typing import Any, Final
 
 import orjson
+import structlog
 import trio
 
 from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
+from deskwire.engine.failure import survived
 from deskwire.engine.rate import Quota
 from deskwire.engine.value import value
 from deskwire.http.access import admit, require_permission
@@ -35,6 +37,8 @@ from deskwire.http.routing import (
 )
 from deskwire.http.services import Services
 from deskwire.http.validation import Empty, parse_body, parse_query
+
+log: Final = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
 _NONE_GIVEN: Final = "missing_credential"
@@ -95,8 +99,12 @@ async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | 
     return reply, exchange.quota
 
 
-def failed(request_id: str) -> Reply:
-    """The answer to a request that met a bug: the log has the traceback, the client the id to ask for."""
+def failed(request_id: str, error: BaseException) -> Reply:
+    """The answer to a request that met a bug: the log has the traceback, the client the id to ask for.
+
+    Raises what of the error ends the task on purpose; see `survived`.
+    """
+    survived(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
     detail = "Something went wrong here. Give the request id when you report it."
     document = problem(500, "internal_error", detail, request_id)
     return Reply(500, PROBLEM, orjson.dumps(document))

@@ -104,7 +104,7 @@ METRICS: Final = (
         "ready",
         "gauge",
         "1 while requests may be sent here, as `/readyz` says, else 0.",
-        _one(lambda s: s.readiness.up),
+        lambda scrape: [((), scrape.ready)],
     ),
     # Requests
     Metric(

@@ -32,6 +32,7 @@ from hypercorn.typing import (
     Scope,
 )
 
+from deskwire.engine.failure import contained
 from deskwire.http.lane import Lane
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.strict import StrictServer
@@ -176,11 +177,8 @@ async def _serve_http(
     connection = trio.CancelScope()
     stream.bound_heads(head_s, connection)
     wrapped = ASGIWrapper(_finishing(app, stream, connection))
-    try:
-        with connection:
-            await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
-    except Exception:  # the task's top: one connection's bug ends that connection and nothing else
-        log.exception("front.connection_failed")
+    with connection:
+        await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
 
 
 class _Front:
@@ -278,11 +276,8 @@ class _Front:
         """Look at the first bytes, and hand the connection on."""
         first = None
         try:
-            with trio.move_on_after(self._limits.peek_s):
-                if not isinstance(stream, TlsFrontStream) or await self._shaken_hands(stream):
-                    first = await _peek(stream)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # gone already, or no TLS
+            with contained(_tell):
+                first = await self._first_bytes(stream)
         finally:
             if not first:
                 self._slots.release()
@@ -293,6 +288,16 @@ class _Front:
         elif first:
             self._requests.add(stream)
             requests.start_soon(self._keep, stream, self._requests, self._serve)
+
+    async def _first_bytes(self, stream: FrontStream) -> bytes:
+        """What the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
+        with (
+            suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+            trio.move_on_after(self._limits.peek_s),
+        ):
+            if not isinstance(stream, TlsFrontStream) or await self._shaken_hands(stream):
+                return await _peek(stream)
+        return b""
 
     async def _serve(self, stream: FrontStream) -> None:
         """A connection in the lane for as long as its requests are for that, then in Hypercorn's handler."""
@@ -320,12 +325,18 @@ class _Front:
     async def _keep(
         self, stream: FrontStream, among: set[FrontStream], serve: Callable[[FrontStream], Awaitable[None]]
     ) -> None:
+        """Serve a connection; whatever it breaks, and in which form it is raised, ends that connection alone."""
         try:
-            await serve(stream)
+            with contained(_tell):
+                await serve(stream)
         finally:
             among.discard(stream)
             self._slots.release()
             await trio.aclose_forcefully(stream)
+
+
+def _tell(failure: BaseException) -> None:
+    log.error("front.connection_failed", exc_info=failure)
 
 
 async def _peek(stream: FrontStream) -> bytes:

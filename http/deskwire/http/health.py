@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from deskwire.engine.errors import Unavailable
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.shapes import service as shapes
 from deskwire.http.validation import Body, Query
@@ -16,11 +15,12 @@ async def healthz(_call: Call[Body, Query]) -> Answer:
     return {"status": "ok"}
 
 
-@routes.add("GET", "/readyz", answer=shapes.Readiness, errors=("not_ready",))
+@routes.add("GET", "/readyz", answer=shapes.Readiness, errors=("not_ready", "storage_failed"))
 async def readyz(call: Call[Body, Query]) -> Answer:
-    """Storage and front are up; 503 until then and while stopping."""
-    if not call.services.readiness.up:
-        raise Unavailable("The service is not ready.", code="not_ready")
+    """Requests may be sent here: storage and front are up, and the disk takes what is written; 503 otherwise."""
+    refusal = await call.services.readiness.refusal()
+    if refusal is not None:
+        raise refusal
     return {"status": "ready"}
 
 

@@ -142,9 +142,8 @@ class Lane:
             reply, left = await carried_out(services, asked)
         except _Gone:
             return False
-        except Exception:  # the request's top: a bug in one is one answer of 500
-            log.exception("http.failed")
-            reply = failed(request_id)
+        except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
+            reply = failed(request_id, error)
         goes_on = not (head.last or self._stopping or connection.missing > _UNREAD_MAX)
         note(services, head.method, route.path, reply.status, began, request_id)
         await connection.send(_written(reply, request_id, left, connection.secure, goes_on))

@@ -36,6 +36,7 @@ class Scrape:
     services: Services
     lags: Mapping[Kind, Lag]
     room: Room | None
+    ready: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     measured = services.measured
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
-    scrape = Scrape(services, lags, room)
+    scrape = Scrape(services, lags, room, await services.readiness.refusal() is None)
     rows = [(each, list(each.read(scrape))) for each in METRICS]  # here, where the numbers change
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)

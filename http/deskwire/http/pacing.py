@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
+import structlog
 import trio
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent
 from quart.wrappers import Request
 from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody, TrioRequest
+
+from deskwire.engine.failure import contained
+
+log: Final = structlog.get_logger(__name__)
 
 HELD_MAX: Final = 256 * 1024
 """Bytes that may wait for the handler; the connection hands over up to 64 KiB at a time."""
@@ -85,4 +90,7 @@ class PacedConnection(TrioASGIHTTPConnection):
             body.abandon()
             await send(message)
 
-        await super().handle_request(nursery, request, answer)
+        # What breaks an answer that has begun can only end it: Hypercorn closes what was left open.
+        with contained(lambda failure: log.error("http.failed", exc_info=failure)):
+            await super().handle_request(nursery, request, answer)
+        nursery.cancel_scope.cancel()

@@ -29,6 +29,7 @@ from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.proxies import Network
 from deskwire.http.quotas import Quotas
+from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.static import Static
 
@@ -74,13 +75,6 @@ class Limits:
     cors_origins: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Readiness:
-    """Whether requests may be sent here: `up` from the end of the start to the begin of the stop."""
-
-    up: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """The engine as the HTTP layer sees it.
@@ -123,7 +117,7 @@ class Services:
     scraping: Scraping
     description: Callable[[], Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
-    readiness: Readiness = field(default_factory=Readiness)
+    readiness: Readiness
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=Throttle)

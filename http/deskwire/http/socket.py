@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import structlog
@@ -9,6 +10,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.failure import survived
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
@@ -84,8 +86,8 @@ class RealtimeStream:
                 await talk.session.run(talk)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
-        except Exception:  # the task's top: one connection's bug ends that connection and nothing else
-            log.exception("stream.connection_failed")
+        except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
+            survived(error, partial(_tell, talk))
         finally:
             if talk is not None:
                 del self._sessions[talk.session]
@@ -148,6 +150,11 @@ class RealtimeStream:
         except Unavailable:
             return pusher.OVER_CAPACITY
         return project or pusher.UNKNOWN_APP
+
+
+def _tell(talk: Talk | None, failure: BaseException) -> None:
+    socket_id = None if talk is None else talk.socket_id
+    log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
 
 
 async def _drain(stream: trio.abc.Stream) -> None:

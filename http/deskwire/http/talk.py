@@ -24,7 +24,7 @@ class Talk:
         admitted: the project, or why there is none (Pusher protocol, 4001, 4007).
     """
 
-    __slots__ = ("_admitted", "_awaited", "_clock", "_hub", "_key", "_socket_id", "session")
+    __slots__ = ("_admitted", "_awaited", "_clock", "_hub", "_key", "session", "socket_id")
 
     def __init__(
         self, hub: Hub, clock: Clock, key: bytes, session: Session, admitted: Project | pusher.Close
@@ -34,7 +34,7 @@ class Talk:
         self._key = key
         self.session = session
         self._admitted = admitted
-        self._socket_id = pusher.new_socket_id()
+        self.socket_id = pusher.new_socket_id()
         self._awaited: tuple[str, ...] = ()
 
     async def greet(self) -> None:
@@ -42,7 +42,7 @@ class Talk:
         if isinstance(self._admitted, pusher.Close):
             self.session.end(self._admitted)
         else:
-            await self.session.send(pusher.connection_established(self._socket_id))
+            await self.session.send(pusher.connection_established(self.socket_id))
 
     async def hear(self, text: str) -> None:
         """Act on one message."""
@@ -91,7 +91,7 @@ class Talk:
             self._key,
             token,
             project_id=project.id,
-            socket_id=self._socket_id,
+            socket_id=self.socket_id,
             channel=channel,
             now_ms=self._clock(),
         )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Final
 
 from deskwire.engine.idempotency.ports import KeptAnswer
+
+_TRIAL: Final = b"a trial"
+_TRIAL_BYTES: Final = 16_384
 
 
 class AnswerReads:
@@ -27,6 +31,14 @@ class AnswerWrites(AnswerReads):
             "INSERT OR REPLACE INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)",
             (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at),
         )
+
+    def try_out(self) -> None:
+        """See `ports.Transaction`. Some pages, so that a full disk is found too; nobody's answer has such a name."""
+        self.conn.execute(
+            "INSERT INTO kept_answers (name, fingerprint, sealed, at) VALUES (?, ?, zeroblob(?), 0)",
+            (_TRIAL, b"", _TRIAL_BYTES),
+        )
+        self.conn.execute("DELETE FROM kept_answers WHERE name = ?", (_TRIAL,))
 
     def prune_answers(self, older_than: int, limit: int) -> int:
         """See the port. They are stored about in the order in which they were asked for, so none is searched for."""

@@ -1,6 +1,8 @@
 """Copies of the database that an upgrade makes before it migrates, in `backups/` of the data directory.
 
-They hold what the database held, also what is erased later: so they are few, and go after a bounded time.
+They hold what the database held, also what is erased later: so they are few, and go after a bounded time. What has a
+copy's name, `….sqlite3`, is whole: a kill leaves what was half made or half removed under another one, and the next
+start removes it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ log: Final = structlog.get_logger(__name__)
 
 FOLDER: Final = "backups"
 _PART: Final = ".part"
+_REMOVED: Final = ".removed"
+_HALF: Final = "*.sqlite3.*"
+"""What a kill has left in the making, or in the removal."""
 _ADVICE: Final = "An upgrade copies the database first. Make room, or set DESKWIRE_UPGRADE_COPIES=0 to upgrade without a copy."
 
 
@@ -38,7 +43,7 @@ def copy_before_upgrade(path: Path, kept: int, migration: str) -> None:
     try:
         folder.mkdir(exist_ok=True, mode=0o700)
         part = folder / f"{name}{_PART}"
-        for left in folder.glob(f"*{_PART}*"):
+        for left in folder.glob(_HALF):
             overwrite_and_unlink(left)
         require_room(folder, database_bytes(path), _ADVICE)
         try:
@@ -49,10 +54,18 @@ def copy_before_upgrade(path: Path, kept: int, migration: str) -> None:
         sync(folder)
         sync(path.parent)
         for old in _surplus(folder, name, kept):
-            overwrite_and_unlink(old)
+            _remove(old)
     except (CopyError, OSError) as error:
         raise DataDirectoryError(f"The copy before the upgrade failed: {error}") from error
     log.info("storage.upgrade_copied", copy=name)
+
+
+def _remove(copy: Path) -> None:
+    """Remove a copy, overwritten. It loses its name for good before it loses its content."""
+    aside = copy.with_name(f"{copy.name}{_REMOVED}")
+    copy.rename(aside)
+    sync(copy.parent)
+    overwrite_and_unlink(aside)
 
 
 def _surplus(folder: Path, name: str, kept: int) -> Iterator[Path]:
@@ -79,8 +92,14 @@ async def run_copies(directory: Path, clock: Clock, *, kept_s: float, interval_s
 
 
 def remove_copies(directory: Path, older_than_s: float) -> int:
-    """Remove the copies made before this time (seconds since the epoch), overwritten; how many. Raises OSError."""
-    old = [each for each in (directory / FOLDER).glob("*.sqlite3*") if each.stat().st_mtime < older_than_s]
+    """Remove the copies made before this time (seconds since the epoch), overwritten; how many. Raises OSError.
+
+    So what a kill has left of one, however old: no copy is made meanwhile.
+    """
+    folder = directory / FOLDER
+    old = [each for each in folder.glob("*.sqlite3") if each.stat().st_mtime < older_than_s]
     for each in old:
-        overwrite_and_unlink(each)
+        _remove(each)
+    for left in folder.glob(_HALF):
+        overwrite_and_unlink(left)
     return len(old)

@@ -63,6 +63,12 @@ class TicketReads:
         ).fetchone()
         return None if row is None else int(row[0])
 
+    def snoozed_ticket(self, ticket_id: str) -> Ticket | None:
+        row = self.conn.execute(
+            f"{TICKET} WHERE t.id = ? AND t.snoozed_until IS NOT NULL", (ticket_id,)
+        ).fetchone()
+        return None if row is None else ticket_of(row)
+
     def snoozed_tickets(self, until: int, limit: int) -> Sequence[Ticket]:
         rows = self.conn.execute(
             f"{TICKET} WHERE t.snoozed_until <= ? ORDER BY t.snoozed_until LIMIT ?", (until, limit)

@@ -164,7 +164,7 @@ class Writer:
 
     async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
         """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
-        began = time.perf_counter()
+        began, changes = time.perf_counter(), tx.conn.total_changes
         try:
             if all(job.brief for job in batch):
                 spoiler = _carry_out(tx, batch)
@@ -183,6 +183,8 @@ class Writer:
             return [job for job in batch if job is not spoiler]
         self.commits.seconds.observe(time.perf_counter() - began)
         self.commits.jobs.observe(len(batch))
+        if tx.conn.total_changes != changes:  # of one without a change the disk has heard nothing
+            self.commits.failure, self.commits.done_at = None, trio.current_time()
         self._on_commit(self._take(tx))
         for job in batch:
             job.ended(job.outcome)
@@ -194,6 +196,7 @@ class Writer:
     def _refuse(self, batch: Sequence[_Job[Any]], error: sqlite3.Error) -> None:
         """Tell a batch that the disk did not take it."""
         self.commits.refused += 1
+        self.commits.failure = str(error)
         log.error("storage.commit_failed", error=str(error), jobs=len(batch))
         for job in batch:
             job.ended(

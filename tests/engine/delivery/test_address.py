@@ -62,7 +62,8 @@ def test_an_address_that_is_not_public_is_refused_with_its_reason(address: str, 
     """Decisions 6: loopback, private, link-local, CGNAT, multicast, reserved, and forms that carry them."""
     refusal = STRICT.refusal(ip_address(address))
     assert refusal is not None
-    assert refusal.replace("::ffff:127.0.0.1 ", "::ffff:7f00:1 ") == reason
+    (named, _, flaw), (wanted, _, wanted_flaw) = refusal.partition(" is "), reason.partition(" is ")
+    assert (ip_address(named), flaw) == (ip_address(wanted), wanted_flaw)  # written in two ways by Python
 
 
 @pytest.mark.parametrize(

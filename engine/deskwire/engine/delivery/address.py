@@ -51,6 +51,8 @@ class Policy:
                 return f"{address} is {form} address: {reason}"
         if address.ipv4_mapped is not None or address in _NAT64:
             return None  # all that is dialled is the inner address
+        if address.sixtofour is not None:
+            return None  # the inner one decides: of 6to4 itself newer versions of Python say that it is not global
         flaw = _flaw_v6(address)
         return flaw and f"{address} is {flaw}"
 

@@ -16,6 +16,7 @@ import structlog
 import trio
 
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.failure import contained
 from deskwire.engine.identity.keys import BadKeys, KeySet, VerifyingKey, parse_jwks
 
 log: Final = structlog.get_logger(__name__)
@@ -128,7 +129,8 @@ class UrlKeys:
         """Fetch at the start, when the set gets old, and when a token names a key that is not in it."""
         async with self._client:
             while True:
-                await self._refresh()
+                with contained(lambda failure: log.error("identity.keys_not_fetched", exc_info=failure)):
+                    await self._refresh()
                 self._wanted = trio.Event()
                 await trio.sleep(RETRY_S)
                 with trio.move_on_after(self._rest_s()):

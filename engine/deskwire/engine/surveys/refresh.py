@@ -16,6 +16,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import DomainError, NotFound, Unavailable
+from deskwire.engine.failure import contained
 from deskwire.engine.model import ChatModel, ModelError
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.surveys.compute import Computed, compute
@@ -92,7 +93,7 @@ class Refreshes:
                     "Too many insights are being refreshed.", code="refresh_busy", retry_after_s=5
                 )
             run = self._running[survey.rowid] = _Run(survey, Refresh("running", self._clock()))
-            Context().run(self._nursery.start_soon, self._carry_out, run)
+            Context().run(self._nursery.start_soon, self._run, run)
         await run.begun.wait()
         if run.refused is not None:
             raise run.refused
@@ -108,6 +109,13 @@ class Refreshes:
         if stored is not None and stored.status == "running":  # its end could not be stored
             return replace(stored, status="failed", error=_INTERRUPTED)
         return stored
+
+    async def _run(self, run: _Run) -> None:
+        def tell(failure: BaseException) -> None:
+            log.error("insights.refresh_failed", survey=run.survey.id, exc_info=failure)
+
+        with contained(tell):
+            await self._carry_out(run)
 
     async def _carry_out(self, run: _Run) -> None:
         try:

@@ -10,6 +10,7 @@ import structlog
 import trio
 
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.failure import kept_running
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.surveys.find import find_survey
@@ -32,7 +33,7 @@ class Removals:
     async def remove(self, project: Project, survey_id: str) -> Survey:
         """Put a survey out of sight and begin to clear what belongs to it; what it was. Raises NotFound."""
         survey = await self._store.write(lambda tx: _remove(tx, project.rowid, survey_id))
-        Context().run(self._nursery.start_soon, self.clear)
+        Context().run(self._nursery.start_soon, kept_running, "surveys.removal", self.clear)
         return survey
 
     async def clear(self) -> None:

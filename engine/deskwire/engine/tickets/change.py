@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Conversation
+from deskwire.engine.conversation import Author, Conversation
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Transaction
@@ -106,6 +106,15 @@ def unlink_deleted(tx: Transaction, conversation: Conversation, at: int) -> None
         ticket = tx.ticket(conversation.project, conversation.ticket_id)
         if ticket is not None and ticket.conversation_id == conversation.id:
             _save(tx, ticket, {"conversation_id": None}, SYSTEM, at)
+
+
+def note_message(tx: Transaction, ticket_id: str, author: Author, at: int) -> None:
+    """Note that something was said in the ticket's conversation. What the contact says wakes the ticket."""
+    ticket = tx.snoozed_ticket(ticket_id) if author.type == "contact" else None
+    if ticket is None:
+        tx.touch_ticket(ticket_id, at)
+    else:
+        _save(tx, ticket, {"snoozed_until": None}, SYSTEM, at)
 
 
 def tend(tx: Transaction, now: int, limit: int) -> int:

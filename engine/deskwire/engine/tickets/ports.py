@@ -70,6 +70,9 @@ class TicketReader(Protocol):
     def next_wake_up(self) -> int | None:
         """When (ms) the next snoozed ticket of any project wakes up."""
 
+    def snoozed_ticket(self, ticket_id: str) -> Ticket | None:
+        """The ticket if it is snoozed."""
+
     def snoozed_tickets(self, until: int, limit: int) -> Sequence[Ticket]:
         """Snoozed tickets of any project that are to wake up by `until` (ms), the first first."""
 

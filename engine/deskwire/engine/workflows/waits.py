@@ -12,7 +12,7 @@ from deskwire.engine.clock import Clock
 from deskwire.engine.commands import WakeWorkflow
 from deskwire.engine.directory import Directory
 from deskwire.engine.due import DueWork
-from deskwire.engine.errors import NotFound, Unavailable
+from deskwire.engine.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store
 
@@ -63,7 +63,8 @@ class Waits(DueWork):
             log.debug("workflows.already_deleted", conversation=conversation_id)
         except Unavailable as refusal:
             refused.append(refusal)
-        except ActorFailed:
+        except (DomainError, ActorFailed) as error:  # the latter is a bug, which the actor has logged
+            log.warning("workflows.wait_postponed", conversation=conversation_id, reason=str(error))
             failed.append(conversation_id)
 
 

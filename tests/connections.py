@@ -1,0 +1,59 @@
+"""Database connections that a test has opened and nobody has closed. Python says so by itself from 3.13 on, and late."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from itertools import count
+from types import FrameType
+from typing import Any
+
+_open: dict[int, str] = {}
+"""Where each connection was opened that is not closed, by its number."""
+
+
+@cache
+def _noted(kind: Any) -> Any:
+    """A connection of this kind that is known until it is closed, even if nobody has it any more."""
+
+    class Noted(kind):  # type: ignore[misc]
+        number: int
+
+        def close(self) -> None:
+            super().close()
+            _open.pop(self.number, None)
+
+    return Noted
+
+
+def note_connections() -> None:
+    """Know from now on of every connection that this process opens."""
+    numbers, connect = count(), sqlite3.connect
+
+    @wraps(connect)
+    def noted(*given: Any, factory: Any = sqlite3.Connection, **named: Any) -> Any:
+        connection = connect(*given, factory=_noted(factory), **named)
+        connection.number = next(numbers)
+        _open[connection.number] = _place(sys._getframe(1))
+        return connection
+
+    sqlite3.connect = noted
+
+
+def _place(frame: FrameType) -> str:
+    """Where the call came from, past libraries."""
+    while frame.f_back is not None and "site-packages" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+@contextmanager
+def all_closed() -> Iterator[None]:
+    """Fail if a connection is open behind the block that was not before it."""
+    before = set(_open)
+    yield
+    left = sorted(_open.pop(number) for number in set(_open) - before)
+    assert not left, f"nobody has closed the connections that were opened at {', '.join(left)}"
