@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from .conftest import Service
 
 
@@ -78,7 +80,7 @@ async def test_erasing_a_contact_deletes_its_conversations_and_frees_its_user_id
 async def test_user_ids_may_hold_any_characters(service: Service) -> None:
     for user in ("auth0|7", "a/b", "ü 1", "x" * 255):
         conversation = await service.create(user=user)
-        path = f"/s2s/contacts/{user.replace('|', '%7C').replace(' ', '%20').replace('ü', '%C3%BC')}"
+        path = f"/s2s/contacts/{quote(user, safe='')}"
         assert (await service.http.get(path)).json()["userId"] == user
         listed = (await service.http.get(f"{path}/conversations")).json()["items"]
         assert [item["id"] for item in listed] == [conversation["id"]]

@@ -22,6 +22,7 @@ class Code:
 
 CODES: Final = (
     Code(400, "bad_idempotency_key", "An `Idempotency-Key` has 1 to 255 printable ASCII characters."),
+    Code(400, "bad_path", "The path is not percent-encoded UTF-8; `detail` says what is wrong."),
     Code(400, "bad_query", "Query parameters are unknown, bad, or given twice; `errors` names each."),
     Code(400, "bad_request", "The request can't be read."),
     Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
@@ -65,7 +66,7 @@ CODES: Final = (
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
     Code(404, "message_not_found", "The conversation has no such message."),
-    Code(404, "not_found", "There is no such path."),
+    Code(404, "not_found", "There is no such path. A slash within an id is sent as `%2F`."),
     Code(404, "organisation_not_found", "There is no such organisation, or the user is no member of it."),
     Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
     Code(404, "team_not_found", "There is no such team."),

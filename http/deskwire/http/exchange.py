@@ -90,9 +90,14 @@ async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | 
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason != _NONE_GIVEN:
             services.quotas.note_failure(exchange.client)
-        document, headers = refusal(error, asked.id)
-        reply = Reply(document["status"], PROBLEM, orjson.dumps(document), headers)
+        reply = refused(error, asked.id)
     return reply, exchange.quota
+
+
+def refused(error: DomainError, request_id: str) -> Reply:
+    """The answer to a request that is refused."""
+    document, headers = refusal(error, request_id)
+    return Reply(document["status"], PROBLEM, orjson.dumps(document), headers)
 
 
 def failed(request_id: str) -> Reply:

@@ -50,7 +50,7 @@ class Lane:
 
     def __init__(self, services: Services, routes: Iterable[Route], *, idle_s: float) -> None:
         self._services = services
-        self._table = Table(route for route in routes if route.direct)
+        self._table = Table(routes, direct=True)
         self._idle_s = idle_s
         self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
         self._news = trio.Event()
@@ -113,11 +113,12 @@ class Lane:
         head = plain_head(connection.buffer[:end]) if end >= len(END) else None
         if head is None or "wait=" in head.query:  # who waits for events may hang up meanwhile
             return None
-        found = self._table.find(head.method, head.path)
-        if found is None:
+        found = self._table.find(head.path.split("/"))  # with nothing encoded in it
+        route = None if found is None else found[0].routes.get(head.method)
+        if found is None or route is None:
             return None
         connection.begin(end, head.length or 0)
-        return head, *found
+        return head, route, found[1]
 
     async def _answer(self, connection: _Connection, head: Head, route: Route, path: dict[str, str]) -> bool:
         """Carry the request out and write its answer; whether the connection may have another one."""

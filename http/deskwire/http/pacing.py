@@ -56,7 +56,13 @@ class PacedRequest(TrioRequest):
 
 
 class PacedConnection(TrioASGIHTTPConnection):
-    """Quart's handler of a request; it waits for room before it reads on."""
+    """Quart's handler of a request; it takes any target, and waits for room before it reads on."""
+
+    def _create_request_from_scope(self, send: ASGISendCallable) -> Request:
+        self.scope["path"] = (
+            "/"  # Quart's own, which can't be read from every target; the table takes the raw one
+        )
+        return super()._create_request_from_scope(send)
 
     async def handle_messages(  # type: ignore[override]  # as in quart-trio
         self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable
