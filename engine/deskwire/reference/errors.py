@@ -31,7 +31,11 @@ CODES: Final = (
         "malformed_body",
         "The body is not of the form that the call takes: an upload's multipart form, a stream authorization's object or form.",
     ),
-    Code(400, "malformed_json", "The body is not JSON."),
+    Code(
+        400,
+        "malformed_json",
+        "The body is not JSON, or nested too deeply, or has a number that no double holds; `detail` says what and where.",
+    ),
     Code(
         400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
     ),
@@ -222,8 +226,9 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "out_of_range": "A time before 1970, or in the future.",
     "repeated": "The parameter or item is given more than once.",
     "required": "Missing.",
+    "too_deep": "Nested too deeply.",
     "too_few": "Too few items or keys.",
-    "too_large": "The number is above its maximum.",
+    "too_large": "The number is above its maximum, or an integer is of more than 64 bits.",
     "too_long": "Too many characters.",
     "too_many": "Too many items or keys.",
     "too_short": "Too few characters.",
