@@ -144,10 +144,10 @@ class _Exchange:
         key = key_of(route, asked.headers)
         try:
             raw = await self._read()
-            if route.json_only and raw.isspace():
-                raw = b""
             if raw and route.json_only and asked.mimetype != JSON:
                 raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
+            if route.json_only and raw.isspace():
+                raw = b""
             body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
             call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
             if route.watching:
