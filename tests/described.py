@@ -11,11 +11,9 @@ from typing import Any, Final
 import httpx
 import jsonschema_rs
 import orjson
-from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, Rule
 
 from deskwire.http.app import ROUTES
-from deskwire.http.paths import CONVERTERS
+from deskwire.http.table import Table, parts_of
 from deskwire.reference.openapi.document import document
 
 PROBLEM: Final = "application/problem+json"
@@ -39,10 +37,7 @@ def described() -> Mapping[str, Any]:
     return document()
 
 
-@cache
-def _map() -> Map:
-    rules = [Rule(route.path, methods=[route.method], endpoint=route) for route in ROUTES]
-    return Map(rules, strict_slashes=False, merge_slashes=False, converters=CONVERTERS)
+_TABLE: Final = Table(ROUTES)
 
 
 @dataclass(frozen=True)
@@ -91,9 +86,9 @@ async def check(response: httpx.Response) -> None:
     request = response.request
     if "unchecked" in request.extensions:
         return
-    try:
-        route, _ = _map().bind("x").match(request.url.path, method=request.method)
-    except HTTPException:
+    found = _TABLE.find(parts_of(request.url.raw_path.decode("ascii").partition("?")[0]))
+    route = None if found is None else found[0].routes.get(request.method)
+    if route is None:
         await _check_unknown(response)
         return
     if request.method == "HEAD":

@@ -193,7 +193,7 @@ async def serve(
                     store=store,
                     keys=keys,
                     directory=directory,
-                    erasures=Erasures(actors, store, directory),
+                    erasures=Erasures(actors, store, wall_clock, directory),
                     log=events,
                     clock=wall_clock,
                     tokens=signers.tokens,

@@ -125,6 +125,22 @@ def test_every_link_leads_to_an_operation_and_its_parameters() -> None:
     assert linked > 50
 
 
+def test_every_id_of_a_callers_choosing_says_how_it_stands_in_a_path() -> None:
+    found = {
+        each["name"]
+        for _, operation in operations()
+        for each in operation.get("parameters", ())
+        if each["in"] == "path" and "%2F" in each["description"]
+    }
+    assert found == {"userId", "entryName", "entryId"}
+    assert all(
+        "bad_path" in operation["responses"]["400"]["$ref"]
+        for path, item in described()["paths"].items()
+        for operation in item.values()
+        if "{" in path
+    )
+
+
 def test_every_schema_is_closed() -> None:
     """Unknown fields are refused in bodies, and there are none in answers: nothing can drift unseen."""
     for name, schema in described()["components"]["schemas"].items():

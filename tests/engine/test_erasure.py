@@ -46,7 +46,7 @@ async def erasing(directory: Path) -> AsyncIterator[tuple[Erasures, InlineStore,
         for _ in range(3):
             await actors.create(PROJECT, create())
         unruly = Unruly(actors)
-        yield Erasures(nursery, store, cast(Directory, unruly)), store, unruly
+        yield Erasures(nursery, store, HandClock(), cast(Directory, unruly)), store, unruly
         nursery.cancel_scope.cancel()
     store.close()
 
@@ -94,6 +94,8 @@ async def test_a_restart_takes_an_erasure_up_and_a_caller_finds_it(
         await erasures.resume()
         assert (await erasures.erase(PROJECT, "user-1")).user_id == "user-1"
         assert conversations(store) == 0
+        events = store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 100, frozenset()))
+        assert [event.type for event in events] == [*["conversation.deleted"] * 3, "contact.updated"]
 
 
 async def test_a_bug_in_an_erasure_is_logged_and_the_erasure_tried_again_later(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.http.pacing import HELD_MAX, PacedBody
 
@@ -30,13 +30,13 @@ async def test_a_body_waits_for_room_and_goes_on_when_it_is_read() -> None:
     assert taken == 100 * len(piece)
 
 
-async def test_once_the_answer_goes_out_the_rest_is_taken_and_forgotten() -> None:
+async def test_once_the_answer_goes_out_the_rest_is_taken_and_forgotten(autojump_clock: MockClock) -> None:
     body = PacedBody(None, None)
     body.append(b"x" * (HELD_MAX + 1))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(body.room)
         await wait_all_tasks_blocked()
-        body.abandon()
+        await body.abandon()
     for _ in range(10):
         body.append(b"y" * HELD_MAX)
     await body.room()

@@ -115,7 +115,7 @@ class Create:
     def judge(self, world: World, answer: Answer) -> None:
         assert answer.status == 200, answer
         made = answer.body
-        contact = world.identify(self.user, self.identity, made["contact"]["id"], alone=False)
+        contact = world.identify(self.user, self.identity, made["contact"]["id"])
         fields = {
             "title": self.title,
             "status": "OPEN",

@@ -22,7 +22,7 @@ class PutContact:
     def judge(self, world: World, answer: Answer) -> None:
         assert answer.status == 200, answer
         identity = dict.fromkeys(IDENTITY) | self.identity
-        good(answer, world.identify(self.user, identity, answer.body["id"], alone=True).view)
+        good(answer, world.identify(self.user, identity, answer.body["id"]).view)
 
 
 @dataclass(frozen=True)

@@ -81,18 +81,17 @@ class World:
 
     # --- contacts
 
-    def identify(self, user_id: str, identity: JSON, contact_id: str, *, alone: bool) -> Contact:
-        """The contact, new or brought up to date; by itself, or along with a conversation."""
+    def identify(self, user_id: str, identity: JSON, contact_id: str) -> Contact:
+        """The contact, new or brought up to date; a change of one that was known is announced."""
         contact = self.contacts.get(user_id)
         if contact is None:
-            contact = Contact(contact_id, user_id, dict.fromkeys(IDENTITY) | identity)
-            self.contacts[user_id] = contact
-            changed = alone
-        else:
-            before = dict(contact.identity)
-            contact.identity |= identity
-            changed = contact.identity != before
-        if changed:
+            contact = self.contacts[user_id] = Contact(
+                contact_id, user_id, dict.fromkeys(IDENTITY) | identity
+            )
+            return contact
+        before = dict(contact.identity)
+        contact.identity |= identity
+        if contact.identity != before:
             self.due.append(Event("contact.updated", None, {"contact": contact.view}, contact.id))
         return contact
 
@@ -110,6 +109,8 @@ class World:
             kept = {each: said for each, said in survey.responses.items() if said["contact"] != theirs}
             survey.responses = kept
         self.forget(contact.id)
+        contact.identity |= dict.fromkeys(IDENTITY)
+        self.due.append(Event("contact.updated", None, {"contact": contact.view}, ""))
         del self.contacts[contact.user_id]
 
     # --- conversations
@@ -258,9 +259,11 @@ class World:
     def settle(self, events: list[JSON]) -> None:
         """Hold what the feed has against what is due. Raises AssertionError if they differ."""
         told = [(event["type"], event["sequence"], shown(event["data"])) for event in events]
-        if any(event.data.get("reason") == "gdpr" for event in self.due):  # in which order is left open
-            order = [data.get("conversation", {}).get("id") for _, _, data in told]
-            self.due.sort(key=lambda event: _place(order, event.data["conversation"]["id"]))
+        order = [data.get("conversation", {}).get("id") for _, _, data in told]
+        deletions = [event for event in self.due if event.data.get("reason") == "gdpr"]  # in any order
+        deletions.sort(key=lambda event: _place(order, event.data["conversation"]["id"]))
+        sorted_now = iter(deletions)
+        self.due = [next(sorted_now) if event in deletions else event for event in self.due]
         wanted = [(event.type, event.sequence, event.data) for event in self.due]
         assert [each[:2] for each in told] == [each[:2] for each in wanted], "other events"
         for (kind, _, data), event, envelope in zip(told, self.due, events, strict=True):

@@ -329,7 +329,7 @@ class Server:
             store=self.disk,
             keys=Keys(self.disk),
             directory=directory,
-            erasures=Erasures(actors, self.disk, directory),
+            erasures=Erasures(actors, self.disk, trio_ms, directory),
             log=self.log,
             clock=trio_ms,
             tokens=tokens,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from deskwire.engine.events import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME, connect_reader
-from tests.builders import NOON, PROJECT, Running, create, endpoint, post, running
+from tests.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
 
 PLACES = (
     "TITLE", "OLDTITLE", "ATTRIBUTE", "OLDATTRIBUTE", "KEY", "MESSAGE", "LONGMESSAGE", "NOTE", "LOGS", "OLDLOGS",
@@ -62,7 +62,7 @@ async def plant(engine: Running) -> Conversation:
     command = create(mark("USERID"), identity, title=mark("OLDTITLE"), attributes={"k": mark("OLDATTRIBUTE")})
     await engine.directory.create(PROJECT, command)
     identity = {place.lower(): mark(place) for place in ("NAME", "EMAIL", "PHONE", "AVATAR")}
-    await engine.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef(mark("USERID"), identity), NOON))
+    await put(engine, mark("USERID"), identity)
     for asked in (
         Patch({"title": mark("TITLE"), "attributes": {"k": mark("ATTRIBUTE"), mark("KEY"): 1}}),
         post(text=mark("MESSAGE")),
@@ -76,6 +76,11 @@ async def plant(engine: Running) -> Conversation:
     assert receipt.state is not None
     await answer_all(engine)
     return receipt.state
+
+
+async def put(engine: Running, user_id: str, identity: Mapping[str, str]) -> None:
+    """Make a contact, or change its identity."""
+    await engine.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef(user_id, identity), NOON))
 
 
 async def answer_all(engine: Running) -> None:
@@ -96,7 +101,7 @@ def contact_of(engine: Running) -> Contact | None:
 @asynccontextmanager
 async def erasures(engine: Running) -> AsyncIterator[Erasures]:
     async with trio.open_nursery() as nursery:
-        yield Erasures(nursery, engine.store, engine.directory)
+        yield Erasures(nursery, engine.store, HandClock(), engine.directory)
 
 
 async def test_the_markers_are_found_while_they_are_there(tmp_path: Path) -> None:
@@ -181,24 +186,27 @@ async def test_nothing_of_an_erased_contact_is_left(tmp_path: Path) -> None:
         async with erasures(engine) as erasing:
             await erasing.erase(PROJECT, mark("USERID"))
         await scrubbed(engine)
-        kept = ("USERID",)  # conversation.deleted names it, so that mirrors can prune
+        kept = ("USERID",)  # the last events name it, so that mirrors can prune
         places = tuple(place for place in PLACES + CONTACT_PLACES if place not in kept)
         assert left_in(tmp_path, places) == []
         assert contact_of(engine) is None
 
 
-async def test_nothing_of_an_erased_contact_without_conversations_is_left(tmp_path: Path) -> None:
+async def test_nothing_but_the_user_id_of_an_erased_contact_without_conversations_is_left(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path) as engine:
         await engine.store.write(lambda tx: tx.insert_endpoint(endpoint()))
         identity = {place.lower(): mark(place) for place in ("NAME", "EMAIL", "PHONE", "AVATAR")}
-        await engine.store.write(
-            lambda tx: put_contact(tx, PROJECT, ContactRef(mark("USERID"), identity), NOON)
-        )
+        for known in ({}, identity):
+            await put(engine, mark("USERID"), known)
         await answer_all(engine)
+        assert {place for _, place in left_in(tmp_path, CONTACT_PLACES)} == {*CONTACT_PLACES} - {"OLDNAME"}
         async with erasures(engine) as erasing:
             await erasing.erase(PROJECT, mark("USERID"))
         await scrubbed(engine)
-        assert left_in(tmp_path, PLACES + CONTACT_PLACES) == []
+        places = tuple(place for place in PLACES + CONTACT_PLACES if place != "USERID")
+        assert left_in(tmp_path, places) == []
 
 
 async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path) -> None:
@@ -219,18 +227,18 @@ async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_
 ) -> None:
     async with running(tmp_path) as engine:
         for user in ("one", "two"):
-            await engine.store.write(
-                lambda tx, u=user: put_contact(tx, PROJECT, ContactRef(u, {"name": u}), NOON)  # type: ignore[misc]
-            )
+            for known in ({}, {"name": user}):
+                await put(engine, user, known)
         async with erasures(engine) as erasing:
             await erasing.erase(PROJECT, "two")
         chunk = await engine.log.read(PROJECT.rowid, 0, 100)
-        assert [event.position for event in chunk.events] == [1]
-    async with running(tmp_path) as engine:  # the newest event was the erased one: its position is spent
-        assert engine.store.peek(lambda reader: reader.last_event_position()) == 2
+        assert [event.position for event in chunk.events] == [1, 3]
+        assert b'"name":null' in chunk.events[-1].body
+    async with running(tmp_path) as engine:
+        assert engine.store.peek(lambda reader: reader.last_event_position()) == 3
         await engine.directory.create(PROJECT, create())
-        chunk = await engine.log.read(PROJECT.rowid, 2, 100)
-        assert [event.position for event in chunk.events] == [3]
+        chunk = await engine.log.read(PROJECT.rowid, 3, 100)
+        assert [event.position for event in chunk.events] == [4]
 
 
 async def test_no_page_keeps_a_ghost_of_a_row_that_was_moved_before_it_was_deleted(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ async def test_nothing_that_an_erased_contact_answered_is_left_in_the_file(tmp_p
         await engine.store.write(lambda tx: tx.put_insights(target.rowid, quoted))
         assert {place for _, place in left_in(tmp_path, ("GONE", "KEPT"))} == {"GONE", "KEPT"}
         async with trio.open_nursery() as nursery:
-            await Erasures(nursery, engine.store, engine.directory).erase(PROJECT, "ada")
+            await Erasures(nursery, engine.store, HandClock(), engine.directory).erase(PROJECT, "ada")
         await scrubbed(engine)
         assert {place for _, place in left_in(tmp_path, ("GONE", "KEPT"))} == {"KEPT"}
         now = engine.store.peek(lambda reader: reader.survey(PROJECT.rowid, target.id))

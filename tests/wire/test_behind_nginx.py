@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -91,3 +92,16 @@ async def test_calls_uploads_and_the_stream_go_through_and_the_client_is_known(t
         with trio.fail_after(10):
             async with open_websocket_url(stream, ssl_context=files.trust) as websocket:
                 assert "pusher:connection_established" in await websocket.get_message()
+
+
+async def test_ids_in_paths_go_through_as_they_are(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    async with running(tmp_path / "data") as service, nginx(files, service) as url:
+        key = {"Authorization": f"Bearer {service.demo['serverKey']}"}
+        async with httpx.AsyncClient(
+            verify=files.trust, base_url=f"{url}/v3/s2s/contacts", headers=key
+        ) as client:
+            for user in ("a%2Fconversations", "%2E%2E", "a%2F%2Fb", "%252F", "%3F", "%23"):
+                put = await client.put(f"/{user}", json={"name": "Ada"})
+                assert (put.status_code, put.json().get("userId")) == (200, unquote(user))
+                assert (await client.get(f"/{user}/conversations")).json()["items"] == []

@@ -20,7 +20,12 @@ KEY_MAX: Final = 64
 
 
 _DEEP: Final = 16
-"""Levels that an event, or a workflow, has around attributes; the JSON encoder goes 254 deep."""
+"""Levels that an event, or a workflow, has around attributes."""
+
+LEVELS_MAX: Final = 254 - _DEEP
+"""Levels of arrays and objects in attributes, with themselves; the JSON encoder goes 254 deep."""
+
+TOO_DEEP: Final = f"Attributes are nested at most {LEVELS_MAX} levels deep."
 
 
 def size_of(attributes: Mapping[str, Any]) -> int | None:
@@ -45,7 +50,9 @@ def overfull(attributes: Mapping[str, Any]) -> Problem | None:
         message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
         return Problem("/attributes", "too_many", message)
     size = size_of(attributes)
-    if size is None or size > ATTRIBUTES_BYTES:
+    if size is None:
+        return Problem("/attributes", "too_deep", TOO_DEEP)
+    if size > ATTRIBUTES_BYTES:
         message = f"All attributes together have at most {ATTRIBUTES_BYTES:,} bytes."
         return Problem("/attributes", "too_long", message)
     return None

@@ -12,6 +12,9 @@ from deskwire.engine.value import value
 IDENTITY: Final = ("name", "email", "phone", "avatar")
 """The fields that may change; with `userId`, which may not, they are a contact's identity."""
 
+NOBODY: Final[Mapping[str, None]] = dict.fromkeys(IDENTITY)
+"""The identity of a contact that was erased."""
+
 
 @value
 class Contact:

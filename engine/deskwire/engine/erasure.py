@@ -1,5 +1,6 @@
 """A contact's erasure: conversations through their actors, tickets, survey responses, then the contact (decisions 4).
 
+The last commit removes the contact with its events and announces that, once, behind all the deletions.
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
 crash cut short is taken up at the next start. Whoever asks again meanwhile waits for the one under way.
 """
@@ -15,6 +16,7 @@ import structlog
 import trio
 
 from deskwire.engine.actor import ActorFailed
+from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
 from deskwire.engine.directory import Directory
@@ -22,6 +24,7 @@ from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.failure import PAUSE_S, contained
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.turn import erase_contact
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
@@ -50,9 +53,10 @@ class _Erasure:
 class Erasures:
     """Erases contacts in a nursery that no request owns."""
 
-    def __init__(self, nursery: trio.Nursery, store: Store, directory: Directory) -> None:
+    def __init__(self, nursery: trio.Nursery, store: Store, clock: Clock, directory: Directory) -> None:
         self._nursery = nursery
         self._store = store
+        self._clock = clock
         self._directory = directory
         self._under_way: dict[tuple[int, str], _Erasure] = {}
 
@@ -104,11 +108,12 @@ class Erasures:
     async def _tried(self, project: Project, contact: Contact) -> bool:
         """Whether nothing is left of it. A bug that keeps one from being erased must not keep the others."""
         with contained(lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure)):
-            return await self._attempt(project, contact.rowid)
+            return await self._attempt(project, contact)
         await trio.sleep(PAUSE_S)
         return False
 
-    async def _attempt(self, project: Project, contact: int) -> bool:
+    async def _attempt(self, project: Project, erased: Contact) -> bool:
+        contact = erased.rowid
         try:
             ids = await self._store.read(lambda reader: reader.conversation_ids(contact))
             for start in range(0, len(ids), _CONVERSATIONS):
@@ -117,7 +122,7 @@ class Erasures:
                 await trio.lowlevel.checkpoint()
             while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
                 await trio.lowlevel.checkpoint()
-            await self._store.write(lambda tx: tx.erase_contact(contact))
+            await self._store.write(lambda tx: erase_contact(tx, project, erased, self._clock()))
         except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
             log.warning("erasure.delayed", reason=str(error))
             return False

@@ -44,7 +44,11 @@ CATALOG: Final[Mapping[str, Kind]] = {
         Kind("message.created", "A new customer-visible message."),
         Kind("workflow.step.presented", "A workflow step is waiting for the customer."),
         Kind("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
-        Kind("contact.updated", "Identity fields of a contact changed.", numbered=False),
+        Kind(
+            "contact.updated",
+            "Identity fields of a known contact changed; an erasure leaves them null.",
+            numbered=False,
+        ),
         Kind("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
         Kind("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
         Kind(

@@ -18,7 +18,7 @@ from deskwire.engine.announce import (
     message_view,
 )
 from deskwire.engine.commands import ContactRef
-from deskwire.engine.contact import Contact, identify
+from deskwire.engine.contact import NOBODY, Contact, identify
 from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.decide import Step
 from deskwire.engine.endpoint import disabled_reason
@@ -77,7 +77,7 @@ def commit_turn(
     show = partial((links or nowhere()).shown, now=at)
     if before is None:
         assert contact_ref is not None, "a new conversation needs its contact"
-        contact, routed = find_contact(tx, project, contact_ref, at), dict[int, int]()
+        contact, routed = put_contact(tx, project, contact_ref, at), dict[int, int]()
     else:
         claimed = tx.claim(before)
         contact, routed = claimed.contact, dict(claimed.routed)
@@ -202,36 +202,34 @@ def _attach(tx: Transaction, state: Conversation, message: Message) -> None:
         raise Invalid(*(unknown_upload(f"/attachments/{ids.index(each)}", each) for each in missing))
 
 
-def find_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> Contact:
-    """The contact of `ref`, made or changed as its identity says; a change is announced.
+def put_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> Contact:
+    """The contact of `ref`, made or changed as its identity says; a change of one that was known is announced.
 
-    Ours: a contact made for a conversation is announced by that conversation (ADR 5).
+    Ours: a new contact is announced by what it is made for (ADR 5).
     """
     known = tx.contact(project.rowid, ref.user_id)
     if known is None:
-        return tx.insert_contact(project.rowid, _new_contact(ref, at))
+        blank = Contact(0, new_id("con", at), ref.user_id, at, at)
+        return tx.insert_contact(project.rowid, identify(blank, ref.identity, at))
     contact = identify(known, ref.identity, at)
     if contact is not known:
         tx.save_contact(contact)
-        _announce_contact(tx, project, contact, at)
+        _announce_contact(tx, project, contact, at, contact_lane(contact.rowid))
     return contact
 
 
-def put_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> Contact:
-    """As `find_contact`, for the contact by itself: a new one is announced, too."""
-    if tx.contact(project.rowid, ref.user_id) is not None:
-        return find_contact(tx, project, ref, at)
-    contact = tx.insert_contact(project.rowid, _new_contact(ref, at))
-    _announce_contact(tx, project, contact, at)
-    return contact
+def erase_contact(tx: Transaction, project: Project, contact: Contact, at: int) -> None:
+    """Remove a contact that has nothing left, and announce that it has no identity any more (ADR 21).
+
+    This event outlives its subject, as that of a conversation's deletion does.
+    """
+    tx.erase_contact(contact.rowid)
+    _announce_contact(tx, project, identify(contact, NOBODY, at), at, None)
 
 
-def _new_contact(ref: ContactRef, at: int) -> Contact:
-    blank = Contact(0, new_id("con", at), ref.user_id, at, at)
-    return identify(blank, ref.identity, at)
-
-
-def _announce_contact(tx: Transaction, project: Project, contact: Contact, at: int) -> None:
+def _announce_contact(
+    tx: Transaction, project: Project, contact: Contact, at: int, subject: int | None
+) -> None:
     draft = announce_contact(contact)
     lane = contact_lane(contact.rowid)
-    append(tx, project, draft, lane, route(tx, project, draft, {}), at, lane=lane)
+    append(tx, project, draft, subject, route(tx, project, draft, {}), at, lane=lane)

@@ -22,6 +22,7 @@ class Code:
 
 CODES: Final = (
     Code(400, "bad_idempotency_key", "An `Idempotency-Key` has 1 to 255 printable ASCII characters."),
+    Code(400, "bad_path", "The path is not percent-encoded UTF-8; `detail` says what is wrong."),
     Code(400, "bad_query", "Query parameters are unknown, bad, or given twice; `errors` names each."),
     Code(400, "bad_request", "The request can't be read."),
     Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
@@ -30,7 +31,11 @@ CODES: Final = (
         "malformed_body",
         "The body is not of the form that the call takes: an upload's multipart form, a stream authorization's object or form.",
     ),
-    Code(400, "malformed_json", "The body is not JSON."),
+    Code(
+        400,
+        "malformed_json",
+        "The body is not JSON, or nested too deeply, or has a number that no double holds; `detail` says what and where.",
+    ),
     Code(
         400, "bad_entry_id", "The path's entry id does not read `<type>:<id>`; `detail` says what is wrong."
     ),
@@ -65,7 +70,7 @@ CODES: Final = (
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
     Code(404, "message_not_found", "The conversation has no such message."),
-    Code(404, "not_found", "There is no such path."),
+    Code(404, "not_found", "There is no such path. A slash within an id is sent as `%2F`."),
     Code(404, "organisation_not_found", "There is no such organisation, or the user is no member of it."),
     Code(404, "project_not_found", "There is no such project, or the user is no member of its organisation."),
     Code(404, "team_not_found", "There is no such team."),
@@ -225,8 +230,9 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "out_of_range": "A time before 1970, or in the future.",
     "repeated": "The parameter or item is given more than once.",
     "required": "Missing.",
+    "too_deep": "Nested too deeply.",
     "too_few": "Too few items or keys.",
-    "too_large": "The number is above its maximum.",
+    "too_large": "The number is above its maximum, or an integer is of more than 64 bits.",
     "too_long": "Too many characters.",
     "too_many": "Too many items or keys.",
     "too_short": "Too few characters.",

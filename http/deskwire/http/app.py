@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from quart import Response, g, request
 from quart_trio import QuartTrio
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
+from deskwire.engine.errors import DomainError
 from deskwire.engine.ids import new_id
 from deskwire.http import (
     contact_export,
@@ -45,15 +45,15 @@ from deskwire.http import (
     workflows,
 )
 from deskwire.http.cors import Cors
-from deskwire.http.exchange import Asked, Reply, carried_out, failed, note
+from deskwire.http.exchange import Asked, Reply, carried_out, failed, note, refused
 from deskwire.http.headers import complete
 from deskwire.http.pacing import PacedConnection, PacedRequest
-from deskwire.http.paths import CONVERTERS
 from deskwire.http.problems import PROBLEM, problem
 from deskwire.http.quotas import header_fields
 from deskwire.http.request_id import REQUEST_ID
 from deskwire.http.routing import Route
 from deskwire.http.services import Services
+from deskwire.http.table import Table, parts_of, path_of
 from deskwire.http.upgrades import RefusedUpgrade
 
 _MODULES: Final = (
@@ -90,41 +90,28 @@ ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route 
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
-def make_app(services: Services) -> QuartTrio:
-    """The ASGI app with all routes."""
-    app = QuartTrio(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
-    app.asgi_websocket_class = RefusedUpgrade
-    app.asgi_http_class = PacedConnection
-    app.request_class = PacedRequest
-    app.url_map.strict_slashes = False
-    app.url_map.merge_slashes = False
-    app.url_map.converters.update(CONVERTERS)
-    for route in ROUTES:
-        app.add_url_rule(
-            route.path,
-            route.name,
-            _view(services, route),
-            methods=[route.method],
-            provide_automatic_options=False,
-        )
-    app.register_error_handler(HTTPException, _refused_by_quart)
-    app.register_error_handler(Exception, _failed)
-    cors = Cors(services.limits.cors_origins, ROUTES)
-    app.before_request(partial(_begin, services))
-    app.before_request(partial(_asked_beforehand, app, cors))
-    app.after_request(partial(_end, services, cors))
-    return app
+class _App(QuartTrio):
+    """Quart, with our table in the place of its URL map, which splits a path when it is decoded already (ADR 36)."""
 
+    def __init__(self, services: Services) -> None:
+        super().__init__(__name__, static_folder=None)
+        self._services = services
 
-def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any, Response]]:
-    async def view(**path: str) -> Response:
+    def create_url_adapter(self, request: object) -> None:
+        """None: the table says which route a request is for."""
+
+    async def dispatch_request(self, request_context: object = None) -> Response:
+        """Have the request carried out. Raises HTTPException for an unknown path or method."""
+        if g.place is None:
+            raise NotFound
+        g.route = g.place.routes.get(request.method)
+        if g.route is None:
+            raise MethodNotAllowed(g.place.routes)
         asked = Asked(
             _request_id(),
             request.method,
-            route,
-            path,
+            g.route,
+            g.values,
             dict(request.args.lists()),
             request.headers,
             request.remote_addr,
@@ -133,12 +120,28 @@ def _view(services: Services, route: Route) -> Callable[..., Coroutine[Any, Any,
             request.body,
         )
         try:
-            reply, g.quota = await carried_out(services, asked)
+            reply, g.quota = await carried_out(self._services, asked)
         except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
             reply = failed(asked.id, error)
         return _response(reply)
 
-    return view
+
+def make_app(services: Services) -> QuartTrio:
+    """The ASGI app with all routes."""
+    app = _App(services)
+    app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
+    app.asgi_websocket_class = RefusedUpgrade
+    app.asgi_http_class = PacedConnection
+    app.request_class = PacedRequest
+    app.register_error_handler(DomainError, _refused)
+    app.register_error_handler(HTTPException, _refused_by_quart)
+    app.register_error_handler(Exception, _failed)
+    cors = Cors(services.limits.cors_origins)
+    app.before_request(partial(_begin, services))
+    app.before_request(partial(_find, Table(ROUTES)))
+    app.before_request(partial(_asked_beforehand, cors))
+    app.after_request(partial(_end, services, cors))
+    return app
 
 
 def _response(reply: Reply) -> Response:
@@ -162,24 +165,34 @@ def _request_id() -> str:
 async def _begin(services: Services) -> None:
     g.request_id = new_id("req", services.clock())
     g.started = time.perf_counter()
-    g.quota = None
+    g.quota = g.route = None
     REQUEST_ID.set(g.request_id)
 
 
-async def _asked_beforehand(app: QuartTrio, cors: Cors) -> Response | None:
-    adapter = app.create_url_adapter(request)
-    return None if adapter is None else cors.preflight(request, adapter)
+async def _find(table: Table) -> None:
+    """Find where the request's path leads. Raises BadRequest."""
+    found = table.find(parts_of(path_of(request.scope["raw_path"].decode("ascii"))))
+    g.place, g.values = found or (None, {})
+
+
+async def _asked_beforehand(cors: Cors) -> Response | None:
+    return cors.preflight(request, g.place)
 
 
 async def _end(services: Services, cors: Cors, response: Response) -> Response:
     response.headers["X-Request-Id"] = _request_id()
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
-    cors.open_up(request, response.headers)
+    cors.open_up(request, g.route, response.headers)
     complete(response.headers, secure=request.scheme == "https")
-    rule = request.url_rule.rule if request.url_rule else None
+    rule = g.route.path if g.route else None
     note(services, request.method, rule, response.status_code, g.started, _request_id())
     return response
+
+
+async def _refused(error: DomainError) -> Response:
+    """What was refused before its route was known."""
+    return _response(refused(error, _request_id()))
 
 
 async def _refused_by_quart(error: HTTPException) -> Response:
@@ -188,17 +201,13 @@ async def _refused_by_quart(error: HTTPException) -> Response:
     headers = {}
     valid_methods = getattr(error, "valid_methods", None)
     if valid_methods:
-        headers["Allow"] = ", ".join(sorted(_allowed(valid_methods)))
+        headers["Allow"] = ", ".join(sorted(valid_methods))
     detail = {
-        404: "There is no such path.",
+        404: "There is no such path. A slash within an id is sent as %2F.",
         405: f"This path answers to {headers.get('Allow', 'other methods')}.",
     }.get(status, error.description or "The request can't be served.")
     document = problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id())
     return Response(orjson.dumps(document), status, headers=headers, content_type=PROBLEM)
-
-
-def _allowed(methods: Iterable[str]) -> set[str]:
-    return {method for method in methods if method != "OPTIONS"}
 
 
 async def _failed(error: Exception) -> Response:

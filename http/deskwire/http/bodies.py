@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
+from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, TOO_DEEP, size_of
 from deskwire.http.validation import Body, Paged, Query
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
     size = size_of(value)
     if size is None:
-        raise ValueError("attributes are nested too deeply")
+        raise PydanticCustomError("too_deep", TOO_DEEP)
     if size > ATTRIBUTES_BYTES:
         raise ValueError(
             f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"

@@ -15,7 +15,7 @@ from deskwire.http.validation import Body, Query
 routes = Routes()
 
 
-@routes.add("GET", "/s2s/contacts/<user:user_id>/export", S2S, answer=ContactExport, whole=False)
+@routes.add("GET", "/s2s/contacts/<user_id>/export", S2S, answer=ContactExport, whole=False)
 async def export_contact(call: Call[Body, Query]) -> Answer:
     """Export what is stored about a contact as one JSON document, without agents' notes.
 

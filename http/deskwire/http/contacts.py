@@ -15,7 +15,7 @@ from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Flag, Query
 
 routes = Routes(S2S)
-_ONE = "/s2s/contacts/<user:user_id>"
+_ONE = "/s2s/contacts/<user_id>"
 _USER_ID_MAX = 255
 
 

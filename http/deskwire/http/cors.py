@@ -13,10 +13,9 @@ from typing import Final
 
 from quart import Request, Response
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import HTTPException
-from werkzeug.routing import MapAdapter
 
 from deskwire.http.routing import BASE, Route
+from deskwire.http.table import Place
 
 _USERS: Final = frozenset({"dashboard", "either", "user", "organisation", "project"})
 _BESIDES: Final = frozenset(
@@ -41,19 +40,21 @@ class Cors:
 
     Args:
         origins: exact ones, as browsers write them.
-        routes: all routes; those open to pages matter.
     """
 
-    def __init__(self, origins: Collection[str], routes: Collection[Route]) -> None:
+    def __init__(self, origins: Collection[str]) -> None:
         self._origins = frozenset(origins)
-        self._open = frozenset(route.name for route in routes if open_to_pages(route))
 
-    def preflight(self, request: Request, adapter: MapAdapter) -> Response | None:
-        """The answer to a browser that asks whether it may call; None for every other request."""
+    def preflight(self, request: Request, place: Place | None) -> Response | None:
+        """The answer to a browser that asks whether it may call; None for every other request.
+
+        Args:
+            place: where the request's path leads.
+        """
         wanted = request.headers.get("Access-Control-Request-Method")
         if not self._origins or request.method != "OPTIONS" or wanted is None:
             return None
-        if not self._allows(request.headers) or not self._takes(adapter, wanted):
+        if not self._allows(request.headers) or not _takes(place, wanted):
             return None
         return Response(
             b"",
@@ -67,9 +68,9 @@ class Cors:
             },
         )
 
-    def open_up(self, request: Request, headers: Headers) -> None:
-        """Let the page that has called read the answer, if it may."""
-        if not self._origins or request.endpoint not in self._open:
+    def open_up(self, request: Request, route: Route | None, headers: Headers) -> None:
+        """Let the page that has called this route read the answer, if it may."""
+        if not self._origins or route is None or not open_to_pages(route):
             return
         headers.add("Vary", "Origin")
         if self._allows(request.headers):
@@ -79,10 +80,8 @@ class Cors:
     def _allows(self, headers: Headers) -> bool:
         return headers.get("Origin") in self._origins
 
-    def _takes(self, adapter: MapAdapter, method: str) -> bool:
-        """Whether a route open to pages takes this method at the request's path."""
-        try:
-            endpoint, _ = adapter.match(method=method)
-        except HTTPException:
-            return False
-        return endpoint in self._open
+
+def _takes(place: Place | None, method: str) -> bool:
+    """Whether a route open to pages takes this method at the place."""
+    route = None if place is None else place.routes.get(method)
+    return route is not None and open_to_pages(route)

@@ -94,9 +94,14 @@ async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | 
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason != _NONE_GIVEN:
             services.quotas.note_failure(exchange.client)
-        document, headers = refusal(error, asked.id)
-        reply = Reply(document["status"], PROBLEM, orjson.dumps(document), headers)
+        reply = refused(error, asked.id)
     return reply, exchange.quota
+
+
+def refused(error: DomainError, request_id: str) -> Reply:
+    """The answer to a request that is refused."""
+    document, headers = refusal(error, request_id)
+    return Reply(document["status"], PROBLEM, orjson.dumps(document), headers)
 
 
 def failed(request_id: str, error: BaseException) -> Reply:
@@ -149,6 +154,8 @@ class _Exchange:
             raw = await self._read()
             if raw and route.json_only and asked.mimetype != JSON:
                 raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
+            if route.json_only and raw.isspace():
+                raw = b""
             body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
             call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
             if route.watching:

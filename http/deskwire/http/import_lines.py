@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-import orjson
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.clock import milliseconds
@@ -27,6 +26,7 @@ from deskwire.http.bodies import (
     Title,
     UserId,
 )
+from deskwire.http.decoding import Malformed, decoded
 from deskwire.http.lines import Line
 from deskwire.http.validation import Body, fitted
 
@@ -105,24 +105,24 @@ def read_line(line: Line, now: int) -> Record | Refusal:
     if line.content is None:
         return _refusal(line, None, Problem("", "too_long", f"A line has at most {LINE_BYTES:,} bytes."))
     try:
-        value = orjson.loads(line.content)
-    except orjson.JSONDecodeError as error:
+        value = decoded(line.content)
+    except Malformed as error:
         return _refusal(line, None, Problem("", "malformed_json", f"The line is not valid JSON: {error}."))
     record = _plain_message(line.number, value)
     if record is not None and 0 <= record.created_at <= now + AHEAD_MS:
         return record
-    return _examined(line, value, now)
+    return _examined(line, line.content, value, now)
 
 
-def _examined(line: Line, value: Any, now: int) -> Record | Refusal:
+def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
     if not isinstance(value, dict):
         return _refusal(line, None, Problem("", "invalid", "A line must be a JSON object."))
     try:
         match value.get("type"):
             case "message":
-                return _message(line, fitted(ImportedMessage, value), now)
+                return _message(line, fitted(ImportedMessage, value, raw), now)
             case "conversation":
-                return _conversation(line, fitted(ImportedConversation, value), now)
+                return _conversation(line, fitted(ImportedConversation, value, raw), now)
             case _:
                 code = "not_allowed" if "type" in value else "required"
                 raise Invalid(Problem("/type", code, "A line's type is conversation or message."))

@@ -23,6 +23,7 @@ from deskwire.engine.rate import Quota
 from deskwire.http.exchange import Asked, Reply, carried_out, failed, note
 from deskwire.http.fields import mimetype_of
 from deskwire.http.headers import BASELINE, STRICT_TRANSPORT
+from deskwire.http.pacing import UNREAD_MAX, UNREAD_S
 from deskwire.http.plain import END, HEAD_MAX, Head, plain_head
 from deskwire.http.quotas import header_fields
 from deskwire.http.request_id import REQUEST_ID
@@ -32,10 +33,6 @@ from deskwire.http.table import Table
 from deskwire.http.transport import FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
-
-_UNREAD_MAX: Final = 1 << 16
-_UNREAD_S: Final = 1.0
-"""Bytes of a refused request's body that are read away, and for how long, so that the connection can have another."""
 
 _Found = tuple[Head, Route, dict[str, str]]
 
@@ -50,7 +47,7 @@ class Lane:
 
     def __init__(self, services: Services, routes: Iterable[Route], *, idle_s: float) -> None:
         self._services = services
-        self._table = Table(route for route in routes if route.direct)
+        self._table = Table(routes, direct=True)
         self._idle_s = idle_s
         self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
         self._news = trio.Event()
@@ -113,11 +110,12 @@ class Lane:
         head = plain_head(connection.buffer[:end]) if end >= len(END) else None
         if head is None or "wait=" in head.query:  # who waits for events may hang up meanwhile
             return None
-        found = self._table.find(head.method, head.path)
-        if found is None:
+        found = self._table.find(head.path.split("/"))  # with nothing encoded in it
+        route = None if found is None else found[0].routes.get(head.method)
+        if found is None or route is None:
             return None
         connection.begin(end, head.length or 0)
-        return head, *found
+        return head, route, found[1]
 
     async def _answer(self, connection: _Connection, head: Head, route: Route, path: dict[str, str]) -> bool:
         """Carry the request out and write its answer; whether the connection may have another one."""
@@ -144,18 +142,19 @@ class Lane:
             return False
         except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
             reply = failed(request_id, error)
-        goes_on = not (head.last or self._stopping or connection.missing > _UNREAD_MAX)
         note(services, head.method, route.path, reply.status, began, request_id)
+        if connection.missing and not head.last:
+            await self._read_away(connection)
+        goes_on = not (head.last or self._stopping or connection.missing)
         await connection.send(_written(reply, request_id, left, connection.secure, goes_on))
-        return goes_on and await self._rest_read(connection)
+        return goes_on
 
-    async def _rest_read(self, connection: _Connection) -> bool:
-        """Read away what was left of a body; whether it came in time."""
-        if connection.missing:
-            with trio.move_on_after(_UNREAD_S), suppress(_Gone):
+    async def _read_away(self, connection: _Connection) -> None:
+        """Read what is left of a body that nobody wants, if it is little and comes soon."""
+        if connection.missing <= UNREAD_MAX:
+            with trio.move_on_after(UNREAD_S), suppress(_Gone):
                 async for _ in connection:
                     pass
-        return not connection.missing
 
 
 class _Gone(Exception):

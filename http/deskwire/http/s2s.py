@@ -107,7 +107,9 @@ class NetworkRequest(Body):
 
 
 class NetworkLogsBody(Body):
-    """A snapshot; it replaces the previous one."""
+    """A snapshot; it replaces the previous one. Every digit is kept (contract 2.3: any JSON value)."""
+
+    as_sent = True
 
     requests: Annotated[list[NetworkRequest], Field(max_length=100)]
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-import orjson
-
 from deskwire.engine.errors import BadRequest, Invalid, Problem
 from deskwire.engine.stream.resume import is_resume
+from deskwire.http.decoding import decoded, escaped
 
 CONSUMER_ID_LIMIT: Final = 128
 _FIELDS: Final = ("socket_id", "channel_name", "consumerId", "typingEvents", "resume")
@@ -57,7 +56,7 @@ def _body_fields(body: bytes) -> Mapping[str, Any]:
     """The body's fields: JSON if its first character that is not blank is `{`, else a form."""
     try:
         if body.lstrip()[:1] == b"{":
-            fields: Mapping[str, Any] = orjson.loads(body)
+            fields: Mapping[str, Any] = decoded(body)
             return fields
         pairs = parse_qsl(
             body.decode().strip(), keep_blank_values=True, errors="strict", max_num_fields=_MANY_FIELDS
@@ -76,7 +75,7 @@ class _Check:
         self._values = {**sent, **added}
         self._added = added
         self._problems = [
-            Problem(f"/{_escaped(name)}", "unknown_field", "Unknown field.")
+            Problem(f"/{escaped(name)}", "unknown_field", "Unknown field.")
             for name in sent
             if name not in _FIELDS
         ]

@@ -8,6 +8,8 @@
   `post` pass, and Hypercorn would take the one for the other.
 * What follows a request that was said to be the last (`Connection: close`, HTTP/1.0) is left unread (RFC 9112 9.6).
   Hypercorn would answer 400 to the request before it, which is carried out all the same.
+* An answer behind which the connection ends says so (RFC 9112 9.6): that to a request whose body was not read, and
+  the last one before a stop. Hypercorn would just close.
 * An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
 * A websocket's upgrade is refused here, as none is served behind this (ADR 7).
 * What can't be read is answered with a problem document that has a request's id, as everything else.
@@ -100,7 +102,9 @@ class StrictH11(H11Protocol):
     async def stream_send(self, event: StreamEvent) -> None:
         """Send what an answer is made of; its head gets the headers that it lacks."""
         if isinstance(event, Response) and event.status_code >= HTTPStatus.OK:
-            event = replace(event, headers=[*event.headers, *missing(event.headers)])
+            ends = self.connection.their_state is h11.SEND_BODY or self.context.terminated.is_set()
+            told = [(b"connection", b"close")] if ends else []
+            event = replace(event, headers=[*event.headers, *missing(event.headers), *told])
         await super().stream_send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:

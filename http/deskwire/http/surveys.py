@@ -69,6 +69,8 @@ class VersionBody(Body):
 class DefinitionBody(Body):
     """What is to be looked at as a definition, whatever it is."""
 
+    as_sent = True  # what is wrong with its numbers belongs into the answer
+
     definition: Any
 
 

@@ -28,7 +28,7 @@ from deskwire.http.ticket_bodies import (
 from deskwire.http.validation import Body, Paged, Query, bad_cursor, decode_cursor, encode_cursor
 
 routes = Routes()
-_ONE: Final = "/tickets/<ticket:ticket_id>"
+_ONE: Final = "/tickets/<ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")
 _SORTS: Final = tuple(

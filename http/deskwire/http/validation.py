@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from deskwire.engine.clock import milliseconds
 from deskwire.engine.errors import BadRequest, Invalid, Problem
+from deskwire.http.decoding import INTEGERS, Malformed, decoded, escaped, large_integers
 
 B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
@@ -35,9 +36,14 @@ _WORDS: Final = {
 
 
 class Body(BaseModel):
-    """A JSON body: camelCase, strict types, no unknown fields."""
+    """A JSON body: camelCase, strict types, no unknown fields.
+
+    `as_sent` says that its bytes are what counts, so that a number in it may have any digits.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+    as_sent: ClassVar[bool] = False
 
 
 class Empty(Body):
@@ -99,6 +105,7 @@ _CODES: Final = {
     "less_than": "too_large",
     "literal_error": "not_allowed",
     "duplicate": "duplicate",
+    "too_deep": "too_deep",
 }
 
 
@@ -149,18 +156,51 @@ def parse_body(model: type[B], raw: bytes) -> B:
         Invalid: it does not fit; every problem is named.
     """
     try:
-        value = orjson.loads(raw) if raw else {}
-    except orjson.JSONDecodeError as error:
+        value = decoded(raw) if raw else {}
+    except Malformed as error:
         raise BadRequest(f"The body is not valid JSON: {error}.", code="malformed_json") from None
-    return fitted(model, value)
-
-
-def fitted(model: type[B], value: object) -> B:
-    """JSON that was read as its model. Raises Invalid if it does not fit; every problem is named."""
     try:
-        return model.model_validate(value)
+        return fitted(model, value, raw)
+    except Invalid as invalid:
+        if raw:
+            raise
+        raise Invalid(*invalid.problems, detail="The body is empty; it must be a JSON object.") from None
+
+
+def fitted(model: type[B], value: object, raw: bytes) -> B:
+    """JSON that was read as its model. Raises Invalid if it does not fit; every problem is named.
+
+    Args:
+        raw: what the value was read from; a number in it that the value does not show is a problem, too.
+    """
+    try:
+        body = model.model_validate(value)
     except ValidationError as error:
-        raise Invalid(*(_problem(each, "/") for each in error.errors(include_url=False))) from None
+        found = [_problem(each, "/") for each in error.errors(include_url=False)]
+        large = large_integers(raw, value)
+        if model.as_sent:  # where it fits; elsewhere the parser's words are about a double that nobody sent
+            large = [each.pointer for each in found if each.pointer in large]
+        others = (each for each in found if each.pointer not in large)
+        raise Invalid(*others, *map(_too_large, large)) from None
+    if _takes_doubles(model):
+        large = large_integers(raw, value)
+        if large:
+            raise Invalid(*map(_too_large, large))
+    return body
+
+
+@cache
+def _takes_doubles(of: Hashable) -> bool:
+    """Whether a model, or an annotation in one, lets a double pass: there an integer may have become one."""
+    if isinstance(of, type) and issubclass(of, Body):
+        return not of.as_sent and any(
+            _takes_doubles(cast(Hashable, field.annotation)) for field in of.model_fields.values()
+        )
+    return of in (Any, float) or any(map(_takes_doubles, getattr(of, "__args__", ())))
+
+
+def _too_large(pointer: str) -> Problem:
+    return Problem(pointer, "too_large", INTEGERS)
 
 
 def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
@@ -203,7 +243,7 @@ def _bad_query(*problems: Problem) -> BadRequest:
 
 
 def _problem(error: ErrorDetails, mark: str) -> Problem:
-    parts = [str(part).replace("~", "~0").replace("/", "~1") for part in error["loc"]]
+    parts = [escaped(str(part)) for part in error["loc"]]
     pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
     kind = error["type"]
     code = "unknown_parameter" if mark == "?" and kind == "extra_forbidden" else _CODES.get(kind, "invalid")

@@ -18,6 +18,7 @@ from deskwire.engine.workflows.check import workflow_errors
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.stock import assignee_errors, find_workflow
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
+from deskwire.http.decoding import INTEGERS, large_integers
 from deskwire.http.routing import Answer, Call, Routes, dashboard
 from deskwire.http.shapes import workflows as shapes
 from deskwire.http.shapes.base import Deleted, page_of
@@ -25,7 +26,7 @@ from deskwire.http.shapes.surveys import Validation
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
 routes = Routes()
-_ONE: Final = "/workflows/<workflow:workflow_id>"
+_ONE: Final = "/workflows/<workflow_id>"
 _READ: Final = dashboard("conversations.read")
 _MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
 
@@ -34,6 +35,7 @@ class WorkflowDraft(Body):
     """What is to be looked at as a workflow, whatever it is."""
 
     model_config = ConfigDict(extra="allow")  # all that is wrong is found by the workflow's own check
+    as_sent = True
 
     name: Any = None
     trigger: Any = None
@@ -182,6 +184,9 @@ async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collec
 
 async def _errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
     errors = await trio.to_thread.run_sync(workflow_errors, document)
+    told = {each.path for each in errors}
+    large = (path for path in large_integers(call.raw, document) if path not in told)
+    errors += [DefinitionError(path, "too_large", INTEGERS) for path in large]
     flows, project = document.get("flows"), call.project
     return errors + await call.services.store.read(
         lambda reader: list(assignee_errors(reader, project, flows))

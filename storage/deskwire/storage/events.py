@@ -27,6 +27,12 @@ _DELETION: Final = (
     "SELECT position FROM events WHERE conversation IS NULL AND project = :project AND position > :after "
     "AND json_extract(CAST(body AS TEXT), '$.data.conversation.{}') = :subject"
 )
+_ERASURE: Final = (
+    "SELECT position FROM events WHERE conversation IS NULL AND +project = :project AND position > :after "
+    "AND json_extract(CAST(body AS TEXT), '$.data.conversation.contact.userId') IS NULL "
+    "AND json_extract(CAST(body AS TEXT), '$.data.contact.userId') = :subject"
+)
+"""A contact's own last event, found among those of all contacts that were erased since: the index has them together."""
 _OF_CONVERSATION: Final = (
     "SELECT position FROM events WHERE position > :after AND conversation = "
     "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
@@ -40,7 +46,7 @@ _OF_CONTACT: Final = (
     f"WITH contact AS ({_CONTACTS}) "
     "SELECT position FROM events WHERE position > :after AND conversation IN (SELECT -rowid FROM contact "
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
-    f"UNION ALL {_DELETION.format('contact.userId')}"
+    f"UNION ALL {_DELETION.format('contact.userId')} UNION ALL {_ERASURE}"
 )
 _OF_LANE: Final = {"conversation": _OF_CONVERSATION, "contact": _OF_CONTACT}
 """Positions of a lane's events; each part is found by an index."""

@@ -33,6 +33,8 @@ event log.
   listed, the header `project`.
 - Bodies are JSON in camelCase. Fields and parameters that are not listed here are refused.
 - Lists answer `items` and `nextCursor`; give that as `cursor` for the next page.
+- An id that you choose yourself (of a user, a memory entry, a translation) is percent-encoded as a whole where it stands
+  in a path: a path is split before it is decoded. Two slashes in a row, or one at the end, lead nowhere.
 - Refusals are problem documents (RFC 9457). Their `code` is stable; each response lists those that it may have. An
   unknown path is a 404 `not_found`, an unknown method a 405 `method_not_allowed` with the header `Allow`.
 - Every answer has the header `X-Request-Id`.

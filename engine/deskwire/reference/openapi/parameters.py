@@ -34,6 +34,9 @@ class PathParameter:
     field: str = "id"
 
 
+_ENCODED: Final = "Percent-encode it as a whole: a slash in it is `%2F`, a percent sign `%25`, an id that is only dots `%2E` or `%2E%2E`."
+"""How an id of the caller's own choosing stands in a path (RFC 3986 2)."""
+
 PATH: Final[Mapping[str, PathParameter]] = {
     "conversation_id": PathParameter(
         "The conversation.",
@@ -42,7 +45,7 @@ PATH: Final[Mapping[str, PathParameter]] = {
         conversations.Conversation,
     ),
     "contacts/user_id": PathParameter(
-        "The backend's own id of its user; at most 255 characters.",
+        f"The backend's own id of its user; at most 255 characters. {_ENCODED}",
         "u1",
         "contact_not_found",
         conversations.Contact,
@@ -90,10 +93,14 @@ PATH: Final[Mapping[str, PathParameter]] = {
         conversations.Contact,
     ),
     "entry_name": PathParameter(
-        "The name of the memory entry.", "shoe size", "memory_entry_not_found", content.MemoryEntry, "name"
+        f"The name of the memory entry. {_ENCODED}",
+        "shoe size",
+        "memory_entry_not_found",
+        content.MemoryEntry,
+        "name",
     ),
     "entry_id": PathParameter(
-        "The entry: `<type>:<id>`.",
+        f"The entry: `<type>:<id>`. {_ENCODED}",
         "statictranslation:checkout.title",
         "entry_not_found",
         content.Entry,

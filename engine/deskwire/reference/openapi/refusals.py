@@ -48,6 +48,7 @@ class Rule:
 
 RULES: Final = (
     Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
+    Rule(("bad_path",), lambda route: "<" in route.path),
     Rule(("overloaded",), lambda route: True),
     Rule(("too_many_failures",), lambda route: route.access.kind != "none" or route.method != "GET"),
     Rule(("rate_limited",), lambda route: route.access.kind in _COUNTED),

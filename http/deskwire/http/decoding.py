@@ -1,0 +1,108 @@
+"""JSON as it was sent: its value, or in clear words why there is none, and the numbers that a value would not show.
+
+Numbers are those that every JSON reader can hold (RFC 8259 6): integers of 64 bits, else doubles. An integer beyond
+that would become a double that differs from it, so whoever keeps the value has to know of it (ADR 5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+DEPTH_MAX: Final = 1_024
+"""Levels of arrays and objects, one in the other."""
+
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+INTEGERS: Final = f"An integer is at least {_LEAST} and at most {_MOST}; send a larger number as a text."
+
+_WORDS: Final = (
+    ("depth limit exceeded", f"it is nested more than {DEPTH_MAX:,} levels deep"),
+    ("number is infinity", "a number in it is too large; the largest is about 1.8e308"),
+    ("byte order mark", "it begins with a byte order mark, which JSON does not have"),
+    ("not valid UTF-8", "it is not in UTF-8"),
+    ("surrogate", "an escape in a text stands for half a character, a surrogate without the other one"),
+)
+"""Our words where the parser's would need explaining."""
+
+_CONSTANT: Final = re.compile(r".?[+-]?(?:NaN|Infinity)", re.DOTALL)
+"""What some writers take for numbers; the parser points at its sign, or behind that."""
+
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*+|[{}\[\],:]')
+
+
+class Malformed(ValueError):
+    """This is not JSON, or more than is read here; the text goes on behind "The body is not valid JSON: "."""
+
+
+def decoded(raw: bytes) -> Any:
+    """The value. Of a key that an object has more than once the last one counts. Raises Malformed."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Malformed(_in_words(raw, error)) from None
+
+
+def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
+    if not raw.strip():
+        return "it is empty"
+    where = f" (line {error.lineno}, column {error.colno})"
+    if _CONSTANT.match(error.doc, max(error.pos - 1, 0)):
+        return f"NaN and Infinity are no numbers in JSON{where}"
+    for sign, words in _WORDS:
+        if sign in error.msg:
+            return words + where
+    return f"{error.msg}{where}"
+
+
+def large_integers(raw: bytes, value: Any) -> list[str]:
+    """Pointers to the integers in a JSON text that its value does not show as they are.
+
+    Args:
+        value: the text's value; as they are doubles there, one without a large double is not looked at any further.
+    """
+    return list(_large_integers(raw)) if _has_large_double(value) else []
+
+
+def _has_large_double(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is float:
+            if not _LEAST < each < _MOST:  # the least itself may be the nearest double to a lesser one
+                return True
+        elif type(each) is dict:
+            waiting += each.values()
+        elif type(each) is list:
+            waiting += each
+    return False
+
+
+def _large_integers(raw: bytes) -> Iterator[str]:
+    """Walk through the tokens of a text that is known to be JSON; a stack holds the way to the next one."""
+    way: list[str | int] = []
+    before = b""
+    for match in _TOKEN.finditer(raw):
+        token = match[0]
+        if token == b"{":
+            way.append("")
+        elif token == b"[":
+            way.append(0)
+        elif token in b"]}":
+            way.pop()
+        elif token == b"," and isinstance(way[-1], int):
+            way[-1] += 1
+        elif token[:1] == b'"' and before in (b"{", b",") and isinstance(way[-1], str):
+            way[-1] = orjson.loads(token)
+        elif (
+            token[:1] in b"-0123456789" and token.lstrip(b"-").isdigit() and not _LEAST <= int(token) <= _MOST
+        ):
+            yield "".join(f"/{escaped(str(part))}" for part in way)
+        before = token
+
+
+def escaped(part: str) -> str:
+    """A name as it stands in a JSON Pointer (RFC 6901)."""
+    return part.replace("~", "~0").replace("/", "~1")
