@@ -96,7 +96,7 @@ def test_an_option_that_is_no_setting_is_the_callers_mistake() -> None:
             {"DESKWIRE_ALLOW_PRIVATE_WEBHOOKS": "1", "DESKWIRE_WEBHOOK_ALLOW": "10.0.0.0/8"},
             {"DESKWIRE_WEBHOOK_ALLOW", "DESKWIRE_ALLOW_PRIVATE_WEBHOOKS"},
         ),
-        ({"DESKWIRE_WEBHOOK_WINDOW_S": "43"}, {"DESKWIRE_WEBHOOK_WINDOW_S", "DESKWIRE_WEBHOOK_TIMEOUT_S"}),
+        ({"DESKWIRE_WEBHOOK_HORIZON_S": "43"}, {"DESKWIRE_WEBHOOK_HORIZON_S", "DESKWIRE_WEBHOOK_TIMEOUT_S"}),
         ({"DESKWIRE_WEBHOOK_MEMORY_DELIVERIES": "15"}, {"DESKWIRE_WEBHOOK_CONCURRENCY"}),
         ({"DESKWIRE_MODEL_NAME": "small-1"}, {"DESKWIRE_MODEL_URL", "DESKWIRE_MODEL_NAME"}),
         ({"DESKWIRE_MODEL_KEY": "sk-1"}, {"DESKWIRE_MODEL_KEY", "DESKWIRE_MODEL_URL"}),
@@ -112,11 +112,11 @@ def test_values_that_contradict_each_other_are_refused_by_name(
 
 def test_values_at_the_edge_of_a_contradiction_are_taken() -> None:
     environ = {
-        "DESKWIRE_WEBHOOK_WINDOW_S": "44",  # 4 times 5 s, and 2 + 6 + 12 s and a fifth of it
+        "DESKWIRE_WEBHOOK_HORIZON_S": "44",  # 4 times 5 s, and 2 + 6 + 12 s and a fifth of it
         "DESKWIRE_WEBHOOK_MEMORY_DELIVERIES": "16",
         "DESKWIRE_EVENT_WINDOW_S": "7200",
     }
-    assert Config.load(environ, {}).webhook_window_s == 44.0
+    assert Config.load(environ, {}).webhook_horizon_s == 44.0
 
 
 def test_a_bad_value_is_not_reported_as_a_contradiction_too() -> None:

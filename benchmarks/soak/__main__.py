@@ -54,7 +54,7 @@ def settings(plan: Plan) -> dict[str, str]:
         "event_window_s": window,
         "delivery_log_s": window,
         "stream_resume_window_s": window,
-        "webhook_window_s": window,
+        "webhook_horizon_s": window,
         "retention_interval_s": str(max(1, round(plan.window_s))),
         "actor_idle_s": str(max(1, round(plan.window_s))),
     }

@@ -45,6 +45,7 @@ from .surveys import (
 )
 from .tickets import Bulk, ChangeTicket, Link, ListTickets, LookAtTicket, MakeTicket, RemoveTicket, Snooze
 from .webhooks import (
+    NO_CATCH_UP,
     NO_EVENT,
     NO_WAY,
     AddEndpoint,
@@ -156,12 +157,14 @@ EVENTS: Final = st.sampled_from(
         (NO_EVENT,),
     ]
 )
+CATCH_UPS: Final = st.sampled_from([*["automatic", "off"] * 4, NO_CATCH_UP, None])
 ENDPOINT_PATCHES: Final = st.fixed_dictionaries(
     {},
     optional={
         "events": EVENTS.map(list) | st.just(["conversation.deleted", "conversation.closed"]),
         "status": st.sampled_from([*["enabled", "disabled"] * 4, "paused"]),
         "description": st.sampled_from([None, "CRM"]),
+        "catchUp": CATCH_UPS,
         "url": st.sampled_from([*["a", "b"] * 4, NO_WAY, None]),
     },
 ).filter(bool)
@@ -176,7 +179,7 @@ REMOVALS_OF_ENDPOINTS: Final = st.builds(DropEndpoint, ENDPOINTS)
 OF_ENDPOINTS: Final = st.one_of(
     CHANGES_OF_ENDPOINTS,
     CHANGES_OF_ENDPOINTS,
-    st.builds(AddEndpoint, EVENTS),
+    st.builds(AddEndpoint, EVENTS, CATCH_UPS),
     REMOVALS_OF_ENDPOINTS,
     st.builds(LookAtEndpoint, ENDPOINTS),
     st.builds(ListEndpoints),

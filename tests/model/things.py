@@ -191,14 +191,17 @@ class Endpoint:
     def view(self) -> JSON:
         """As the API shows it, but for the delivery that ended last."""
         secret = f"whsec_…{self.secret[-4:]}"
-        circuit = {"circuit": "closed", "circuitOpenUntil": None, "circuitReason": None}
+        circuit = {"circuit": "closed", "circuitOpenUntil": None, "circuitReason": None, "failingSince": None}
+        outage = {"pausedUntil": None, "held": None, "missed": None}
         return {
             "id": self.id,
             "url": self.urls[-1],
             **self.fields,
             "secret": secret,
             "oldSecretUntil": None,
-        } | circuit
+            **circuit,
+            **outage,
+        }
 
     @property
     def owed(self) -> set[str]:

@@ -11,6 +11,7 @@ from .things import JSON, Endpoint, exactly, shown
 from .world import World
 
 NO_EVENT: Final = "conversation.exploded"
+NO_CATCH_UP: Final = "sometimes"
 NO_WAY: Final = "#"
 """As the way of a URL: it has a fragment, which none may have."""
 
@@ -26,13 +27,16 @@ class AddEndpoint:
     """Register an endpoint; five is the most."""
 
     events: tuple[str, ...] = ()
+    catch_up: str | None = None
 
     def request(self, world: World) -> Request:
         url = world.url(len(world.endpoints), "a")
-        return Request("POST", "/s2s/webhooks", {"url": url, "events": list(self.events)})
+        catch_up = {} if self.catch_up is None else {"catchUp": self.catch_up}
+        return Request("POST", "/s2s/webhooks", {"url": url, "events": list(self.events), **catch_up})
 
     def judge(self, world: World, answer: Answer) -> None:
-        reasons = [(422, "invalid_input")] if NO_EVENT in self.events else []
+        bad = NO_EVENT in self.events or self.catch_up == NO_CATCH_UP
+        reasons = [(422, "invalid_input")] if bad else []
         if sum(not each.gone for each in world.endpoints) == 5:
             reasons.append((409, "webhook_limit_reached"))
         if not stopped(answer, *reasons):
@@ -44,6 +48,7 @@ class AddEndpoint:
                 "status": "enabled",
                 "statusReason": None,
                 "description": None,
+                "catchUp": self.catch_up or "automatic",
             }
             made = Endpoint(answer.body["id"], secret, fields, [world.url(len(world.endpoints), "a")])
             good_endpoint(answer.body, {**made.view, "secret": secret})
@@ -106,7 +111,11 @@ class PatchEndpoint(OnEndpoint):
     def reasons(self, found: Endpoint | None) -> Iterator[tuple[int, str]]:
         yield from super().reasons(found)
         nulls = [name for name, value in self.fields.items() if value is None and name != "description"]
-        bad = self.fields.get("status") == "paused" or self.fields.get("url") == NO_WAY
+        bad = (
+            self.fields.get("status") == "paused"
+            or self.fields.get("url") == NO_WAY
+            or self.fields.get("catchUp") == NO_CATCH_UP
+        )
         if nulls or bad or NO_EVENT in (self.fields.get("events") or ()):
             yield 422, "invalid_input"
 

@@ -30,7 +30,7 @@ TABLE: Final = (
     Mutated(f"{_ENGINE}/delivery/answer.py", (f"{_TESTS}/delivery/test_answer.py",)),
     Mutated(f"{_ENGINE}/delivery/schedule.py", (f"{_TESTS}/delivery/test_schedule.py",)),
     Mutated(f"{_ENGINE}/delivery/circuit.py", (f"{_TESTS}/delivery/test_circuit.py",)),
-    Mutated(f"{_ENGINE}/delivery/breaker.py", (f"{_TESTS}/delivery/test_circuit.py",)),
+    Mutated(f"{_ENGINE}/delivery/breaker.py", (f"{_TESTS}/delivery/test_breaker.py",)),
     Mutated("engine/deskwire/demo/signature.py", ("tests/demo/test_demo_signature.py",)),
     Mutated(f"{_ENGINE}/rate.py", (f"{_TESTS}/test_rate.py",)),
     Mutated(f"{_ENGINE}/idempotency/once.py", (f"{_TESTS}/idempotency/test_once.py",)),

@@ -218,7 +218,7 @@ async def test_a_deleted_endpoint_gets_nothing_of_the_same_commit(tmp_path: Path
         def sends(tx: Transaction) -> None:
             event = tx.append_event(PROJECT, Draft("contact.updated", None, {}), None, NOON)
             for target in (kept, gone):
-                tx.insert_delivery(target.rowid, event, None, NOON)
+                tx.insert_delivery(target.rowid, event, None, None, NOON)
 
         await desk.together(sends, lambda tx: tx.save_endpoint(replace(gone, status="removed")))
         deliveries = [d for told in desk.told if isinstance(told, Commit) for d in told.deliveries]
