@@ -151,7 +151,7 @@ CODES: Final = (
     Code(
         503,
         "connection_in_use",
-        "A websocket upgrade came on a connection that had served a request; open a new one.",
+        "A websocket was asked for on a connection of HTTP/2; open one of HTTP/1.1 for it.",
     ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(
