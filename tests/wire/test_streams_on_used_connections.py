@@ -116,6 +116,26 @@ async def test_what_is_no_upgrade_is_told_so_on_a_used_connection_as_on_a_fresh_
         assert await connection.closed()
 
 
+@pytest.mark.parametrize("before", [None, (), (TE,)], ids=["fresh", "lane", "Quart"])
+@pytest.mark.parametrize(
+    ("right", "wrong", "status"),
+    [(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", 426), (b"dGhlIHNhbXBsZSBub25jZQ==", b"dGhlIHNhbXBsZSBub25j", 400)],
+    ids=["version", "key"],
+)
+async def test_an_upgrade_that_is_not_right_is_refused_in_words_and_the_connection_closed(
+    service: Service, before: tuple[str, ...] | None, right: bytes, wrong: bytes, status: int
+) -> None:
+    """RFC 6455 4.2.1."""
+    async with peer(service) as connection:
+        if before is not None:
+            await used(connection, service, *before)
+        await connection.stream.send_all(opening(service).replace(right, wrong))
+        head, body = await connection.answer()
+        assert (head.status_code, orjson.loads(body)["status"]) == (status, status)
+        with trio.fail_after(3):
+            assert await connection.closed()
+
+
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
 async def test_an_unknown_app_key_is_refused_by_close_code_on_a_used_connection_too(
     service: Service, headers: tuple[str, ...]

@@ -17,8 +17,9 @@ from deskwire.http.bounds import Bounds
 from deskwire.http.flusher import Flusher
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
 from deskwire.http.measured import Traffic
-from deskwire.http.session import LINGER_S, Session
+from deskwire.http.session import Session
 from deskwire.http.talk import Talk
+from deskwire.http.transport import LINGER_S
 
 log: Final = structlog.get_logger(__name__)
 
