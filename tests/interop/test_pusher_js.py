@@ -94,6 +94,18 @@ async def test_a_superseded_client_that_never_heard_of_it_returns_once_and_idles
     assert await stage.holders() == [("one", True)]
 
 
+async def test_a_client_whose_key_is_revoked_stays_away(stage: Stage) -> None:
+    """Pusher protocol, close codes 4000 to 4099: a return would end at its authorization, again and again."""
+    client = await stage.pusher_js("one")
+    keys = f"/projects/{stage.service.demo['projectId']}/keys"
+    (key,) = (await stage.service.dashboard.get(keys)).json()["items"]
+    assert (await stage.service.dashboard.post(f"{keys}/{key['id']}/revoke")).status_code == 200
+    await client.error(4009)
+    await client.state("disconnected")
+    await client.quiet(QUIET_S)
+    assert stage.proxy.connections == 1
+
+
 async def test_an_unknown_key_ends_the_client_for_good(stage: Stage) -> None:
     """Pusher protocol, 4001."""
     client = await stage.pusher_js_that("one", key="unknown")

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from deskwire.engine.idempotency.once import Once
-from deskwire.engine.people import Organisation, Project, Role, User
+from deskwire.engine.people import Organisation, Project, Role, ServerKey, User
 from deskwire.engine.ports import Transaction
 from deskwire.engine.value import value
 from deskwire.http.fields import Fields
@@ -161,6 +161,7 @@ class Caller:
     user: User | None = None
     organisation: Organisation | None = None
     role: Role | None = None
+    key: ServerKey | None = None
     named_project: str | None = None
     credential: str = ""
 

@@ -48,8 +48,10 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     wanted = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
     channel = open_channel(call.project, wanted.channel_name)
     call.services.store.peek(lambda reader: _check_subject(reader, call.project, channel))
+    assert call.access.key is not None, "the route is for server keys"
     grant = token.Grant(
         call.project.id,
+        call.access.key.id,
         wanted.socket_id,
         wanted.channel_name,
         wanted.consumer_id,
