@@ -12,6 +12,7 @@ import pytest
 import trio
 from wsproto.events import CloseConnection, TextMessage
 
+from deskwire.http.pusher import SHUTTING_DOWN
 from tests.certificates import Files
 from tests.rawpeer import RawPeer, upgrade
 
@@ -158,7 +159,7 @@ async def test_the_stop_says_goodbye_to_a_stream_on_a_used_connection(
         await ws.open(opening(service))
         await subscribed(service, ws)
         service.stop()
-        assert await ws.close_code() == 4200
+        assert await ws.close_code() == SHUTTING_DOWN.code
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
