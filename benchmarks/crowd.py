@@ -38,7 +38,7 @@ class Crowd:
         path: of the upgrade.
         channels: to be held; of a server without channels, only their number counts.
         each: how many of them a consumer holds.
-        project, stream_key, token_key: to subscribe with; no token key is for a server without channels.
+        project, stream_key, key_id, token_key: to subscribe with; no token key is for a server without channels.
         resume: where the consumers begin.
     """
 
@@ -47,6 +47,7 @@ class Crowd:
     channels: list[str]
     project: str = ""
     stream_key: str = ""
+    key_id: str = ""
     token_key: str = ""
     resume: str = "live"
     each: int = 1
@@ -157,7 +158,7 @@ def _subscribe(crowd: Crowd, consumers: list[Consumer], shares: list[list[str]])
 
 
 def _subscription(crowd: Crowd, channel: str, socket_id: str) -> bytes:
-    grant = Grant(crowd.project, socket_id, channel, "benchmark", False, crowd.resume)
+    grant = Grant(crowd.project, crowd.key_id, socket_id, channel, "benchmark", False, crowd.resume)
     token = issue(bytes.fromhex(crowd.token_key), grant, now_ms=wall_clock(), token_s=_TOKEN_S)
     data = {"channel": channel, "auth": f"{crowd.stream_key}:{token}"}
     return json.dumps({"event": "pusher:subscribe", "data": data}).encode()

@@ -149,7 +149,7 @@ def _targets(stack: ExitStack, directory: Path) -> Iterator[tuple[str, _Target]]
 def _watch(server: Server, directory: Path) -> Watch:
     token_key = derived_key(installation_secret(directory, None), "stream").hex()
     channel = f"private-project-{server.project}"
-    return Watch(server.port, channel, server.project, server.stream_key(), token_key)
+    return Watch(server.port, channel, server.project, server.stream_key(), server.key_id(), token_key)
 
 
 @contextmanager

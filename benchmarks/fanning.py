@@ -33,6 +33,7 @@ from deskwire.storage.store import open_store
 
 TOKEN_KEY: Final = b"benchmark" * 4
 STREAM_KEY: Final = "benchmark"
+KEY_ID: Final = "key_benchmark"
 _COMMIT: Final = 64
 """Events that a group commit makes known at once."""
 _WINDOW: Final = 1_000_000
@@ -79,7 +80,9 @@ async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog
 
     def found(tx: Transaction) -> Project:
         organisation = tx.insert_organisation(new_id("org", 0), "Benchmark", 0)
-        return tx.insert_project(new_id("prj", 0), organisation, "Benchmark", STREAM_KEY, 0)
+        project = tx.insert_project(new_id("prj", 0), organisation, "Benchmark", STREAM_KEY, 0)
+        tx.insert_key(KEY_ID, project.rowid, b"", "", "benchmark", 0)
+        return project
 
     async with (
         open_store(directory, batch=_COMMIT, readers=4, on_commit=lambda commit: None) as store,

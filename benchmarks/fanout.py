@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import processes
 from benchmarks.crowd import Crowd
-from benchmarks.fanning import STREAM_KEY, TOKEN_KEY, conversation_id
+from benchmarks.fanning import KEY_ID, STREAM_KEY, TOKEN_KEY, conversation_id
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
 
@@ -119,7 +119,7 @@ def _target(label: str, directory: Path, many: int, held: int) -> Iterator[_Targ
         job = Crowd(port, "/", channels, each=held)
         if ours:
             key = TOKEN_KEY.hex()
-            job = Crowd(port, f"/app/{STREAM_KEY}", channels, project_id, STREAM_KEY, key, each=held)
+            job = Crowd(port, f"/app/{STREAM_KEY}", channels, project_id, STREAM_KEY, KEY_ID, key, each=held)
         if processes.ask(crowd, job.encode()) != "in place":
             raise RuntimeError("the consumers are not in place")
         yield _Target(label, server, crowd, many)

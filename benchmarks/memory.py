@@ -108,7 +108,7 @@ def _connections(server: Server, count: int, authority: ssl.SSLContext | None = 
 
 def _websockets(server: Server, directory: Path, count: int) -> _Row:
     """Websockets of another process, each subscribed to the channel of a conversation."""
-    stream_key = server.stream_key()
+    stream_key, key_id = server.stream_key(), server.key_id()
     token_key = derived_key(installation_secret(directory, None), "stream").hex()
     channels = [f"private-conversation-{conversation_id(number)}" for number in range(count + _FIRST)]
     before = 0.0
@@ -118,7 +118,7 @@ def _websockets(server: Server, directory: Path, count: int) -> _Row:
             crowd = processes.start("benchmarks.crowd", core=processes.LOAD)
             stack.callback(processes.stop, crowd)
             path = f"/app/{stream_key}"
-            job = Crowd(server.port, path, chosen, server.project, stream_key, token_key)
+            job = Crowd(server.port, path, chosen, server.project, stream_key, key_id, token_key)
             if processes.ask(crowd, job.encode()) != "in place":
                 raise RuntimeError("the consumers are not in place")
         return _share(f"an idle subscribed websocket, of {count:,}", server, before, count)

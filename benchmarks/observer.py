@@ -32,6 +32,7 @@ class Watch:
     channel: str = ""
     project: str = ""
     stream_key: str = ""
+    key_id: str = ""
     token_key: str = ""
 
     def encode(self) -> str:
@@ -46,6 +47,7 @@ def _deskwire(watch: Watch) -> tuple[socket.socket, Callable[[], list[bytes]]]:
         [watch.channel],
         watch.project,
         watch.stream_key,
+        watch.key_id,
         watch.token_key,
     )
     consumer: Consumer = gather(crowd)[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import httpx
+import jwt
 
 from benchmarks import processes
 from benchmarks.generator import load
@@ -51,11 +52,19 @@ class Server:
 
     def stream_key(self) -> str:
         """Deskwire's stream key, which is what stands before the token of an authorization."""
+        return self._authorization().partition(":")[0]
+
+    def key_id(self) -> str:
+        """The id of the server key, which is in that token."""
+        token = self._authorization().partition(":")[2]
+        return str(jwt.decode(token, options={"verify_signature": False})["key"])
+
+    def _authorization(self) -> str:
         channel = f"private-project-{self.project}"
         wanted = {"socket_id": "1.1", "channel_name": channel, "consumerId": "benchmark"}
         with self.api() as api:
             answer = api.post("/s2s/stream/auth", json=wanted)
-        return str(answer.raise_for_status().json()["auth"]).partition(":")[0]
+        return str(answer.raise_for_status().json()["auth"])
 
     def posts(self, conversations: list[str], **how: Any) -> Job:
         """The job of posting messages to these conversations in turn; of NATS, of publishing under their subjects."""

@@ -16,6 +16,7 @@ from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework
 from trio_websocket import ConnectionClosed, WebSocketConnection, connect_websocket
 
+from deskwire.engine.credentials import hash_server_key
 from deskwire.engine.events import Draft, PassingEvent, StoredEvent
 from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
@@ -37,7 +38,9 @@ NOON: Final = 1_790_000_000_000
 """When the tests begin, in milliseconds since the epoch."""
 KEY: Final = b"k" * 32
 STREAM_KEY: Final = "shop-stream"
+SERVER_KEY: Final = "sk_" + "s" * 43
 PROJECT_ID: Final = "prj_01M3250V00PPPPPPPPPPPPPPPP"  # the same in every process that runs tests
+KEY_ID: Final = "key_01M3250V00KKKKKKKKKKKKKKKK"
 CHANNEL: Final = f"private-project-{PROJECT_ID}"
 
 
@@ -51,7 +54,7 @@ class JumpStore:
 
     Args:
         write_takes_s: what each write takes of the time that jumps.
-        write_failure: what each write raises.
+        write_failure, peek_failure: what each write raises, and each look without waiting.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -60,6 +63,7 @@ class JumpStore:
         self.publish: Callable[[list[StoredEvent]], None] = lambda _: None
         self.write_takes_s = 0.0
         self.write_failure: Exception | None = None
+        self.peek_failure: Exception | None = None
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         await trio.sleep(self.write_takes_s)  # virtual time: the mock clock jumps
@@ -78,7 +82,15 @@ class JumpStore:
         return query(self._tx)
 
     def peek(self, query: Callable[[Reader], T]) -> T:
+        if self.peek_failure is not None:
+            raise self.peek_failure
         return query(self._tx)
+
+    def revoke(self, key_id: str) -> None:
+        """Revoke a server key, beside a write that takes its time."""
+        key = self._tx.key(key_id)
+        assert key is not None
+        self._tx.revoke_key(key.rowid, NOON)
 
     def close(self) -> None:
         self._tx.conn.close()
@@ -90,7 +102,9 @@ def found_project(tx: Transaction) -> Project:
     if known is not None:
         return known
     organisation = tx.insert_organisation(new_id("org", NOON), "Shop", NOON)
-    return tx.insert_project(PROJECT_ID, organisation, "Shop", STREAM_KEY, NOON)
+    project = tx.insert_project(PROJECT_ID, organisation, "Shop", STREAM_KEY, NOON)
+    tx.insert_key(KEY_ID, project.rowid, hash_server_key(SERVER_KEY), SERVER_KEY[-4:], "backend", NOON)
+    return project
 
 
 @dataclass(eq=False)
@@ -133,7 +147,7 @@ class Stage:
         channel: str = CHANNEL,
     ) -> Subscription:
         """Subscribe without a socket."""
-        grant = Grant(self.project.id, "1.1", channel, consumer_id, typing, resume)
+        grant = Grant(self.project.id, KEY_ID, "1.1", channel, consumer_id, typing, resume)
         opened = open_channel(self.project, channel)
         return await self.hub.subscribe(self.project, opened, grant, superseded)
 
@@ -252,7 +266,7 @@ class Client:
         await self.ws.send_message(orjson.dumps({"event": name, "data": data}).decode())
 
     def auth(self, consumer_id: str, *, resume: str = "auto", typing: bool = False, now_ms: int) -> str:
-        grant = Grant(PROJECT_ID, self.socket_id, CHANNEL, consumer_id, typing, resume)
+        grant = Grant(PROJECT_ID, KEY_ID, self.socket_id, CHANNEL, consumer_id, typing, resume)
         return f"{STREAM_KEY}:{issue(KEY, grant, now_ms=now_ms)}"
 
     async def subscribe(self, consumer_id: str, *, resume: str = "auto", now_ms: int = NOON) -> Any:

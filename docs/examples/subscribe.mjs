@@ -34,5 +34,5 @@ channel.bind_global((type, event) => {
   if (!type.startsWith("pusher:")) console.log(type, event.sequence, event.id);
 });
 pusher.connection.bind("error", ({ data }) => {
-  if (data?.code === 4009) console.log("another consumer has taken over");
+  if (data?.code === 4009) console.log("over for good:", data.message); // a takeover, or a revoked key
 });

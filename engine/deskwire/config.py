@@ -195,6 +195,16 @@ class Config(Listening):
     stream_token_s: float = setting(  # decisions 5
         300.0, number(1, DAY_S), "Seconds that an authorization to subscribe is valid."
     )
+    stream_auth_per_minute: int = setting(  # ADR 24
+        30_000,
+        integer(0, 60_000_000),
+        "Authorizations to subscribe that a project may ask for in a minute, on average; 0 means no limit.",
+    )
+    stream_auth_burst: int = setting(
+        10_000,
+        integer(1, 1_000_000),
+        "Authorizations that a project may ask for at once before that limit holds.",
+    )
     stream_inbound_bytes: int = setting(
         64 * KIB, integer(KIB, 16 * MIB), "Largest message in bytes that a consumer may send."
     )

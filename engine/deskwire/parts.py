@@ -121,8 +121,9 @@ def limits(config: Config) -> Limits:
 def quotas(config: Config) -> Quotas:
     """How often callers may call."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
+    authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return Quotas(Buckets(calls), Buckets(failures))
+    return Quotas(Buckets(calls), Buckets(authorizations), Buckets(failures))
 
 
 def load(config: Config, store: SqliteStore, unsent: Unsent) -> Load:

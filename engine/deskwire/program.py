@@ -170,7 +170,7 @@ async def serve(
         unsent = Unsent()
         tell.keys = keys = Keys(store)
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
-        stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
+        tell.stream = stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
         measured = parts.measured(store, couriers, stream, certificate)
         async with trio.open_nursery() as outgoing:
             outgoing.start_soon(kept_running, "requests.log", write_requests)
@@ -254,6 +254,7 @@ class _Readers:
     shelf: Shelf | None = None
     waits: Waits | None = None
     keys: Keys | None = None
+    stream: RealtimeStream | None = None
 
     def __call__(self, commit: Commit) -> None:
         if self.log is not None:
@@ -266,6 +267,8 @@ class _Readers:
             self.waits.note_nowait(commit.runs_due)
         if self.keys is not None and commit.callers:
             self.keys.forget()
+        if self.stream is not None and commit.callers:
+            self.stream.rights_changed_nowait()
         if self.shelf is not None and commit.erased:
             self.shelf.wake_nowait()
 

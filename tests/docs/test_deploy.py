@@ -176,7 +176,7 @@ def test_proxies_let_through_what_the_service_takes() -> None:
     for text in bodies.values():
         (allowed,) = re.findall(r"\b(\d+)(?:m|MiB)\b", text)
         assert int(allowed) * 1024 * 1024 > upload
-    assert all("/app/" in text for text in bodies.values())
+    assert "/app/" in bodies["nginx.conf"]  # Caddy passes websockets on by itself
     assert "X-Forwarded-For $proxy_add_x_forwarded_for" in bodies["nginx.conf"]
 
 

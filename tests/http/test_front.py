@@ -18,6 +18,7 @@ from tests.rawpeer import RawPeer, upgrade
 from tests.streaming import (
     CHANNEL,
     KEY,
+    KEY_ID,
     NOON,
     PROJECT_ID,
     STREAM_KEY,
@@ -110,7 +111,7 @@ async def test_a_consumer_that_never_reads_does_not_hold_the_stop(stage: Stage, 
     peer = RawPeer(raw)
     await peer.open()
     socket_id = orjson.loads((await peer.message())["data"])["socket_id"]
-    grant = Grant(PROJECT_ID, socket_id, CHANNEL, "c1")
+    grant = Grant(PROJECT_ID, KEY_ID, socket_id, CHANNEL, "c1")
     data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=NOON)}"}
     await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
     assert (await peer.message())["event"] == "pusher_internal:subscription_succeeded"

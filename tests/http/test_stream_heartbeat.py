@@ -13,9 +13,20 @@ from wsproto.events import CloseConnection, Ping, Pong, TextMessage
 
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.stream.token import Grant, issue
+from deskwire.http.pusher import REVOKED
 from deskwire.http.socket import RealtimeStream
 from tests.rawpeer import RawPeer
-from tests.streaming import CHANNEL, KEY, PROJECT_ID, STREAM_KEY, JumpStore, Stage, jump_stage, serve_one
+from tests.streaming import (
+    CHANNEL,
+    KEY,
+    KEY_ID,
+    PROJECT_ID,
+    STREAM_KEY,
+    JumpStore,
+    Stage,
+    jump_stage,
+    serve_one,
+)
 
 
 @pytest.fixture
@@ -52,7 +63,7 @@ async def socket_id(peer: RawPeer) -> str:
 
 
 async def subscribe(peer: RawPeer, stage: Stage, consumer_id: str = "c1") -> None:
-    grant = Grant(PROJECT_ID, await socket_id(peer), CHANNEL, consumer_id)
+    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, consumer_id)
     auth = f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"
     data = {"channel": CHANNEL, "auth": auth}
     await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
@@ -186,7 +197,7 @@ async def test_a_close_frame_confirms_no_gap_that_was_never_said(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_one, stream, theirs)
         await peer.open()
-        grant = Grant(PROJECT_ID, await socket_id(peer), CHANNEL, "c1")
+        grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
         data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
         store.publish = lambda _: stream.close_all()  # while the takeover is being stored
         await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
@@ -234,7 +245,7 @@ async def test_a_fenced_peer_stays_and_is_told_when_the_channel_is_free(
     """Pusher protocol, takeover: left open, then 4100, so that it comes back as a standby."""
     await stage.hold("c1")
     successor = await stage.hold("c2")
-    grant = Grant(PROJECT_ID, await socket_id(peer), CHANNEL, "c1")
+    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
     data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
     await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
     assert (await peer.message())["event"] == "pusher:subscription_error"
@@ -252,7 +263,7 @@ async def test_a_takeover_that_cannot_be_stored_sends_the_client_round_again(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, peer: RawPeer
 ) -> None:
     """4100: clients connect, authorize and subscribe anew; left open they would stay unsubscribed."""
-    grant = Grant(PROJECT_ID, await socket_id(peer), CHANNEL, "c1")
+    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
     data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
     store.write_failure = Unavailable("The disk is full.")
     await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
@@ -262,3 +273,36 @@ async def test_a_takeover_that_cannot_be_stored_sends_the_client_round_again(
 async def confirmed(stage: Stage) -> str | None:
     (status,) = await stage.hub.consumers(stage.project)
     return status.confirmed
+
+
+async def test_a_key_that_is_revoked_while_its_subscription_is_being_stored_gets_no_channel(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
+) -> None:
+    """The right was there when it was asked for; the revocation comes during the takeover's commit."""
+    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
+    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+    store.write_takes_s = 2.0
+    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    await trio.testing.wait_all_tasks_blocked()
+    store.revoke(KEY_ID)
+    stream.rights_changed_nowait()
+    assert (await peer.message())["data"]["code"] == 4009
+    store.write_takes_s = 0.0
+    await trio.sleep(3)  # virtual time: the mock clock jumps
+    await stage.emit(1)
+    assert await peer.until(TextMessage, CloseConnection) == CloseConnection(4009, REVOKED.message)
+    assert await peer.until(TextMessage) is None
+
+
+async def test_a_database_that_can_not_be_read_puts_a_revocation_off_by_a_moment(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
+) -> None:
+    await subscribe(peer, stage)
+    store.revoke(KEY_ID)
+    store.peek_failure = Unavailable("it can't be read")
+    stream.rights_changed_nowait()
+    await trio.sleep(0.5)  # virtual time: the mock clock jumps
+    assert stream.connections == 1
+    store.peek_failure = None
+    with trio.fail_after(1):
+        assert (await peer.message())["data"]["code"] == 4009

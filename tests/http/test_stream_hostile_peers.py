@@ -53,6 +53,7 @@ async def test_a_message_in_many_fragments_is_one_message(peer: RawPeer) -> None
         b"\x81\x81" + _MASK + b"\xc3",  # cut off in a character
         b"\x01\x81" + _MASK + b"\xc3" + b"\x80\x81" + _MASK + b"\xc3",  # wrong where two fragments meet
         b"\x88\x84" + _MASK + b"\x03\xe8\xff\xfe",  # in the reason of a close frame
+        b"\x88\x84" + _MASK + b"\x03\xf6\xff\xfe",  # in that of a code which wsproto does not know
     ],
 )
 async def test_bad_utf_8_closes_with_1007(peer: RawPeer, frames: bytes) -> None:
@@ -86,6 +87,7 @@ async def test_a_character_in_two_fragments_with_a_ping_in_it_is_read_whole(peer
         b"\x01\x81" + _MASK + b"{" + b"\x81\x81" + _MASK + b"}",  # a message within another (5.4)
         b"\x88\x81" + _MASK + b"\x03",  # half a close code (5.5.1)
         b"\x88\x82" + _MASK + b"\x03\xed",  # 1005, which is never sent (7.4.1)
+        b"\x88\x82" + _MASK + b"\x03\xf8",  # 1016, which nobody has registered
         b"\x88\x82" + _MASK + b"\x00\x07",  # no close code at all (7.4.2)
     ],
 )
@@ -111,6 +113,29 @@ async def test_what_follows_a_broken_frame_is_read_and_forgotten(peer: RawPeer) 
     """Closing with unread input would reset the connection, and the close frame with it."""
     await peer.stream.send_all(b"\x81\x02ab" + b"\xff" * 300_000)
     assert await peer.close_code() == 1002
+
+
+@pytest.mark.parametrize("opcode", [b"\x81", b"\x82", b"\x01"], ids=["text", "binary", "fragment"])
+async def test_a_frame_is_refused_as_soon_as_its_length_is_too_large(peer: RawPeer, opcode: bytes) -> None:
+    """Nothing of its payload is waited for, nor its mask (RFC 6455 10.4)."""
+    await peer.stream.send_all(opcode + b"\xff" + (1 << 62).to_bytes(8))
+    with trio.fail_after(3):
+        assert await peer.close_code() == 1009
+
+
+async def test_the_longest_message_is_taken(peer: RawPeer) -> None:
+    message = '{"event":"pusher:ping","data":"%s"}'
+    await peer.send(TextMessage(message % ("x" * (65_536 - len(message) + 2))))
+    assert (await peer.message())["event"] == "pusher:pong"
+
+
+@pytest.mark.parametrize("frame", [b"\x81\x02ab", b"\x82\x80" + _MASK], ids=["malformed", "binary"])
+async def test_a_peer_that_broke_the_rules_is_not_waited_for(peer: RawPeer, frame: bytes) -> None:
+    """RFC 6455 7.1.1: the server closes TCP; this peer answers no close frame, and does not close."""
+    await peer.stream.send_all(frame)
+    assert await peer.close_code() in (1002, 1003)
+    with trio.fail_after(3):  # it is one second; all others get five
+        assert await peer.stream.receive_some() == b""
 
 
 async def test_endless_fragments_close_with_1009_before_they_end(peer: RawPeer) -> None:
@@ -169,6 +194,17 @@ async def test_a_close_frame_without_a_code_is_answered_and_4000s_are_too(front:
         await peer.stream.send_all(frame)
         assert await peer.close_code() == expected
         assert await peer.event() is None
+
+
+@pytest.mark.parametrize("code", [1012, 1013, 1014])
+async def test_a_code_that_was_registered_later_is_echoed(peer: RawPeer, code: int) -> None:
+    """IANA's registry of close codes; this test's own library knows 1014 as little as ours does."""
+    frame = code.to_bytes(2) + "grüße".encode()
+    await peer.stream.send_all(bytes((0x88, 0x80 | len(frame))) + _MASK + frame)
+    said = b""
+    while data := await peer.stream.receive_some():
+        said += data
+    assert said == bytes((0x88, len(frame))) + frame
 
 
 async def test_data_behind_a_close_frame_is_ignored(peer: RawPeer) -> None:

@@ -15,7 +15,17 @@ from wsproto.events import Ping, TextMessage
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.socket import RealtimeStream
 from tests.rawpeer import RawPeer
-from tests.streaming import CHANNEL, KEY, PROJECT_ID, STREAM_KEY, JumpStore, Stage, jump_stage, serve_one
+from tests.streaming import (
+    CHANNEL,
+    KEY,
+    KEY_ID,
+    PROJECT_ID,
+    STREAM_KEY,
+    JumpStore,
+    Stage,
+    jump_stage,
+    serve_one,
+)
 
 
 @pytest.fixture
@@ -43,7 +53,7 @@ class Life:
             peer = RawPeer(ours)
             await peer.open()
             socket_id = orjson.loads((await peer.message())["data"])["socket_id"]
-            grant = Grant(PROJECT_ID, socket_id, CHANNEL, consumer_id)
+            grant = Grant(PROJECT_ID, KEY_ID, socket_id, CHANNEL, consumer_id)
             auth = f"{STREAM_KEY}:{issue(KEY, grant, now_ms=self.stage.clock())}"
             subscribe = {"event": "pusher:subscribe", "data": {"channel": CHANNEL, "auth": auth}}
             await peer.send(TextMessage(orjson.dumps(subscribe).decode()))

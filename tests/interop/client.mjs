@@ -85,6 +85,17 @@ const COMMANDS = {
       .error((data) => tell("refused", { status: data.status, type: data.type }))
       .listen(`.${type}`, (data) => tell("event", { type, text: JSON.stringify(data) }));
   },
+  // Many channels at once, on as many connections as they need.
+  crowd({ channels, each, ...o }) {
+    for (let at = 0; at < channels.length; at += each) {
+      const one = new Pusher(o.key, options(o));
+      for (const name of channels.slice(at, at + each)) {
+        const channel = one.subscribe(name);
+        channel.bind("pusher:subscription_succeeded", (data) => tell("subscribed", { data }));
+        channel.bind("pusher:subscription_error", (data) => tell("refused", { status: data.status, type: data.type }));
+      }
+    }
+  },
   unsubscribe: ({ channel }) => pusher.unsubscribe(channel),
 };
 

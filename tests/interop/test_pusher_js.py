@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from .stage import LONG, QUIET_S, Stage
+from deskwire.engine.commands import ContactRef
+from deskwire.engine.ports import Transaction
+from deskwire.engine.turn import put_contact
+from deskwire.storage.store import SqliteStore
+from tests.streaming import NOON
+from tests.wire.conftest import tapping
+
+from .client import Launch
+from .stage import LONG, QUIET_S, Stage, staged
 
 AWAY_S: Final = 60.0 if LONG else 2.0
 """pusher-js waits 1 s before it connects again."""
+
+
+@pytest.fixture
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+    return tapping(monkeypatch)
+
 
 pytestmark = pytest.mark.usefixtures("node")
 
@@ -79,6 +94,18 @@ async def test_a_superseded_client_that_never_heard_of_it_returns_once_and_idles
     assert await stage.holders() == [("one", True)]
 
 
+async def test_a_client_whose_key_is_revoked_stays_away(stage: Stage) -> None:
+    """Pusher protocol, close codes 4000 to 4099: a return would end at its authorization, again and again."""
+    client = await stage.pusher_js("one")
+    keys = f"/projects/{stage.service.demo['projectId']}/keys"
+    (key,) = (await stage.service.dashboard.get(keys)).json()["items"]
+    assert (await stage.service.dashboard.post(f"{keys}/{key['id']}/revoke")).status_code == 200
+    await client.error(4009)
+    await client.state("disconnected")
+    await client.quiet(QUIET_S)
+    assert stage.proxy.connections == 1
+
+
 async def test_an_unknown_key_ends_the_client_for_good(stage: Stage) -> None:
     """Pusher protocol, 4001."""
     client = await stage.pusher_js_that("one", key="unknown")
@@ -106,6 +133,30 @@ async def test_a_refused_channel_leaves_the_client_connected(stage: Stage) -> No
     await client.do("subscribe", channel=stage.channel)
     await client.subscribed()
     assert stage.proxy.connections == 1
+
+
+async def test_fifteen_hundred_channels_at_once_are_all_authorized(
+    stores: list[SqliteStore], tmp_path: Path, launch: Launch
+) -> None:
+    """A 429 is final for pusher-js, so these calls have a limit of their own; the channels need 15 connections."""
+    users = [f"u{number}" for number in range(1_500)]
+    async with staged(tmp_path, launch, rate_limit_per_minute=60, rate_limit_burst=100) as stage:
+        project = stage.service.demo["projectId"]
+
+        def make(tx: Transaction) -> None:
+            found = tx.project(project)
+            assert found is not None
+            for user in users:
+                put_contact(tx, found, ContactRef(user, {}), NOON)
+
+        await stores[0].write(make)
+        client = await stage.launch("client.mjs")
+        channels = [f"private-contact-{user}" for user in users]
+        await client.do("crowd", **stage.options("one"), channels=channels, each=100)
+        await client.until(lambda: len(client.told("subscribed") + client.told("refused")) == len(users), 120)
+        assert client.told("refused") == []
+        left = (await stage.service.http.get("/s2s/project")).headers["RateLimit-Remaining"]
+        assert left == "99"
 
 
 async def test_a_forged_authorization_is_refused_on_the_connection(stage: Stage) -> None:

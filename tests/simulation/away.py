@@ -18,10 +18,9 @@ from deskwire.engine.commands import PostMessage
 from deskwire.engine.conversation import Author
 from deskwire.engine.ids import new_id
 from deskwire.storage.database import connect_reader
-from tests.simulation.client import SERVER_KEY
 from tests.simulation.receiver import Manner, Receiver
 from tests.simulation.world import World
-from tests.streaming import trio_ms
+from tests.streaming import SERVER_KEY, trio_ms
 
 _HEADERS = {"Authorization": f"Bearer {SERVER_KEY}", "Content-Type": "application/json"}
 _CONVERSATIONS = 20

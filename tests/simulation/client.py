@@ -10,11 +10,11 @@ import trio
 
 from tests.simulation.ledger import MARK, Wish
 from tests.simulation.server import Asked
+from tests.streaming import SERVER_KEY
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-SERVER_KEY: Final = "sk_" + "s" * 43
 PATIENCE_S: Final = 30.0
 """A client that waits longer for an answer gives its connection up."""
 

@@ -14,7 +14,7 @@ from wsproto.events import CloseConnection, Ping, TextMessage
 from deskwire.engine.stream.token import Grant, issue
 from tests.rawpeer import RawPeer
 from tests.simulation.network import Link
-from tests.streaming import KEY, STREAM_KEY
+from tests.streaming import KEY, KEY_ID, STREAM_KEY
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -150,7 +150,9 @@ class Consumer:
             self._got[channel] = self._world.judge.received(self.link, channel, event_id)
 
     async def _subscribe(self, channel: str) -> None:
-        grant = Grant(self._world.project.id, self._socket_id, channel, self.consumer_id, resume=self._resume)
+        grant = Grant(
+            self._world.project.id, KEY_ID, self._socket_id, channel, self.consumer_id, resume=self._resume
+        )
         auth = f"{STREAM_KEY}:{issue(KEY, grant, now_ms=self._world.clock())}"
         link, judge, resume = self.link, self._world.judge, self._resume
         assert link is not None

@@ -10,9 +10,9 @@ import orjson
 import trio
 from trio.testing import MockClock
 
-from tests.simulation.client import SERVER_KEY
 from tests.simulation.server import Asked
 from tests.simulation.world import World
+from tests.streaming import SERVER_KEY
 
 _HEADERS = {"Authorization": f"Bearer {SERVER_KEY}", "Content-Type": "application/json"}
 

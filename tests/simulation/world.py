@@ -13,15 +13,12 @@ from typing import Any, Final
 import trio
 
 from deskwire.config import Config
-from deskwire.engine.credentials import hash_server_key
 from deskwire.engine.delivery.breaker import Breaker
-from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.storage.database import FILE_NAME, connect_reader
 from deskwire.storage.writer import Commit
-from tests.simulation.client import SERVER_KEY, Client
+from tests.simulation.client import Client
 from tests.simulation.consumer import Consumer, Kind, Pongs
 from tests.simulation.disk import Disk, End, new_disk
 from tests.simulation.internet import Internet, Sockets
@@ -31,7 +28,7 @@ from tests.simulation.mail import Mail
 from tests.simulation.network import Link
 from tests.simulation.receiver import Receiver
 from tests.simulation.server import Server
-from tests.streaming import NOON, found_project, trio_ms
+from tests.streaming import found_project, trio_ms
 
 CONTACTS: Final = ("ada", "bob", "carol")
 """For the last one's channel there is a consumer that is always well."""
@@ -98,7 +95,7 @@ class World:
 
     def _found(self) -> Project:
         with closing(Disk(self._path, self.dice, lambda *_: None, lambda _: None)) as disk:
-            return disk.at_once(_provision)
+            return disk.at_once(found_project)
 
     # What the judges hear
 
@@ -292,11 +289,3 @@ class World:
         self.consumers.append(consumer)
         self.later(consumer.run)
         return consumer
-
-
-def _provision(tx: Transaction) -> Project:
-    project = found_project(tx)
-    tx.insert_key(
-        new_id("key", NOON), project.rowid, hash_server_key(SERVER_KEY), SERVER_KEY[-4:], "backend", NOON
-    )
-    return project

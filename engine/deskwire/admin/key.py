@@ -49,7 +49,7 @@ def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
 @click.argument("key", metavar="key_...")
 @common_options
 def revoke(key: str, data: Path | None, as_json: bool) -> None:
-    """Revoke a key (its id, as `key list` has it): no call can use it from now on."""
+    """Revoke a key (its id, as `key list` has it): no call can use it from now on, and its streams end."""
     show(order(data, "key.revoke", key=key), as_json, COLUMNS)
 
 

@@ -53,6 +53,12 @@ def authenticate_key(reader: Reader, hashed: bytes) -> ServerKey:
     return found
 
 
+def key_in_force(reader: Reader, key_id: str) -> bool:
+    """Whether there is a server key with this id, and it is not revoked."""
+    key = reader.key(key_id)
+    return key is not None and key.revoked_at is None
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Whom a valid token speaks for.

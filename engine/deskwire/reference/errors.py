@@ -156,7 +156,7 @@ CODES: Final = (
     Code(
         503,
         "connection_in_use",
-        "A websocket upgrade came on a connection that had served a request; open a new one.",
+        "A websocket was asked for on a connection of HTTP/2; open one of HTTP/1.1 for it.",
     ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(
@@ -308,7 +308,11 @@ connection is closed with 4100 once the consumer may have the channel, so that i
 """
 
 _SUBSCRIPTION_ROWS: Final = (
-    ("`AuthError`", "401", "`auth` is not valid, has expired, or is for another socket or channel."),
+    (
+        "`AuthError`",
+        "401",
+        "`auth` is not valid, has expired, is for another socket or channel, or its server key was revoked.",
+    ),
     ("`AuthError`", "403", "The project has no such channel, or the connection holds 100 already."),
     ("`ConsumerSuperseded`", "409", "Another consumer has taken the channel over and still holds it."),
     ("`TooManyTakeovers`", "429", "Ten consumers took the channel from each other within a minute."),

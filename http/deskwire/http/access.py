@@ -50,7 +50,7 @@ async def admit(
         now = services.clock()
         if now - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
             await _note_use(services, key, now)
-        return Caller(project=key.project, credential=f"key {key.rowid}")
+        return Caller(project=key.project, key=key, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)
     user = services.store.peek(lambda reader: user_of(reader, identity))
     named = headers.get("project")

@@ -6,6 +6,8 @@ from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import IDENTITY, Contact, contact_view
 from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.listing import ConversationFilter
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Reader
 from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity
@@ -59,8 +61,12 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
 
 
 def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -> Contact:
-    project, user_id = call.project.rowid, call.path["user_id"]
-    contact = call.services.store.peek(lambda reader: reader.contact(project, user_id))
+    return call.services.store.peek(lambda reader: find(reader, call.project, call.path["user_id"]))
+
+
+def find(reader: Reader, project: Project, user_id: str) -> Contact:
+    """The stored contact. Raises NotFound."""
+    contact = reader.contact(project.rowid, user_id)
     if contact is None:
         raise NotFound("There is no such contact.", code="contact_not_found")
     return contact

@@ -175,9 +175,10 @@ class _Exchange:
         if access.kind != "none" or asked.route.method != "GET":
             quotas.check_address(self.client)
         caller = await admit(self._services, access, asked.headers, asked.peer, asked.path)
-        self.quota = quotas.take(caller.project, caller.user)
+        counted = asked.route.quota
+        self.quota = quotas.take(caller.project, caller.user, counted)
         if self.quota is not None and self.quota.retry_after_s:
-            raise refusal_of(self.quota)
+            raise refusal_of(self.quota, counted)
         require_permission(access, caller)
         return caller
 

@@ -142,8 +142,15 @@ METRICS: Final = (
     Metric(
         "http_rate_limited_total",
         "counter",
-        "Calls answered with 429: of a `project` that calls too often, of an `address` that failed to authenticate.",
-        _named(lambda s: {"project": s.quotas.calls.refused, "address": s.quotas.failures.refused}),
+        "Calls answered with 429: of a `project` that calls too often, for the `authorization` of too many stream "
+        "channels, of an `address` that failed to authenticate.",
+        _named(
+            lambda s: {
+                "project": s.quotas.calls.refused,
+                "authorization": s.quotas.authorizations.refused,
+                "address": s.quotas.failures.refused,
+            }
+        ),
         ("reason",),
     ),
     Metric(

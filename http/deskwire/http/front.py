@@ -1,8 +1,9 @@
 """One port for everything: the stream's websockets by our own task, all the rest by Hypercorn (ADR 7).
 
-A connection is routed by its first bytes (inside TLS, if there is a certificate), which are then given to whoever
-serves it. Stopping goes: accept no more, let who was accepted say what it wants, let requests under way finish for
-a bounded time, then close the streams, then cut what is left.
+A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
+to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
+Stopping goes: accept no more, let who was accepted say what it wants, let requests under way finish for a bounded time,
+then close the streams, then cut what is left.
 """
 
 from __future__ import annotations
@@ -35,12 +36,11 @@ from hypercorn.typing import (
 from deskwire.engine.failure import contained
 from deskwire.http.lane import Lane
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
-from deskwire.http.strict import StrictServer
+from deskwire.http.strict import STREAM, StrictServer
 from deskwire.http.transport import FrontStream, TlsFrontStream, Unsent
 
 log: Final = structlog.get_logger(__name__)
 
-_STREAM: Final = b"GET /app/"
 _PEEK: Final = 4096
 _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
@@ -104,7 +104,7 @@ async def serve_front(
     Args:
         listeners: closed on return.
         app: the ASGI application, given everything but `GET /app/...`.
-        stream_handler: serves one connection that begins with `GET /app/`, and closes it.
+        stream_handler: serves a connection from its first `GET /app/` on, and closes it.
         close_streams: tells all connections of `stream_handler` to end.
         config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
         tls: for HTTPS; None for plain HTTP.
@@ -162,7 +162,7 @@ def _finishing(app: ASGIFramework, stream: FrontStream, connection: trio.CancelS
     return finishing
 
 
-HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[None]]
+HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[bool]]
 
 
 async def _serve_http(
@@ -172,13 +172,15 @@ async def _serve_http(
     head_s: float,
     context: WorkerContext,
     stream: FrontStream,
-) -> None:
-    """One connection in Hypercorn's own handler."""
+) -> bool:
+    """One connection in Hypercorn's own handler; True if its next request is for the stream, and pushed back."""
     connection = trio.CancelScope()
     stream.bound_heads(head_s, connection)
     wrapped = ASGIWrapper(_finishing(app, stream, connection))
+    server = StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
     with connection:
-        await StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+        await server
+    return server.for_stream
 
 
 class _Front:
@@ -282,12 +284,11 @@ class _Front:
             if not first:
                 self._slots.release()
                 await trio.aclose_forcefully(stream)
-        if first and first.startswith(_STREAM):
-            self._streams.add(stream)  # here, not in its task: a stop in between must find it
-            streams.start_soon(self._keep, stream, self._streams, self._stream)
+        if first and first.startswith(STREAM):
+            self._to_the_stream(stream, streams)
         elif first:
             self._requests.add(stream)
-            requests.start_soon(self._keep, stream, self._requests, self._serve)
+            requests.start_soon(self._keep, stream, streams)
 
     async def _first_bytes(self, stream: FrontStream) -> bytes:
         """What the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
@@ -299,18 +300,59 @@ class _Front:
                 return await _peek(stream)
         return b""
 
-    async def _serve(self, stream: FrontStream) -> None:
-        """A connection in the lane for as long as its requests are for that, then in Hypercorn's handler."""
+    def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
+        """Give the connection to the stream, for good."""
+        stream.unsent = None  # what a consumer does not read is the log's, and in nobody's way
+        self._streams.add(stream)  # here, not in its task: a stop in between must find it
+        streams.start_soon(self._keep_stream, stream)
+
+    async def _keep(self, stream: FrontStream, streams: trio.Nursery) -> None:
+        """Serve a connection until it ends, or is the stream's; whatever it breaks ends that connection alone."""
+        for_stream = False
+        try:
+            with contained(_tell):
+                for_stream = await self._serve(stream)
+        finally:
+            self._requests.discard(stream)
+            if not for_stream:
+                await self._over(stream)
+        if for_stream:
+            self._to_the_stream(stream, streams)
+
+    async def _keep_stream(self, stream: FrontStream) -> None:
+        try:
+            with contained(_tell):
+                await self._stream(stream)
+        finally:
+            self._streams.discard(stream)
+            await self._over(stream)
+
+    async def _over(self, stream: FrontStream) -> None:
+        self._slots.release()
+        await trio.aclose_forcefully(stream)
+
+    async def _serve(self, stream: FrontStream) -> bool:
+        """Requests in the lane for as long as they are for that, then in Hypercorn's handler, up to one for the stream.
+
+        True if there is that one; it is pushed back.
+        """
         stream.unsent = self._unsent
-        others = True
-        if self._lane is not None:
-            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-                others = False
-                others = await self._lane.serve(stream)
-                if not others:
+        try:
+            if self._lane is not None:
+                if not await self._lane.serve(stream):
                     await stream.aclose()
-        if others:
-            await self._http(self._context, stream)
+                    return False
+                if await self._for_stream(stream):
+                    return True
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return False
+        return await self._http(self._context, stream)
+
+    async def _for_stream(self, stream: FrontStream) -> bool:
+        """Whether what comes next on the connection is for the stream; the bytes stay there."""
+        with trio.move_on_after(self._limits.peek_s):
+            return (await _peek(stream)).startswith(STREAM)
+        raise trio.ClosedResourceError("the rest of a request did not come in time")
 
     async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
         """Whether TLS is spoken on the connection from here on."""
@@ -322,27 +364,15 @@ class _Front:
                 await stream.do_handshake()
         return not slow.cancelled_caught
 
-    async def _keep(
-        self, stream: FrontStream, among: set[FrontStream], serve: Callable[[FrontStream], Awaitable[None]]
-    ) -> None:
-        """Serve a connection; whatever it breaks, and in which form it is raised, ends that connection alone."""
-        try:
-            with contained(_tell):
-                await serve(stream)
-        finally:
-            among.discard(stream)
-            self._slots.release()
-            await trio.aclose_forcefully(stream)
-
 
 def _tell(failure: BaseException) -> None:
     log.error("front.connection_failed", exc_info=failure)
 
 
 async def _peek(stream: FrontStream) -> bytes:
-    """Enough of the first bytes to route by, pushed back again; empty if the client sends none."""
+    """Enough of a request's first bytes to route by, pushed back again; empty if the client sends none."""
     first = b""
-    while len(first) < len(_STREAM) and _STREAM.startswith(first):
+    while len(first) < len(STREAM) and STREAM.startswith(first):
         data = await stream.receive_some(_PEEK)
         if not data:
             break

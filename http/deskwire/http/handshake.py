@@ -6,6 +6,7 @@ one by HTTP status. Only what is no websocket request at all gets an HTTP answer
 
 from __future__ import annotations
 
+import binascii
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -22,6 +23,11 @@ from deskwire.http.problems import raw_problem
 PREFIX: Final = "/app/"
 _VERSION: Final = b"13"
 _LIMIT: Final = 16 * 1024
+_NONCE_BYTES: Final = 16
+_OLD: Final = (
+    "A websocket is asked for in HTTP/1.1, not HTTP/1.0. A proxy in front may have to be told so: in nginx it is "
+    "`proxy_http_version 1.1`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +80,20 @@ class Handshake:
         headers = {name: value for name, value in request.headers}
         upgrade = headers.get(b"upgrade", b"").lower()
         tokens = {token.strip() for token in headers.get(b"connection", b"").lower().split(b",")}
-        key = headers.get(b"sec-websocket-key")
-        if upgrade != b"websocket" or b"upgrade" not in tokens or key is None:
+        keys = [value for name, value in request.headers if name == b"sec-websocket-key"]
+        if upgrade != b"websocket" or b"upgrade" not in tokens or not keys:
             return self._refuse(426, "upgrade_required", "This address takes websocket connections only.")
+        if request.http_version != b"1.1":
+            return self._refuse(426, "upgrade_required", _OLD)
         if headers.get(b"sec-websocket-version") != _VERSION:
             return self._refuse(426, "upgrade_required", "Only websocket version 13 is spoken here.")
+        if len(keys) > 1 or not _is_nonce(keys[0]):
+            return self._refuse(400, "bad_request", "`Sec-WebSocket-Key` must be 16 bytes in base64, once.")
         if not isinstance(self._http.next_event(), h11.EndOfMessage):
             return self._refuse(400, "bad_request", "A websocket request has no body.")
         path, _, query = request.target.decode("ascii").partition("?")
         protocol = parse_qs(query, keep_blank_values=True, errors="replace").get("protocol")
-        answer = self._accept(key, headers.get(b"sec-websocket-protocol", b""))
+        answer = self._accept(keys[0], headers.get(b"sec-websocket-protocol", b""))
         rest = self._http.trailing_data[0]
         stream_key = unquote(path.removeprefix(PREFIX))
         return Opening(stream_key, protocol[-1] if protocol else None, answer, rest)
@@ -112,3 +122,11 @@ class Handshake:
         fresh = h11.Connection(h11.SERVER)  # the one that read the request may be in its error state
         parts = (fresh.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
         return NoWebsocket(b"".join(part or b"" for part in parts))
+
+
+def _is_nonce(key: bytes) -> bool:
+    """Whether it is what a `Sec-WebSocket-Key` must be (RFC 6455 4.2.1)."""
+    try:
+        return len(binascii.a2b_base64(key, strict_mode=True)) == _NONCE_BYTES
+    except binascii.Error:
+        return False

@@ -141,7 +141,7 @@ async def create_key(call: Call[KeyBody, Query]) -> Answer:
 
 @routes.add("POST", f"{_KEYS}/<key_id>/revoke", answer=shapes.ServerKey)
 async def revoke_key(call: Call[Body, Query]) -> Answer:
-    """Revoke a server key: from then on no call can use it. It stays listed."""
+    """Revoke a server key: no call can use it any more, and the streams that it has authorized end. It stays listed."""
     key_id, project, now = call.path["key_id"], call.project, call.services.clock()
     return key_view(await call.services.store.write(lambda tx: projects.revoke_key(tx, key_id, project, now)))
 

@@ -32,6 +32,10 @@ class Close:
 UNKNOWN_APP: Final = Close(4001, "There is no app with this key.")
 BAD_PROTOCOL: Final = Close(4007, "The protocol version must be 5, 6 or 7.")
 SUPERSEDED: Final = Close(4009, "Superseded by another consumer")
+REVOKED: Final = Close(4009, "The server key that authorized this connection has been revoked.")
+PARTLY_REVOKED: Final = Close(
+    4100, "A server key that authorized some of this has been revoked; connect again."
+)
 OVER_CAPACITY: Final = Close(4100, "Over capacity; connect again.")
 NEVER_SUBSCRIBED: Final = Close(4100, "No subscription was made; connect again.")
 STANDBY: Final = Close(4100, "The channel is free again; connect and subscribe.")

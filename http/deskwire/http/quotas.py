@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Final
+from typing import Final, Literal
 
 import trio
 
 from deskwire.engine.errors import TooManyRequests
 from deskwire.engine.people import Project, User
 from deskwire.engine.rate import Buckets, Quota, Rate
+
+Counted = Literal["calls", "authorizations"]
+"""Which quota of a project a call takes from."""
 
 _PREFIX_BITS: Final = 64
 """Of an IPv6 address: what one customer is given at least, so what one attacker has."""
@@ -24,20 +27,24 @@ class Quotas:
 
     Args:
         calls: of projects; of a user, for what is about no project.
+        authorizations: of channels of the stream, by project. Who has thousands of channels asks for all of them at
+            once, after each reconnect, and pusher-js takes a refusal for final.
         failures: of addresses to authenticate.
         clock: Trio's.
     """
 
     calls: Buckets
+    authorizations: Buckets
     failures: Buckets
     clock: Callable[[], float] = trio.current_time
 
-    def take(self, project: Project | None, user: User | None) -> Quota | None:
+    def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
         """Count a call; what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
+        buckets = self.calls if counted == "calls" else self.authorizations
         if project is not None:
-            return self.calls.take(("project", project.rowid), self.clock())
+            return buckets.take(("project", project.rowid), self.clock())
         if user is not None:
-            return self.calls.take(("user", user.rowid), self.clock())
+            return buckets.take(("user", user.rowid), self.clock())
         return None
 
     def check_address(self, address: str | None) -> None:
@@ -78,10 +85,11 @@ def network_of(address: str | None) -> str | None:
     return None if parsed.is_loopback else str(parsed)
 
 
-def refusal_of(left: Quota) -> TooManyRequests:
+def refusal_of(left: Quota, counted: Counted) -> TooManyRequests:
     """The refusal of a call for which nothing was left."""
+    what = "calls" if counted == "calls" else "authorizes channels"
     return TooManyRequests(
-        "This project calls too often.", code="rate_limited", retry_after_s=left.retry_after_s
+        f"This project {what} too often.", code="rate_limited", retry_after_s=left.retry_after_s
     )
 
 

@@ -16,10 +16,11 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from deskwire.engine.idempotency.once import Once
-from deskwire.engine.people import Organisation, Project, Role, User
+from deskwire.engine.people import Organisation, Project, Role, ServerKey, User
 from deskwire.engine.ports import Transaction
 from deskwire.engine.value import value
 from deskwire.http.fields import Fields
+from deskwire.http.quotas import Counted
 from deskwire.http.services import Services
 from deskwire.http.validation import Body, Empty, Query
 
@@ -160,6 +161,7 @@ class Caller:
     user: User | None = None
     organisation: Organisation | None = None
     role: Role | None = None
+    key: ServerKey | None = None
     named_project: str | None = None
     credential: str = ""
 
@@ -237,6 +239,7 @@ class Route:
         lines: the lines that its body may have, if that is NDJSON.
         answer: what it answers when all is well; a test fails for a route that does not say.
         errors: codes of its refusals, those aside that its access, its path and its body bring along.
+        quota: what a call is counted by.
     """
 
     method: Method
@@ -254,6 +257,7 @@ class Route:
     lines: tuple[type[Body], ...] = ()
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
+    quota: Counted = "calls"
 
     @property
     def summary(self) -> str:
@@ -308,6 +312,7 @@ class Routes:
         lines: tuple[type[Body], ...] = (),
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
+        quota: Counted = "calls",
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -321,6 +326,7 @@ class Routes:
             lines: of a streamed NDJSON body, what a line may be.
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
+            quota: what its calls are counted by.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -344,6 +350,7 @@ class Routes:
                 lines,
                 answer,
                 errors,
+                quota,
             )
             self.table.append(route)
             return handler

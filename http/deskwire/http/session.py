@@ -16,7 +16,7 @@ from math import inf
 from typing import Final
 
 import trio
-from wsproto.connection import Connection, ConnectionState, ConnectionType
+from wsproto.connection import ConnectionState
 from wsproto.events import BytesMessage, CloseConnection, Event, TextMessage
 from wsproto.events import Ping as WirePing
 from wsproto.events import Pong as WirePong
@@ -32,9 +32,10 @@ from deskwire.http.outlet import Outlet
 from deskwire.http.party import Party
 from deskwire.http.pings import Pings
 from deskwire.http.texts import Texts, TooLong
-from deskwire.http.transport import FrontStream
+from deskwire.http.transport import LINGER_S, FrontStream
+from deskwire.http.wire import Wire
 
-LINGER_S: Final = 5.0
+_GOODBYE_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
 _READ: Final = 16 * 1024
 _WRITE_BYTES: Final = 64 * 1024
@@ -89,7 +90,7 @@ class Session:
         self._flusher = flusher
         self._traffic = traffic
         self._bounds = bounds
-        self._wire = Connection(ConnectionType.SERVER, trailing_data=rest)
+        self._wire = Wire(bounds.inbound_bytes, rest)
         self._nursery: trio.Nursery | None = None
         self._fresh: dict[Subscription, None] = {}
         self._catching_up = False
@@ -264,7 +265,8 @@ class Session:
                 self._traffic.typing += 1
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
-        with trio.move_on_after(LINGER_S):
+        # Of a peer that has broken the rules no close frame is looked for (RFC 6455 7.1.1).
+        with trio.move_on_after(LINGER_S if self._deaf else _GOODBYE_S):
             async with self._out.lock:
                 await self._farewell(goodbye)
             await trio.sleep_forever()  # the reader ends the session at the peer's close frame

@@ -19,8 +19,10 @@ from deskwire.http.bounds import Bounds
 from deskwire.http.flusher import Flusher
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
 from deskwire.http.measured import Traffic
-from deskwire.http.session import LINGER_S, Session
+from deskwire.http.revocations import Revocations
+from deskwire.http.session import Session
 from deskwire.http.talk import Talk
+from deskwire.http.transport import LINGER_S
 
 log: Final = structlog.get_logger(__name__)
 
@@ -61,18 +63,25 @@ class RealtimeStream:
         self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
         self.traffic: Final = Traffic()
-        self._sessions: dict[Session, None] = {}  # in the order in which they came
+        self._talks: dict[Talk, None] = {}  # in the order in which they came
+        self._revocations = Revocations(store, self._talks.keys())
         self._openings: set[trio.CancelScope] = set()
         self._closing: pusher.Close | None = None
 
     @property
     def connections(self) -> int:
         """How many connections are open."""
-        return len(self._sessions)
+        return len(self._talks)
 
     async def run(self) -> None:
-        """Write events to the connections until cancelled."""
-        await self._flusher.run()
+        """Write events to the connections, and end those that have lost their right, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._revocations.run)
+            await self._flusher.run()
+
+    def rights_changed_nowait(self) -> None:
+        """End connections whose server key was revoked, or whose project was removed; both are on the disk."""
+        self._revocations.note_nowait()
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection whose request begins with `GET /app/`, and close it.
@@ -90,7 +99,7 @@ class RealtimeStream:
             survived(error, partial(_tell, talk))
         finally:
             if talk is not None:
-                del self._sessions[talk.session]
+                del self._talks[talk]
             await trio.aclose_forcefully(stream)
 
     def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
@@ -101,8 +110,8 @@ class RealtimeStream:
         self._closing = goodbye
         for scope in self._openings:
             scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
-        for session in list(self._sessions):
-            session.end(goodbye)
+        for talk in list(self._talks):
+            talk.session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
         """The client's request, accepted; None if there is nothing to serve."""
@@ -137,8 +146,9 @@ class RealtimeStream:
             return None
         admitted = self._admit(opening)
         session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, opening.rest)
-        self._sessions[session] = None
-        return Talk(self._hub, self._clock, self._key, session, admitted)
+        talk = Talk(self._store, self._hub, self._clock, self._key, session, admitted)
+        self._talks[talk] = None
+        return talk
 
     def _admit(self, opening: Opening) -> Project | pusher.Close:
         if self._closing is not None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from deskwire.engine.clock import iso
+from deskwire.engine.people import Project
+from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
-from deskwire.engine.stream.channel import open_channel
+from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.http.contacts import find as find_contact
+from deskwire.http.conversations import find as find_conversation
 from deskwire.http.routing import S2S, Answer, Call, Routes
 from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.shapes.base import page_of
@@ -32,17 +36,22 @@ class AuthorizationQuery(Query):
     query=AuthorizationQuery,
     json_only=False,
     answer=shapes.StreamAuthorization,
-    errors=("malformed_body", "unknown_channel"),
+    errors=("malformed_body", "unknown_channel", "conversation_not_found", "contact_not_found"),
+    quota="authorizations",
 )
 async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     """Authorize a channel subscription, asked for in JSON or as a form.
 
-    `socket_id`, `channel_name` and `consumerId` are required, `typingEvents` and `resume` are not.
+    `socket_id`, `channel_name` and `consumerId` are required, `typingEvents` and `resume` are not. These calls have a
+    limit of their own, and count for no other.
     """
     wanted = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
-    open_channel(call.project, wanted.channel_name)
+    channel = open_channel(call.project, wanted.channel_name)
+    call.services.store.peek(lambda reader: _check_subject(reader, call.project, channel))
+    assert call.access.key is not None, "the route is for server keys"
     grant = token.Grant(
         call.project.id,
+        call.access.key.id,
         wanted.socket_id,
         wanted.channel_name,
         wanted.consumer_id,
@@ -54,6 +63,14 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
         services.stream_key, grant, now_ms=services.clock(), token_s=services.limits.stream_token_s
     )
     return {"auth": f"{call.project.stream_key}:{issued}"}
+
+
+def _check_subject(reader: Reader, project: Project, channel: Channel) -> None:
+    """Raise NotFound if the project has no such conversation or contact."""
+    if channel.kind == "conversation":
+        find_conversation(reader, project, channel.subject)
+    elif channel.kind == "contact":
+        find_contact(reader, project, channel.subject)
 
 
 @routes.add("GET", "/s2s/stream/consumers", answer=page_of(shapes.StreamConsumer))

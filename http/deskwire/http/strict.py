@@ -11,7 +11,8 @@
 * An answer behind which the connection ends says so (RFC 9112 9.6): that to a request whose body was not read, and
   the last one before a stop. Hypercorn would just close.
 * An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
-* A websocket's upgrade is refused here, as none is served behind this (ADR 7).
+* A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). Any other
+  websocket's upgrade is refused here, as none is served behind this.
 * What can't be read is answered with a problem document that has a request's id, as everything else.
 """
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Final
+from typing import Final, cast
 
 import h11
 import structlog
@@ -37,10 +38,13 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.ids import new_id
 from deskwire.http.headers import missing
 from deskwire.http.problems import raw_problem
+from deskwire.http.transport import FrontStream
 from deskwire.http.upgrades import refusal_of
 
 log: Final = structlog.get_logger(__name__)
 
+STREAM: Final = b"GET /app/"
+"""What a request for the stream begins with."""
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 _LAST: Final = frozenset({h11.MUST_CLOSE, h11.CLOSED})
 """States of a client that has nothing more to ask."""
@@ -52,6 +56,14 @@ _FIRST_S: Final = 0.5
 """How long a connection's first request, whose first bytes have come with it, may take to begin when a stop has begun."""
 _UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
 _SMALL: Final = ("bad_request", "The method must be in capital letters.")
+
+
+class ForTheStream(Exception):
+    """The next request is for the stream; with its bytes, and all that came behind it."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data: Final = data
 
 
 class StrictH11(H11Protocol):
@@ -116,6 +128,8 @@ class StrictH11(H11Protocol):
             await self._send_error_response(400)
         elif request.method != request.method.upper():
             await self._refuse(400, *_SMALL)
+        elif _line(request).startswith(STREAM):
+            raise ForTheStream(_head(request) + self.connection.trailing_data[0])
         elif _asks_for_websocket(request):
             status, code, detail, headers = refusal_of(request.target.decode("ascii"))
             await self._refuse(status, code, detail, headers)
@@ -144,6 +158,16 @@ class StrictH11(H11Protocol):
         await self.send(RawData(data=b"".join(self.connection.send(part) or b"" for part in parts)))
 
 
+def _line(request: h11.Request) -> bytes:
+    return b"%b %b HTTP/%b\r\n" % (request.method, request.target, request.http_version)
+
+
+def _head(request: h11.Request) -> bytes:
+    """The request's head as it may have come."""
+    fields = b"".join([b"%b: %b\r\n" % field for field in request.headers.raw_items()])
+    return _line(request) + fields + b"\r\n"
+
+
 def _asks_for_websocket(request: h11.Request) -> bool:
     headers = {name: value.lower() for name, value in request.headers}
     wishes = {wish.strip() for wish in headers.get(b"connection", b"").split(b",")}
@@ -155,8 +179,12 @@ def _asks_for_websocket(request: h11.Request) -> bool:
 
 
 class StrictServer(TCPServer):
-    """Hypercorn's handler of a connection, with the strict protocol. It is not idle while it brings its first request."""
+    """Hypercorn's handler of a connection, with the strict protocol. It is not idle while it brings its first request.
 
+    With `for_stream` the connection is left open, and what comes next on it is a request for the stream.
+    """
+
+    for_stream = False
     _new = True
 
     async def _idle_timeout(self) -> None:
@@ -179,4 +207,12 @@ class StrictServer(TCPServer):
                 made.server,
                 made.send,
             )
-        await super()._read_data()
+        try:
+            await super()._read_data()
+        except ForTheStream as request:
+            cast(FrontStream, self.stream).push_back(request.data)
+            self.for_stream = True
+
+    async def _close(self) -> None:
+        if not self.for_stream:
+            await super()._close()

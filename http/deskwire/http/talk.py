@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Final
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.credentials import key_in_force
 from deskwire.engine.errors import DomainError, Forbidden, Unavailable
 from deskwire.engine.people import Project
+from deskwire.engine.ports import Store
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
@@ -21,14 +24,26 @@ class Talk:
     """One connection's conversation: `greet` it, then `hear` each message.
 
     Args:
+        store: says whether server keys are still in force.
+        key: what tokens are signed with.
         admitted: the project, or why there is none (Pusher protocol, 4001, 4007).
+
+    `keys` are the ids of the server keys that its subscriptions were authorized with.
     """
 
-    __slots__ = ("_admitted", "_awaited", "_clock", "_hub", "_key", "session", "socket_id")
+    __slots__ = ("_admitted", "_awaited", "_clock", "_hub", "_key", "_store", "keys", "session", "socket_id")
 
     def __init__(
-        self, hub: Hub, clock: Clock, key: bytes, session: Session, admitted: Project | pusher.Close
+        self,
+        store: Store,
+        hub: Hub,
+        clock: Clock,
+        key: bytes,
+        session: Session,
+        admitted: Project | pusher.Close,
     ) -> None:
+        self.keys: tuple[str, ...] = ()
+        self._store = store
         self._hub = hub
         self._clock = clock
         self._key = key
@@ -36,6 +51,28 @@ class Talk:
         self._admitted = admitted
         self.socket_id = pusher.new_socket_id()
         self._awaited: tuple[str, ...] = ()
+
+    @property
+    def project_id(self) -> str:
+        """The project's id, empty if the connection was refused."""
+        return self._admitted.id if isinstance(self._admitted, Project) else ""
+
+    def withdraw(self, keys: set[str], projects: set[str]) -> bool:
+        """End the connection if one of these server keys or projects, which are no more, has let it in; whether so.
+
+        With all its keys gone the client is told to stay away, as it could only be refused from now on. With one of
+        them left it is told to come back, and gets the channels that it still may have.
+        """
+        if self.project_id in projects:
+            reason = pusher.UNKNOWN_APP
+        elif keys.isdisjoint(self.keys):
+            return False
+        else:
+            reason = pusher.REVOKED if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
+        for held in self.session.subscriptions.values():  # now, not when the client has heard of it
+            self._hub.leave(held, for_good=False)
+        self.session.end(reason)
+        return True
 
     async def greet(self) -> None:
         """Begin: with the socket id, or with the reason why not."""
@@ -87,7 +124,7 @@ class Talk:
         stream_key, _, token = auth.partition(":")
         if stream_key != project.stream_key:
             raise TokenRefused("`auth` does not begin with this app's key.")
-        return verify(
+        grant = verify(
             self._key,
             token,
             project_id=project.id,
@@ -95,6 +132,15 @@ class Talk:
             channel=channel,
             now_ms=self._clock(),
         )
+        self._note_key(grant.key_id)
+        return grant
+
+    def _note_key(self, key_id: str) -> None:
+        """Have the connection end with the key, from before anything is granted. Raises TokenRefused if it is revoked."""
+        if not self._store.peek(lambda reader: key_in_force(reader, key_id)):
+            raise TokenRefused("The server key of this token has been revoked.", code="revoked_server_key")
+        if key_id not in self.keys:
+            self.keys = (*self.keys, intern(key_id))  # thousands of connections have the same one
 
     async def _take(self, project: Project, channel: Channel, grant: Grant) -> None:
         """Subscribe. The same consumer again on this connection is only told so again."""

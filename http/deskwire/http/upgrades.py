@@ -1,8 +1,7 @@
 """Websocket upgrades that reach the app, where none is served.
 
-A connection is routed once, by its first bytes (ADR 7). An upgrade that comes later on a kept-alive
-connection, as a pooling proxy may send it, is refused with its reason, and the connection closed: the
-client's next try opens a new one. In HTTP/1.1 that happens before the app (`strict`), in HTTP/2 here (RFC 8441).
+The stream's upgrades in HTTP/1.1 are taken out before (ADR 7). What is left is upgrades of other paths, which are
+refused before the app (`strict`), and those in HTTP/2 (RFC 8441), which are refused here.
 """
 
 from __future__ import annotations
@@ -22,7 +21,12 @@ _STREAM: Final = "/app/"
 def refusal_of(path: str) -> tuple[int, str, str, list[tuple[bytes, bytes]]]:
     """Status, code, detail and headers of the refusal of an upgrade of this path."""
     if path.startswith(_STREAM):
-        return 503, "connection_in_use", "Open a new connection for the stream.", [(b"retry-after", b"1")]
+        return (
+            503,
+            "connection_in_use",
+            "The stream is served in HTTP/1.1: open a connection for it.",
+            [(b"retry-after", b"1")],
+        )
     return 404, "not_found", "There is no such path.", []
 
 

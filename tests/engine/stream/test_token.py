@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
 from tests.streaming import KEY, NOON
 
-GRANT = Grant("prj_1", "1.2", "private-x", "c1", typing=True, resume="live")
+GRANT = Grant("prj_1", "key_1", "1.2", "private-x", "c1", typing=True, resume="live")
 
 
 def check(token: str, *, key: bytes = KEY, at: int = NOON, grant: Grant = GRANT) -> Grant:
@@ -32,8 +32,8 @@ def test_a_token_brings_back_what_was_granted() -> None:
 
 
 def test_typing_and_an_earlier_place_are_only_granted_when_asked_for() -> None:
-    plain = Grant("prj_1", "1.2", "private-x", "c1")
-    assert plain == Grant("prj_1", "1.2", "private-x", "c1", typing=False, resume="auto")
+    plain = Grant("prj_1", "key_1", "1.2", "private-x", "c1")
+    assert plain == Grant("prj_1", "key_1", "1.2", "private-x", "c1", typing=False, resume="auto")
     assert check(issue(KEY, plain, now_ms=NOON)) == plain
 
 
@@ -65,7 +65,15 @@ def test_a_token_is_good_for_five_minutes_and_a_minute_of_leeway() -> None:
     assert refused.value.reason == "token_expired"
 
 
-CLAIMS = {"aud": "stream", "prj": "prj_1", "sid": "1.2", "ch": "private-x", "cid": "c1", "typ": True}
+CLAIMS = {
+    "aud": "stream",
+    "prj": "prj_1",
+    "key": "key_1",
+    "sid": "1.2",
+    "ch": "private-x",
+    "cid": "c1",
+    "typ": True,
+}
 TIMES = {"res": "auto", "iat": NOON // 1000, "exp": NOON // 1000 + 300}
 
 

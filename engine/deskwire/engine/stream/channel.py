@@ -42,7 +42,8 @@ class Channel:
 def open_channel(project: Project, name: str) -> Channel:
     """The channel `name` as `project` may use it.
 
-    A conversation or contact need not exist (yet): of what is not the project's, nothing ever comes.
+    Whether the project has the conversation or contact is for the authorization to say: of what is not the project's,
+    nothing ever comes.
 
     Raises Forbidden (`unknown_channel`): not a channel of this project.
     """
@@ -56,7 +57,7 @@ def open_channel(project: Project, name: str) -> Channel:
         if kind == "project" and subject == project.id:
             return Channel(project.rowid, name, "project", subject)
     raise Forbidden(
-        f"There is no such channel. This project has private-project-{project.id}, "
+        "There is no such channel. A project has private-project-<project id>, "
         "private-conversation-<conversation id> and private-contact-<userId>.",
         code="unknown_channel",
     )

@@ -1,7 +1,7 @@
 """The token that carries an authorization from the HTTP call to the socket (decisions 5).
 
 It is a JWT under the installation's secret, so that any node may have issued it and nothing about it is
-stored. It is bound to one socket, one channel and one consumer.
+stored. It is bound to one socket, one channel and one consumer, and worth as much as the server key it was asked for with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TokenRefused(Unauthenticated):
     """The token in `auth` does not open this channel to this socket.
 
     Codes: `invalid_token` (not ours, altered, incomplete), `token_expired`, `wrong_project`,
-    `wrong_socket`, `wrong_channel`.
+    `wrong_socket`, `wrong_channel`, `revoked_server_key`.
     """
 
     code: ClassVar[str] = "invalid_token"
@@ -34,11 +34,13 @@ class Grant:
     """What an authorization lets a socket do.
 
     Args:
+        key_id: the server key that it was asked for with.
         typing: whether typing events are wanted.
         resume: `auto`, `live`, or the id of the event to go on behind.
     """
 
     project_id: str
+    key_id: str
     socket_id: str
     channel: str
     consumer_id: str
@@ -55,6 +57,7 @@ def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) ->
     claims = {
         "aud": AUDIENCE,
         "prj": grant.project_id,
+        "key": grant.key_id,
         "sid": grant.socket_id,
         "ch": grant.channel,
         "cid": grant.consumer_id,
@@ -68,6 +71,8 @@ def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) ->
 
 def verify(key: bytes, token: str, *, project_id: str, socket_id: str, channel: str, now_ms: int) -> Grant:
     """The grant in `token`, if it is for this project, socket and channel.
+
+    Whether its server key is still in force is another question.
 
     Raises TokenRefused. A minute of leeway is given to the clocks of other nodes.
     """
@@ -84,7 +89,7 @@ def verify(key: bytes, token: str, *, project_id: str, socket_id: str, channel: 
 
 
 def _read(key: bytes, token: str) -> tuple[Grant, float]:
-    required = ["aud", "prj", "sid", "ch", "cid", "typ", "res", "iat", "exp"]
+    required = ["aud", "prj", "key", "sid", "ch", "cid", "typ", "res", "iat", "exp"]
     try:
         claims: dict[str, Any] = jwt.decode(
             token,
@@ -98,6 +103,7 @@ def _read(key: bytes, token: str) -> tuple[Grant, float]:
     match claims:
         case {
             "prj": str(project_id),
+            "key": str(key_id),
             "sid": str(socket_id),
             "ch": str(channel),
             "cid": str(consumer_id),
@@ -105,6 +111,6 @@ def _read(key: bytes, token: str) -> tuple[Grant, float]:
             "res": str(resume),
             "exp": int() | float() as expires,
         }:
-            return Grant(project_id, socket_id, channel, consumer_id, typing, resume), expires
+            return Grant(project_id, key_id, socket_id, channel, consumer_id, typing, resume), expires
         case _:
             raise TokenRefused("The token lacks a claim, or has one of a wrong type.")
