@@ -93,9 +93,8 @@ def test_what_is_not_stored_yet_is_told_until_it_is() -> None:
     breaker.succeeded(began=NOW, ended=NOW)
     assert breaker.unsaved is None
     fail(breaker)
-    changed = breaker.unsaved
-    assert changed == Circuit(1, NOW)
-    breaker.saved(changed, None)
+    assert breaker.unsaved == Circuit(1, NOW)
+    breaker.saved(Circuit(1, NOW), None)
     assert breaker.unsaved is None
 
 
