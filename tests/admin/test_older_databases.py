@@ -22,7 +22,8 @@ LACKING = "m0012_imports"
 @pytest.fixture
 def older(deskwire: Deskwire, tmp_path: Path) -> Path:
     """The database of a program that knew one migration less, with an organisation in it."""
-    known = migrations.pending(Database(memory=True))
+    with closing(Database(memory=True)) as empty:
+        known = migrations.pending(empty)
     before = Migrations("deskwire")
     for each in known[: [each.name for each in known].index(LACKING)]:
         before(name=each.name)(each.fn)
