@@ -103,7 +103,7 @@ def test_what_is_left_out_is_filled_in_from_what_is_there() -> None:
         (conversation("a", updatedAt="2999-01-01T00:00:00Z"), [("/updatedAt", "out_of_range")]),
         (
             conversation("a", contact={"userId": "u", "createdAt": "1960-01-01T00:00:00Z", "x": 1}),
-            [("/contact/x", "unknown_field")],
+            [("/contact/x", "unknown_field"), ("/contact/createdAt", "out_of_range")],
         ),
         (
             conversation("a", contact={"userId": "u", "createdAt": "1960-01-01T00:00:00Z"}),

@@ -95,6 +95,8 @@ class ConversationPatch(Body):
 class ConversationList(Paged):
     """Which conversations to list."""
 
+    parts = 2
+
     status: StatusName | None = None
 
 

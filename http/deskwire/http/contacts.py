@@ -27,13 +27,14 @@ class ContactConversations(ConversationList):
     archived: Flag | None = None
 
 
-@routes.add("PUT", _ONE, body=Identity, answer=shapes.Contact)
+async def _look_at_user_id(call: Call[Identity, Query]) -> None:
+    _user_id(call)
+
+
+@routes.add("PUT", _ONE, body=Identity, answer=shapes.Contact, further=(_look_at_user_id,))
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     """Make a contact or replace its identity; fields left out become null."""
-    user_id, now = call.path["user_id"], call.services.clock()
-    if len(user_id) > _USER_ID_MAX:
-        message = f"A user id has at most {_USER_ID_MAX} characters."
-        raise Invalid(Problem("", "too_long", message), detail=message)
+    user_id, now = _user_id(call), call.services.clock()
     ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
     return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
 
@@ -58,6 +59,15 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
         contact=_contact(call).rowid, status=call.query.status, archived=call.query.archived, hidden=False
     )
     return await shared.list_conversations(call, wanted)
+
+
+def _user_id(call: Call[Identity, Query]) -> str:
+    """The user id of a contact that may be new. Raises Invalid."""
+    user_id = call.path["user_id"]
+    if len(user_id) > _USER_ID_MAX:
+        message = f"A user id has at most {_USER_ID_MAX} characters."
+        raise Invalid(Problem("", "too_long", message), detail=message)
+    return user_id
 
 
 def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -> Contact:

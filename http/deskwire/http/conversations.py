@@ -90,7 +90,7 @@ def get_conversation(call: Call[Any, Any]) -> Answer:
 async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> Answer:
     """A page of conversations, newest activity first."""
     query = call.query
-    after = Page(*decode_cursor(query.cursor, 2)) if query.cursor else None
+    after = Page(*decode_cursor(query.cursor, query.parts)) if query.cursor else None
     listed = await call.services.store.read(
         lambda reader: reader.conversations(call.project.rowid, wanted, after, query.limit + 1)
     )
@@ -233,6 +233,13 @@ def assign_of(call: Call[AssignBody, Any]) -> Assign:
     return Assign(Assignee(wanted.type, wanted.id, name))
 
 
+async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
+    """See `assign_of`."""
+    wanted = call.body.assignee
+    if wanted is not None and wanted.type is not None and wanted.id is not None:
+        assign_of(call)
+
+
 def _member(project: Project, user_id: str) -> Callable[[Reader], str | None]:
     return lambda reader: reader.member_name(project.organisation, user_id)
 
@@ -262,6 +269,12 @@ def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     """
     identifier = conversation_id(call)
     return StartWorkflow(call.services.store.peek(lambda reader: _startable(reader, call, identifier)))
+
+
+async def look_at_workflow(call: Call[StartWorkflowBody, Any]) -> None:
+    """See `start_of`."""
+    if call.body.workflow_id is not None:
+        start_of(call)
 
 
 def _startable(reader: Reader, call: Call[StartWorkflowBody, Any], identifier: str) -> Published:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reopen
-from deskwire.engine.conversation import Author
+from deskwire.engine.conversation import Attachment, Author
 from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import new_id
 from deskwire.engine.listing import ConversationFilter
@@ -29,7 +29,7 @@ from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
 from deskwire.http.shapes.workflows import PendingStep
-from deskwire.http.validation import Body, Flag, Query
+from deskwire.http.validation import Body, Flag, Query, nulls
 
 routes = Routes()
 _ONE = "/conversations/<conversation_id>"
@@ -79,6 +79,7 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     body=ConversationPatch,
     answer=shapes.Conversation,
     errors=("conversation_closed",),
+    further=(nulls(*shared.NULLABLE),),
 )
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     """Change title, status, attributes, archived or visible."""
@@ -104,15 +105,31 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     return await shared.list_messages(call, internal=True)
 
 
+def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:
+    """The attachments. Raises Invalid."""
+    attachments, problems = shared.attached(call, call.body.attachments, "")
+    if problems:
+        raise Invalid(*problems)
+    return attachments
+
+
+async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
+    _attached(call)
+
+
 @routes.add(
-    "POST", f"{_ONE}/messages", _REPLY, body=AgentMessageBody, answer=shapes.AgentMessage, idempotent=True
+    "POST",
+    f"{_ONE}/messages",
+    _REPLY,
+    body=AgentMessageBody,
+    answer=shapes.AgentMessage,
+    idempotent=True,
+    further=(_look_at_attachments,),
 )
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     """Write to the customer, or with `internal` a note to other agents."""
     body = call.body
-    attachments, problems = shared.attached(call, body.attachments, "")
-    if problems:
-        raise Invalid(*problems)
+    attachments = _attached(call)
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
     command = PostMessage(message_id, author, body.text, body.internal, attachments)
@@ -138,7 +155,14 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     return await shared.carry_out(call, Reopen())
 
 
-@routes.add("POST", f"{_ONE}/assign", _MANAGE, body=AssignBody, answer=shapes.Conversation)
+@routes.add(
+    "POST",
+    f"{_ONE}/assign",
+    _MANAGE,
+    body=AssignBody,
+    answer=shapes.Conversation,
+    further=(shared.look_at_assignee,),
+)
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or to nobody."""
     return await shared.carry_out(call, shared.assign_of(call))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import trio
 from pydantic import Field
 
-from deskwire.engine.errors import BadRequest, Gone, NotFound, Problem
+from deskwire.engine.errors import Gone, NotFound, Problem
 from deskwire.engine.events import STORED
 from deskwire.engine.ids import is_id
 from deskwire.engine.log import Chunk
@@ -16,7 +17,7 @@ from deskwire.http.conversations import raw_list
 from deskwire.http.routing import S2S, Answer, Call, Routes
 from deskwire.http.shapes.base import page_of
 from deskwire.http.shapes.events import Event
-from deskwire.http.validation import Body, Query
+from deskwire.http.validation import Body, Query, bad_query
 
 routes = Routes(S2S)
 _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
@@ -37,6 +38,20 @@ class Feed(Query):
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     wait: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 0
 
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """See `Query`."""
+        problems = [
+            Problem("?types", "unknown_event_type", f"There is no stored event type {name!r}.")
+            for name in _names(given.get("types"))
+            if name not in STORED
+        ]
+        for name in ("cursor", "after"):
+            if name in given and not is_id(given[name], "evt"):
+                problems.append(Problem(f"?{name}", "bad_event_id", "An event id is evt_ and 26 characters."))
+        if problems:
+            raise bad_query(*problems)
+
 
 @routes.add(
     "GET", "/s2s/events", query=Feed, answer=page_of(Event), errors=("event_not_found", "window_passed")
@@ -48,7 +63,8 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
     with `wait` after the last event you have.
     """
     query = call.query
-    types = _types(query.types)
+    query.further(query.model_dump(exclude_none=True))
+    types = frozenset(_names(query.types))
     after = await call.services.store.read(lambda reader: _position(reader, query.cursor or query.after))
     chunk = await _read(call, after, types)
     bodies = [event.body for event in chunk.events[: query.limit]]
@@ -69,25 +85,14 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
     return chunk
 
 
-def _types(listed: str | None) -> frozenset[str]:
-    names = [name.strip() for name in listed.split(",")] if listed else []
-    unknown = [name for name in names if name not in STORED]
-    if unknown:
-        problems = tuple(
-            Problem("?types", "unknown_event_type", f"There is no stored event type {name!r}.")
-            for name in unknown
-        )
-        raise BadRequest(f"Unknown event types: {', '.join(unknown)}.", code="bad_query", problems=problems)
-    return frozenset(names)
+def _names(listed: str | None) -> list[str]:
+    return [name.strip() for name in listed.split(",")] if listed else []
 
 
 def _position(reader: Reader, event_id: str | None) -> int:
-    """The position to read from. Raises BadRequest, NotFound or Gone for an id that gives none."""
+    """The position to read from. Raises NotFound or Gone for an id that gives none."""
     if event_id is None:
         return 0
-    if not is_id(event_id, "evt"):
-        problem = Problem("?after", "bad_event_id", "An event id is evt_ and 26 characters.")
-        raise BadRequest("Query parameters are not right: after.", code="bad_query", problems=(problem,))
     pruned, newest = reader.event_window()
     if newest is None or event_id > newest:
         raise NotFound("There is no such event yet.", code="event_not_found")

@@ -14,13 +14,21 @@ import orjson
 import structlog
 import trio
 
-from deskwire.engine.errors import BadRequest, DomainError, TooLarge, Unauthenticated, UnsupportedMediaType
+from deskwire.engine.errors import (
+    BadRequest,
+    DomainError,
+    Invalid,
+    TooLarge,
+    Unauthenticated,
+    UnsupportedMediaType,
+)
 from deskwire.engine.failure import survived
 from deskwire.engine.rate import Quota
 from deskwire.engine.value import value
 from deskwire.http.access import admit, require_permission
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
+from deskwire.http.partial import refusal_with_all, what_fits
 from deskwire.http.problems import PROBLEM, problem, refusal
 from deskwire.http.proxies import client_address
 from deskwire.http.quotas import refusal_of
@@ -165,6 +173,12 @@ class _Exchange:
                 return await answered(route, call, key)
             finally:
                 load.end()
+        except Invalid as refused:
+            if not route.further or route.body is None:
+                raise
+            fits = what_fits(route.body, raw)
+            call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
+            raise await refusal_with_all(route, call, refused) from None
         finally:
             load.bodies_bytes -= self._taken
 

@@ -28,6 +28,7 @@ from deskwire.http.bodies import (
 )
 from deskwire.http.decoding import Malformed, decoded
 from deskwire.http.lines import Line
+from deskwire.http.partial import what_fits
 from deskwire.http.validation import Body, fitted
 
 LINE_BYTES: Final = 256 * 1024
@@ -128,7 +129,22 @@ def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
                 raise Invalid(Problem("/type", code, "A line's type is conversation or message."))
     except Invalid as refusal:
         known = value.get("externalId")
-        return _refusal(line, known if isinstance(known, str) else None, *refusal.problems)
+        problems = {each.pointer: each for each in refusal.problems}
+        for each in _besides(raw, value.get("type"), now):
+            if each.pointer != "/ratedAt" or "/rating" not in problems:
+                problems.setdefault(each.pointer, each)
+        return _refusal(line, known if isinstance(known, str) else None, *problems.values())
+
+
+def _besides(raw: bytes, kind: object, now: int) -> list[Problem]:
+    """What is wrong with those fields of a line that fit their model, though others do not."""
+    match kind:
+        case "message":
+            return _problems_of_message(what_fits(ImportedMessage, raw), now)
+        case "conversation":
+            return _problems_of_conversation(what_fits(ImportedConversation, raw), now)
+        case _:
+            return []
 
 
 _MESSAGE_FIELDS: Final = frozenset({"type", "externalId", "conversation", "author", "text", "createdAt"})
@@ -169,16 +185,22 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
     return MessageRecord(number, identifier, conversation, kind, None, name, text, False, at)
 
 
-def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
+def _problems_of_message(body: ImportedMessage, now: int) -> list[Problem]:
     problems = _times(now, createdAt=body.created_at)
-    if body.author.type == "contact":
+    if body.author is not None and body.author.type == "contact":
         told = "The contact is known from the conversation; only other authors have this field."
         given = {"id": body.author.id, "name": body.author.name}
         problems += (
             Problem(f"/author/{name}", "not_allowed", told) for name in given if given[name] is not None
         )
-    if len(set(body.attachments)) < len(body.attachments):
+    attachments = body.attachments or ()
+    if len(set(attachments)) < len(attachments):
         problems.append(Problem("/attachments", "repeated", "A message has an upload once."))
+    return problems
+
+
+def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
+    problems = _problems_of_message(body, now)
     if problems:
         raise Invalid(*problems)
     return MessageRecord(
@@ -195,8 +217,7 @@ def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
     )
 
 
-def _conversation(line: Line, body: ImportedConversation, now: int) -> ConversationRecord:
-    contact, closed = body.contact, body.status == "CLOSED"
+def _problems_of_conversation(body: ImportedConversation, now: int) -> list[Problem]:
     problems = [
         *_times(
             now,
@@ -207,10 +228,10 @@ def _conversation(line: Line, body: ImportedConversation, now: int) -> Conversat
         ),
         *(
             Problem(f"/contact{each.pointer}", each.code, each.message)
-            for each in _times(now, createdAt=contact.created_at)
+            for each in _times(now, createdAt=None if body.contact is None else body.contact.created_at)
         ),
     ]
-    if not closed:
+    if body.status in ("OPEN", "PENDING"):
         message = "Only a conversation with the status CLOSED has this field."
         given = {"closedBy": body.closed_by, "closedAt": body.closed_at}
         problems += (
@@ -220,6 +241,12 @@ def _conversation(line: Line, body: ImportedConversation, now: int) -> Conversat
         problems.append(
             Problem("/ratedAt", "not_allowed", "Only a conversation with a rating has this field.")
         )
+    return problems
+
+
+def _conversation(line: Line, body: ImportedConversation, now: int) -> ConversationRecord:
+    contact, closed = body.contact, body.status == "CLOSED"
+    problems = _problems_of_conversation(body, now)
     if problems:
         raise Invalid(*problems)
     updated_at = body.created_at if body.updated_at is None else body.updated_at

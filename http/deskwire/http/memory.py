@@ -19,7 +19,7 @@ from deskwire.engine.memory import ENTRIES_MAX, MemoryEntry, memory_view
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import Answer, Call, Routes, dashboard
 from deskwire.http.shapes import content as shapes
-from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, refuse_null
+from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, nulls, refuse_null
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -123,7 +123,14 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
     return {"ok": True, **memory_view(entry)}
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=MemoryPatch, answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    body=MemoryPatch,
+    answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
+    further=(nulls("description"),),
+)
 async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     """Change a memory entry's content or description."""
     find, now = _entry(call), call.services.clock()

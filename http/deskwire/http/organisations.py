@@ -15,11 +15,17 @@ routes = Routes(in_organisation())
 ONE = "/organisations/<organisation_id>"
 
 
-@routes.add("GET", "/organisations", SIGNED_IN, query=Paged, answer=page_of(shapes.Organisation))
-async def list_organisations(call: Call[Body, Paged]) -> Answer:
+class OrganisationList(Paged):
+    """A page of organisations."""
+
+    parts = 2
+
+
+@routes.add("GET", "/organisations", SIGNED_IN, query=OrganisationList, answer=page_of(shapes.Organisation))
+async def list_organisations(call: Call[Body, OrganisationList]) -> Answer:
     """List the user's organisations, the oldest membership first."""
     user, limit, cursor = call.user.rowid, call.query.limit, call.query.cursor
-    joined, organisation = (-1, -1) if cursor is None else decode_cursor(cursor, 2)
+    joined, organisation = (-1, -1) if cursor is None else decode_cursor(cursor, OrganisationList.parts)
     found = await call.services.store.read(
         lambda reader: reader.memberships(user, (joined, organisation), limit + 1)
     )

@@ -21,7 +21,7 @@ from deskwire.http.people import KeyBody, Name
 from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, in_organisation, in_project
 from deskwire.http.shapes import people as shapes
 from deskwire.http.shapes.base import Deleted, page_of
-from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, refuse_null
+from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, nulls, refuse_null
 
 _MANAGE = in_project("projects.manage")
 routes = Routes(_MANAGE)
@@ -59,6 +59,12 @@ class ProjectPatch(Body):
     settings: SettingsBody | None = None
 
 
+async def _look_at_languages(call: Call[Any, Query]) -> None:
+    if call.body.settings is not None:
+        before = DEFAULT_SETTINGS if call.access.project is None else call.project.settings
+        with_languages(before, call.body.settings.primary_language, call.body.settings.languages)
+
+
 @routes.add("GET", "/projects", SIGNED_IN, query=Paged, answer=page_of(shapes.Project))
 async def list_projects(call: Call[Body, Paged]) -> Answer:
     """List the projects of all the user's organisations, newest first."""
@@ -79,6 +85,7 @@ async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
     answer=shapes.Project,
     errors=("project_limit_reached",),
     idempotent=True,
+    further=(nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
 )
 async def create_project(call: Call[ProjectBody, Query]) -> Answer:
     """Make a project."""
@@ -96,7 +103,13 @@ async def get_project(call: Call[Body, Query]) -> Answer:
     return project_view(call.project, call.organisation)
 
 
-@routes.add("PATCH", _ONE, body=ProjectPatch, answer=shapes.Project)
+@routes.add(
+    "PATCH",
+    _ONE,
+    body=ProjectPatch,
+    answer=shapes.Project,
+    further=(nulls(), nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
+)
 async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
     """Change a project's name and settings."""
     body, identifier = call.body, call.project.id

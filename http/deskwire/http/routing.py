@@ -225,6 +225,8 @@ Documented = type[BaseModel] | UnionType | Media
 
 Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
+Look = Callable[[Call[Any, Any]], Awaitable[None]]
+"""Raises Invalid with what it finds wrong; what of the body does not fit its model is None (`partial.what_fits`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,7 @@ class Route:
     Args:
         limit: the setting that bounds the body; None for a body of any length.
         lines: the lines that its body may have, if that is NDJSON.
+        further: what its handler checks, each by itself, so that a request is refused with everything that is wrong.
         answer: what it answers when all is well; a test fails for a route that does not say.
         errors: codes of its refusals, those aside that its access, its path and its body bring along.
         quota: what a call is counted by.
@@ -258,6 +261,7 @@ class Route:
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
     quota: Counted = "calls"
+    further: tuple[Look, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -313,6 +317,7 @@ class Routes:
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
         quota: Counted = "calls",
+        further: tuple[Look, ...] = (),
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -327,6 +332,7 @@ class Routes:
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
             quota: what its calls are counted by.
+            further: see `Route`.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -351,6 +357,7 @@ class Routes:
                 answer,
                 errors,
                 quota,
+                further,
             )
             self.table.append(route)
             return handler

@@ -22,6 +22,10 @@ from deskwire.engine.commands import (
 from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import new_id
+from deskwire.engine.ports import Reader
+from deskwire.engine.workflows.answers import answer_problems
+from deskwire.engine.workflows.definition import Buttons, Form
+from deskwire.engine.workflows.stock import running
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,
@@ -42,7 +46,7 @@ from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
 from deskwire.http.shapes.workflows import PendingStep
-from deskwire.http.validation import Body, Query
+from deskwire.http.validation import Body, Query, nulls
 
 routes = Routes(S2S)
 _ONE = "/s2s/conversations/<conversation_id>"
@@ -121,7 +125,31 @@ class ReplyBody(Body):
     value: Any
 
 
-@routes.add("POST", "/s2s/conversations", body=CreateBody, answer=shapes.Conversation, idempotent=True)
+async def _look_at_message(call: Call[MessageBody, Query]) -> None:
+    _problems_of(call, call.body, "")
+
+
+async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
+    if call.body.message is not None:
+        _problems_of(call, call.body.message, "/message")
+
+
+def _problems_of(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
+    """Raise Invalid with what is wrong with a message that does not fit as a whole."""
+    _, problems = shared.attached(call, body.attachments, pointer)
+    _, refused = (None, []) if body.author is None else _author(call, body.author, f"{pointer}/author")
+    if problems or refused:
+        raise Invalid(*problems, *refused)
+
+
+@routes.add(
+    "POST",
+    "/s2s/conversations",
+    body=CreateBody,
+    answer=shapes.Conversation,
+    idempotent=True,
+    further=(_look_at_first_message,),
+)
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     """Start a conversation for a contact, who is made or brought up to date."""
     body, now = call.body, call.services.clock()
@@ -150,7 +178,12 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
 
 
 @routes.add(
-    "PATCH", _ONE, body=ConversationPatch, answer=shapes.Conversation, errors=("conversation_closed",)
+    "PATCH",
+    _ONE,
+    body=ConversationPatch,
+    answer=shapes.Conversation,
+    errors=("conversation_closed",),
+    further=(nulls(*shared.NULLABLE),),
 )
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     """Change title, status, attributes, archived or visible."""
@@ -175,7 +208,14 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     return await shared.list_messages(call, internal=False)
 
 
-@routes.add("POST", f"{_ONE}/messages", body=MessageBody, answer=shapes.Message, idempotent=True)
+@routes.add(
+    "POST",
+    f"{_ONE}/messages",
+    body=MessageBody,
+    answer=shapes.Message,
+    idempotent=True,
+    further=(_look_at_message,),
+)
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
     """Add a message; one of the contact reopens a closed conversation."""
     return await shared.post(call, _message(call, call.body, ""), lambda message: message)
@@ -193,7 +233,13 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     return await shared.carry_out(call, Reopen())
 
 
-@routes.add("POST", f"{_ONE}/assign", body=AssignBody, answer=shapes.Conversation)
+@routes.add(
+    "POST",
+    f"{_ONE}/assign",
+    body=AssignBody,
+    answer=shapes.Conversation,
+    further=(shared.look_at_assignee,),
+)
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or to nobody."""
     return await shared.carry_out(call, shared.assign_of(call))
@@ -235,6 +281,22 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     return shared.get_workflow_step(call)
 
 
+async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
+    body = call.body
+
+    def problems(reader: Reader) -> list[Problem]:
+        state, _ = shared.find(reader, call.project, shared.conversation_id(call))
+        run = state.run
+        if run is None or body.action_id not in (None, run.action_id):
+            return []
+        action = running(reader, call.project, run.version).definition.action((run.flow, run.action))
+        return answer_problems(action, body.value) if isinstance(action, Buttons | Form) else []
+
+    found = await call.services.store.read(problems) if "value" in body.model_fields_set else []
+    if found:
+        raise Invalid(*found)
+
+
 @routes.add(
     "POST",
     f"{_ONE}/workflow/reply",
@@ -242,6 +304,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     answer=shapes.Conversation,
     errors=("step_not_pending",),
     idempotent=True,
+    further=(_look_at_answer,),
 )
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     """Answer the pending step for the contact; one that is not pending any more is refused."""
@@ -255,6 +318,7 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
     idempotent=True,
+    further=(shared.look_at_workflow,),
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""

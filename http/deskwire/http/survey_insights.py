@@ -106,7 +106,15 @@ async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
     return insights_view(await call.services.store.read(read), version)
 
 
-@routes.add("PUT", _INSIGHTS, MANAGE, body=InsightsBody, answer=shapes.Insights)
+async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
+    project, body = call.project.rowid, call.body
+    survey = await call.services.store.read(
+        lambda reader: find_survey(reader, project, call.path["survey_id"])
+    )
+    _check(body, survey)
+
+
+@routes.add("PUT", _INSIGHTS, MANAGE, body=InsightsBody, answer=shapes.Insights, further=(_look_at_ids,))
 async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     """Store insights that were made elsewhere."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
@@ -116,9 +124,7 @@ async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
 
     def store(tx: Transaction) -> Insights:
         survey = find_survey(tx, project, call.path["survey_id"])
-        problems = [*_doubles(body), *_unknown_versions(body, survey)]
-        if problems:
-            raise Invalid(*problems)
+        _check(body, survey)
         insights = Insights(parts, "api", now)
         tx.put_insights(survey.rowid, insights)
         return insights
@@ -152,6 +158,12 @@ async def get_refresh(call: Call[Body, Query]) -> Answer:
     return refresh_view(refresh)
 
 
+def _check(body: InsightsBody, survey: Survey) -> None:
+    problems = [*_doubles(body), *_unknown_versions(body, survey)]
+    if problems:
+        raise Invalid(*problems)
+
+
 def _doubles(body: InsightsBody) -> list[Problem]:
     """Ids that stand twice in one list."""
     lists: dict[str, Sequence[ThemeBody | DriverBody | SegmentBody | AlertBody]] = {
@@ -163,7 +175,7 @@ def _doubles(body: InsightsBody) -> list[Problem]:
     problems: list[Problem] = []
     for name, parts in lists.items():
         seen: set[str] = set()
-        for index, part in enumerate(parts):
+        for index, part in enumerate(parts or ()):
             if part.id in seen:
                 problems.append(
                     Problem(f"/{name}/{index}/id", "duplicate_id", "An earlier one has the same id.")
@@ -181,7 +193,7 @@ def _unknown_versions(body: InsightsBody, survey: Survey) -> list[Problem]:
             "unknown_version",
             "There is no such version.",
         )
-        for index, theme in enumerate(body.themes)
+        for index, theme in enumerate(body.themes or ())
         for version in theme.counts_by_version
         if version not in known
     ]

@@ -14,7 +14,7 @@ from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.surveys.answers import answer_problems
-from deskwire.engine.surveys.definition import definition_of
+from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
@@ -57,6 +57,11 @@ class ResponseList(ResponseExport, Paged):
     """Which responses to list. `contact` is a con_ id or the backend's user id."""
 
 
+async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
+    version = await call.services.store.read(_answered(call))
+    _check(call.body, definition_of(version.definition))
+
+
 @routes.add(
     "POST",
     "/s2s/surveys/<survey_id>/responses",
@@ -65,6 +70,7 @@ class ResponseList(ResponseExport, Paged):
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
     idempotent=True,
+    further=(_look_at_answers,),
 )
 async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version that they answer.
@@ -75,15 +81,7 @@ async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     version = await call.services.store.read(_answered(call))
     definition = definition_of(version.definition)
     language = definition.primary_language if body.language is None else body.language
-    problems = answer_problems(definition, body.answers)
-    if language not in definition.languages:
-        said = f"The languages of this version are {', '.join(definition.languages)}."
-        problems.append(Problem("/language", "unknown_language", said))
-    if len(orjson.dumps(body.answers)) > _ANSWERS_BYTES:
-        said = f"All answers together may take at most {_ANSWERS_BYTES:,} bytes."
-        problems.append(Problem("/answers", "too_long", said))
-    if problems:
-        raise Invalid(*problems)
+    _check(body, definition)
     response = Response(0, new_id("rsp", now), version.number, None, None, language, body.answers, now)
     return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
 
@@ -143,6 +141,19 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
 
     response = await call.services.store.write(delete)
     return {"id": response.id, "deleted": True}
+
+
+def _check(body: ResponseBody, definition: Definition) -> None:
+    """Raise Invalid with all that speaks against the answers."""
+    problems = [] if body.answers is None else answer_problems(definition, body.answers)
+    if body.language not in (None, *definition.languages):
+        said = f"The languages of this version are {', '.join(definition.languages)}."
+        problems.append(Problem("/language", "unknown_language", said))
+    if len(orjson.dumps(body.answers)) > _ANSWERS_BYTES:
+        said = f"All answers together may take at most {_ANSWERS_BYTES:,} bytes."
+        problems.append(Problem("/answers", "too_long", said))
+    if problems:
+        raise Invalid(*problems)
 
 
 def _answered(call: Call[ResponseBody, Query]) -> Callable[[Reader], SurveyVersion]:

@@ -31,6 +31,7 @@ from deskwire.http.validation import (
     Query,
     decode_cursor,
     encode_cursor,
+    nulls,
     refuse_null,
 )
 
@@ -81,7 +82,20 @@ class SurveyList(Paged):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-@routes.add("POST", "/engagement/surveys", MANAGE, body=SurveyBody, answer=shapes.Survey, idempotent=True)
+async def _look_at_definition(call: Call[Any, Query]) -> None:
+    if "definition" in call.body.model_fields_set:
+        await _check(call.body.definition)
+
+
+@routes.add(
+    "POST",
+    "/engagement/surveys",
+    MANAGE,
+    body=SurveyBody,
+    answer=shapes.Survey,
+    idempotent=True,
+    further=(_look_at_definition,),
+)
 async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
     """Make a survey; its definition is published as version 1."""
     await _check(call.body.definition)
@@ -118,7 +132,7 @@ async def show_survey(call: Call[Body, Query]) -> Answer:
     return await _published(call)
 
 
-@routes.add("PATCH", ONE, MANAGE, body=SurveyPatch, answer=shapes.Survey)
+@routes.add("PATCH", ONE, MANAGE, body=SurveyPatch, answer=shapes.Survey, further=(nulls(),))
 async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     """Rename a survey, close it or open it again. The definition changes by publishing a version."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
@@ -164,6 +178,7 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     answer=shapes.SurveyVersion,
     errors=("survey_version_limit_reached",),
     idempotent=True,
+    further=(_look_at_definition,),
 )
 async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     """Publish another definition as the next version; the published one again makes none.

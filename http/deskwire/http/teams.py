@@ -24,6 +24,7 @@ from deskwire.http.validation import (
     decode_cursor,
     encode_cursor,
     given_fields,
+    nulls,
     unique,
 )
 
@@ -53,8 +54,20 @@ class TeamPatch(Body):
     members: UserIds | None = None
 
 
+async def _look_at_members(call: Call[Any, Query]) -> None:
+    if call.body.members is not None:
+        await call.services.store.read(lambda reader: _members(reader, call.project, call.body.members))
+
+
 @routes.add(
-    "POST", "/teams", _MANAGE, body=TeamBody, answer=shapes.Team, errors=("team_name_taken",), idempotent=True
+    "POST",
+    "/teams",
+    _MANAGE,
+    body=TeamBody,
+    answer=shapes.Team,
+    errors=("team_name_taken",),
+    idempotent=True,
+    further=(_look_at_members,),
 )
 async def create_team(call: Call[TeamBody, Query]) -> Answer:
     """Make a team."""
@@ -85,7 +98,15 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     return team_view(await call.services.store.read(lambda reader: _find(reader, call)))
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=TeamPatch, answer=shapes.Team, errors=("team_name_taken",))
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    body=TeamPatch,
+    answer=shapes.Team,
+    errors=("team_name_taken",),
+    further=(nulls(), _look_at_members),
+)
 async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     """Change a team's name, or its members. Conversations given to it before keep the old name."""
     given, now = given_fields(call.body, frozenset()), call.services.clock()

@@ -19,7 +19,7 @@ BULK_MAX: Final = 1_000
 SNOOZE_MAX_S: Final = 10 * 366 * 86_400
 """How far ahead a ticket may be snoozed."""
 
-_NULLABLE: Final = frozenset(
+NULLABLE: Final = frozenset(
     {
         "description",
         "type",
@@ -107,6 +107,8 @@ class TicketList(Paged):
     words, or beginnings of words, of title and description.
     """
 
+    parts = 3
+
     status: Status | None = None
     priority: Priority | None = None
     assignee: Id | None = None
@@ -128,7 +130,7 @@ def new_values(body: TicketBody, now: int) -> dict[str, Any]:
 
 def patch_values(body: TicketPatch, now: int) -> dict[str, Any]:
     """The fields of a PATCH. Raises Invalid for a null that clears nothing, and for no field at all."""
-    return _values(given_fields(body, _NULLABLE), now)
+    return _values(given_fields(body, NULLABLE), now)
 
 
 def bulk_values(body: BulkPayload, now: int) -> dict[str, Any]:
@@ -145,11 +147,15 @@ def _values(given: dict[str, Any], now: int) -> dict[str, Any]:
         given["tags"] = tuple(given["tags"])
     until = given.get("snoozed_until")
     if until is not None:
-        given["snoozed_until"] = _ahead(milliseconds(until), now)
+        given["snoozed_until"] = ahead(until, now)
     return given
 
 
-def _ahead(until: int, now: int) -> int:
+def ahead(time: str | None, now: int) -> int | None:
+    """Until when a ticket is snoozed, in milliseconds. Raises Invalid for what is not ahead."""
+    if time is None:
+        return None
+    until = milliseconds(time)
     if until <= now:
         raise Invalid(
             Problem("/snoozedUntil", "not_ahead", "A ticket is snoozed until a time that is still ahead.")

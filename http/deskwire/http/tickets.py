@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
+from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader
 from deskwire.engine.tickets.activity import Activity, By, activity_view
-from deskwire.engine.tickets.change import change_all, find_ticket
+from deskwire.engine.tickets.change import change_all, find_ticket, resolve
 from deskwire.engine.tickets.desk import TicketDesk
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
 from deskwire.engine.tickets.ticket import ticket_view
@@ -17,26 +18,58 @@ from deskwire.http.routing import Answer, Call, Routes, dashboard
 from deskwire.http.shapes import tickets as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.ticket_bodies import (
+    NULLABLE,
     BulkBody,
     TicketBody,
     TicketList,
     TicketPatch,
+    ahead,
     bulk_values,
     new_values,
     patch_values,
 )
-from deskwire.http.validation import Body, Paged, Query, bad_cursor, decode_cursor, encode_cursor
+from deskwire.http.validation import Body, Paged, Query, bad_cursor, decode_cursor, encode_cursor, nulls
 
 routes = Routes()
 _ONE: Final = "/tickets/<ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")
+_REFERENCES: Final = ("processing_user", "processing_team", "conversation_id", "contact_id")
 _SORTS: Final = tuple(
     Sort(key, order)
     for key in ("createdAt", "updatedAt", "priority", "lastActivity")
     for order in ("desc", "asc")
 )
 """Their places are the first part of a cursor, so that it fits no other sort; only ever added to."""
+
+
+async def _look_at_snooze(call: Call[Any, Query]) -> None:
+    ahead(call.body.snoozed_until, call.services.clock())
+
+
+def _references(
+    within: str | None = None, pointer: str = ""
+) -> Callable[[Call[Any, Query]], Coroutine[Any, Any, None]]:
+    """A look at what a body refers to; see `resolve`."""
+
+    async def look(call: Call[Any, Query]) -> None:
+        body = call.body if within is None else getattr(call.body, within)
+        named = {name: getattr(body, name, None) for name in _REFERENCES}
+        given = {name: value for name, value in named.items() if value is not None}
+        identifier, project = call.path.get("ticket_id"), call.project
+
+        def resolved(reader: Reader) -> None:
+            before = None if identifier is None else find_ticket(reader, project, identifier)
+            resolve(reader, project, before, given, pointer)
+
+        try:
+            await call.services.store.read(resolved)
+        except (
+            Invalid
+        ) as refused:  # whose contact it must be is not known, as long as the conversation is not
+            raise Invalid(*(each for each in refused.problems if each.code != "mismatch")) from None
+
+    return look
 
 
 @routes.add(
@@ -47,6 +80,7 @@ _SORTS: Final = tuple(
     answer=shapes.Ticket,
     errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
     idempotent=True,
+    further=(_look_at_snooze, _references()),
 )
 async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     """Make a ticket. Given a conversation, that one gets its id in the same commit."""
@@ -77,7 +111,17 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     return {"items": [ticket_view(ticket) for ticket, _ in page], "nextCursor": cursor}
 
 
-@routes.add("PUT", "/tickets/bulk", _MANAGE, body=BulkBody, answer=shapes.BulkOutcome)
+@routes.add(
+    "PUT",
+    "/tickets/bulk",
+    _MANAGE,
+    body=BulkBody,
+    answer=shapes.BulkOutcome,
+    further=(
+        nulls("processing_user", "processing_team", within="payload", pointer="/payload"),
+        _references("payload", "/payload"),
+    ),
+)
 async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
     """Change many tickets alike, in one transaction.
 
@@ -108,6 +152,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     body=TicketPatch,
     answer=shapes.Ticket,
     errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+    further=(nulls(*NULLABLE), _look_at_snooze, _references()),
 )
 async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     """Change a ticket. Another conversation, or null, also changes the `ticketId` of those concerned."""
@@ -171,7 +216,7 @@ def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
 
 
 def _place(cursor: str, sort: Sort) -> Place:
-    number, value, rowid = decode_cursor(cursor, 3)
+    number, value, rowid = decode_cursor(cursor, TicketList.parts)
     if number != _SORTS.index(sort):
         raise bad_cursor("This cursor is one of another sort.")
     return Place(value, rowid)

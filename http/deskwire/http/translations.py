@@ -129,14 +129,26 @@ async def get_entry(call: Call[Body, InLanguage]) -> Answer:
     return translation_view(*await call.services.store.read(read))
 
 
-@routes.add("PUT", _ONE, _MANAGE, body=TranslationBody, answer=shapes.Translation, errors=("bad_entry_id",))
+async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
+    languages = call.project.settings.languages
+    if call.body.language is not None and call.body.language not in languages:
+        message = f"The project's languages are {', '.join(languages)}."
+        raise Invalid(Problem("/language", "unknown_language", message))
+
+
+@routes.add(
+    "PUT",
+    _ONE,
+    _MANAGE,
+    body=TranslationBody,
+    answer=shapes.Translation,
+    errors=("bad_entry_id",),
+    further=(_look_at_language,),
+)
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     """Store an entry's content in one language; makes the entry if it is new."""
     ref, body = _ref(call), call.body
-    languages = call.project.settings.languages
-    if body.language not in languages:
-        message = f"The project's languages are {', '.join(languages)}."
-        raise Invalid(Problem("/language", "unknown_language", message))
+    await _look_at_language(call)
     translation = Translation(body.language, body.fields, call.services.clock())
     entry = await call.services.store.write(
         lambda tx: tx.put_translation(call.project.rowid, ref, translation)

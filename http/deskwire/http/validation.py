@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
@@ -55,12 +55,24 @@ class Query(BaseModel):
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """What the handler checks by itself, so that all that is wrong can be named. Raises BadRequest."""
+
 
 class Paged(Query):
-    """A list's parameters."""
+    """A list's parameters. A cursor of it has so many `parts`."""
+
+    parts: ClassVar[int] = 1
 
     limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
     cursor: str | None = None
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """See `Query`."""
+        if given.get("cursor"):
+            decode_cursor(given["cursor"], cls.parts)
 
 
 def _flag(value: object) -> object:
@@ -130,6 +142,23 @@ def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str
     if nulls:
         message = "This field can't be null."
         raise Invalid(*(Problem(f"{pointer}/{to_camel(name)}", "not_nullable", message) for name in nulls))
+
+
+def nulls(
+    *nullable: str, within: str | None = None, pointer: str = ""
+) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """A look (`routing.Look`) at the nulls of a patch; see `refuse_null`.
+
+    Args:
+        within: the field that the patch is, if it is not the whole body.
+    """
+
+    async def look(call: Any) -> None:
+        patch = call.body if within is None else getattr(call.body, within)
+        if patch is not None:
+            refuse_null(patch, frozenset(nullable), pointer)
+
+    return look
 
 
 def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dict[str, Any]:
@@ -216,14 +245,23 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
         for name, values in pairs.items()
         if len(values) > 1
     ]
+    given = {name: values[0] for name, values in pairs.items()}
     try:
-        parsed = model.model_validate({name: values[0] for name, values in pairs.items()})
+        parsed = model.model_validate(given)
     except ValidationError as error:
         found = [_problem(each, "?") for each in error.errors(include_url=False)]
-        raise _bad_query(*twice, *found) from None
+        raise bad_query(*twice, *found, *_further(model, given)) from None
     if twice:
-        raise _bad_query(*twice)
+        raise bad_query(*twice, *_further(model, given))
     return parsed
+
+
+def _further(model: type[Query], given: Mapping[str, str]) -> Sequence[Problem]:
+    try:
+        model.further(given)
+    except BadRequest as refused:
+        return refused.problems
+    return ()
 
 
 @cache
@@ -237,7 +275,8 @@ def _default(model: type[Q]) -> Q:
     return model()
 
 
-def _bad_query(*problems: Problem) -> BadRequest:
+def bad_query(*problems: Problem) -> BadRequest:
+    """The refusal of a query, with everything that is wrong with it."""
     named = ", ".join(problem.pointer[1:] for problem in problems)
     return BadRequest(f"Query parameters are not right: {named}.", code="bad_query", problems=problems)
 
@@ -276,4 +315,4 @@ def decode_cursor(cursor: str, size: int) -> list[int]:
 
 def bad_cursor(message: str) -> BadRequest:
     """The refusal of a cursor."""
-    return _bad_query(Problem("?cursor", "bad_cursor", message))
+    return bad_query(Problem("?cursor", "bad_cursor", message))

@@ -22,6 +22,11 @@ class VoiceReplyBody(Body):
     mode: Mode = "smart"
 
 
+async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
+    if call.body.audio_url is not None:
+        call.services.voice.upload(call.project, call.body.audio_url)
+
+
 @routes.add(
     "POST",
     "/tickets/<ticket_id>/voice-reply",
@@ -29,6 +34,7 @@ class VoiceReplyBody(Body):
     body=VoiceReplyBody,
     answer=VoiceReply,
     errors=("model_failed", "model_not_configured", "voice_busy"),
+    further=(_look_at_url,),
 )
 async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
     """Make a text of a recording: `dictate` takes it down, `smart` drafts the reply that its keywords mean.

@@ -21,7 +21,7 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.routing import S2S, Answer, Call, Routes
 from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.shapes.base import Deleted, page_of
-from deskwire.http.validation import Body, Query, refuse_null
+from deskwire.http.validation import Body, Query, nulls, refuse_null
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -54,6 +54,10 @@ class EndpointPatch(Body):
     catch_up: CatchUp | None = None
 
 
+async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
+    await _check(call, call.body.url, call.body.events or [])
+
+
 @routes.add(
     "POST",
     "/s2s/webhooks",
@@ -61,6 +65,7 @@ class EndpointPatch(Body):
     answer=shapes.WebhookEndpoint,
     errors=("webhook_limit_reached",),
     idempotent=True,
+    further=(_look_at_url_and_events,),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Register an endpoint. The answer shows the signing secret, this once."""
@@ -104,7 +109,13 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
     return await _shown(call, endpoint_of(call))
 
 
-@routes.add("PATCH", ONE, body=EndpointPatch, answer=shapes.WebhookEndpoint)
+@routes.add(
+    "PATCH",
+    ONE,
+    body=EndpointPatch,
+    answer=shapes.WebhookEndpoint,
+    further=(nulls("description"), _look_at_url_and_events),
+)
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)

@@ -79,7 +79,7 @@ class Voice:
             BadGateway: the model failed (`model_failed`). It was called once.
         """
         ticket, messages = await self._store.read(lambda reader: _told(reader, project, ticket_id, mode))
-        upload = self._upload(project, audio_url)
+        upload = self.upload(project, audio_url)
         form = format_of(upload, self._audio_bytes)
         if self._model is None:
             raise Unavailable("No language model is configured here.", code="model_not_configured")
@@ -93,7 +93,8 @@ class Voice:
         finally:
             self._under_way -= 1
 
-    def _upload(self, project: Project, url: str) -> Upload:
+    def upload(self, project: Project, url: str) -> Upload:
+        """The recording that a URL leads to. Raises Invalid if it is not one that was signed here."""
         upload_id = self._shelf.links.upload_id(url, self._clock())
         found = upload_id and self._store.peek(lambda reader: reader.upload(project.rowid, upload_id))
         if not found:
