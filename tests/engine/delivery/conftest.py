@@ -6,7 +6,7 @@ import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from math import inf
 from pathlib import Path
@@ -247,15 +247,15 @@ class Installation:
         self.project = project
         self.sealing = Sealing(SECRET)
 
-    async def endpoint(self, receiver: Receiver) -> Endpoint:
-        """Register the receiver, as the API would."""
+    async def endpoint(self, receiver: Receiver, **fields: Any) -> Endpoint:
+        """Register the receiver, as the API would; `fields` are of the endpoint."""
         secret = new_secret()
         sealed = self.sealing.seal(secret)
         at = wall()
         new = Endpoint(
             0, f"whk_{receiver.port}", self.project.rowid, receiver.url, frozenset(), sealed, "tail", at, at
         )
-        stored = await self.store.write(lambda tx: tx.insert_endpoint(new))
+        stored = await self.store.write(lambda tx: tx.insert_endpoint(replace(new, **fields)))
         self.couriers.add(stored)
         return stored
 
@@ -284,6 +284,25 @@ class Installation:
     async def erase(self, conversation: int) -> None:
         state = Conversation("cnv_x", self.project.rowid, 0, 0, rowid=conversation)
         await self.store.write(lambda tx: tx.erase_conversation(state))
+
+    async def delete(self, conversation: int, number: int) -> None:
+        """Commit a deletion: the conversation is erased, and an event with this number says so."""
+        state = Conversation("cnv_x", self.project.rowid, 0, 0, rowid=conversation)
+        at, body = wall(), str(number).encode()
+
+        def job(tx: Transaction) -> None:
+            tx.erase_conversation(state)
+            stored = tx.append_event(self.project, Draft("conversation.deleted", number, {}), None, at)
+            tx.conn.execute("UPDATE events SET body = ? WHERE position = ?", (body, stored.position))  # type: ignore[attr-defined]
+            numbered = StoredEvent(stored.position, stored.id, stored.type, 1, None, number, body)
+            for target in tx.routed_endpoints(self.project.rowid):
+                tx.insert_delivery(target.rowid, numbered, conversation, number - 1, at)
+
+        await self.store.write(job)
+
+    async def stored(self) -> Endpoint:
+        """The first endpoint as it is stored."""
+        return (await self.store.read(lambda reader: reader.endpoints()))[0]
 
     async def rows(self) -> list[tuple[int, str, int]]:
         """Number, status and attempts of all deliveries."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,7 +53,7 @@ async def test_an_event_without_a_number_names_no_previous_sequence(
 async def test_a_failing_delivery_is_tried_four_times_and_then_dropped(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.2; decisions 6: after about 2, 6 and 12 s, with one id and its own `t` each time."""
+    """Contract 6.4.2; decisions 6: at about 0, 2, 8 and 20 s, with one id and its own `t` each time."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -63,11 +62,13 @@ async def test_a_failing_delivery_is_tried_four_times_and_then_dropped(
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "dropped", 4)]
         assert await installation.log() == [(number, 500, "status 500") for number in (1, 2, 3, 4)]
-        assert await installation.reasons() == ["4 attempts failed; the last: status 500"]
+        assert await installation.reasons() == [
+            "4 attempts failed; the last: status 500; it is sent once more with the next success"
+        ]
         assert installation.couriers.counters.dropped == 1
     times = [request.at for request in receiver.requests]
-    for (before, after), pause_s in zip(pairwise(times), (2, 6, 12), strict=True):
-        assert 0.8 * pause_s <= after - before <= 1.2 * pause_s + 0.2
+    for at, planned_s in zip(times[1:], (2, 8, 20), strict=True):
+        assert 0.8 * planned_s <= at - times[0] <= 1.2 * planned_s + 0.2
     assert [request.headers["Service-Attempt"] for request in receiver.requests] == ["1", "2", "3", "4"]
     assert len({request.headers["Service-Delivery-Id"] for request in receiver.requests}) == 1
     assert len({request.headers["Service-Signature"] for request in receiver.requests}) == 4
@@ -96,7 +97,7 @@ async def test_first_attempts_of_a_conversation_keep_their_order_when_they_fail(
 async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_once(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: bounded concurrency, default 16."""
+    """Decisions 6: bounded concurrency, default 16; see below for what hangs."""
     go = trio.Event()
 
     async def wait(stream: trio.abc.Stream, request: Request) -> None:
@@ -109,13 +110,50 @@ async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_
         for lane in range(20):
             await installation.send(1, 2, lane=lane + 1)
         await receiver.wait(16)
-        await trio.sleep(1)  # virtual time: the mock clock jumps
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert receiver.now == 16
         go.set()
         await receiver.wait(40)
         await trio.sleep(1)  # virtual time: the mock clock jumps
     assert receiver.most == 16
     assert receiver.connections == 16
+
+
+async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Ours: an attempt without an answer for a second goes on in a waiting place (ADR 40)."""
+
+    async def odd_ones_hang(stream: trio.abc.Stream, request: Request) -> None:
+        if int(request.body) % 2:
+            await trio.sleep_forever()
+        await answering("200 OK")(stream, request)
+
+    receiver = await receivers(odd_ones_hang)
+    async with opened(tmp_path, concurrency=4) as installation:
+        await installation.endpoint(receiver)
+        for number in range(1, 17):
+            await installation.send(number, lane=number)
+        with trio.fail_after(3):
+            while sum(number % 2 == 0 for number in receiver.sequences) < 8:
+                await trio.sleep(0.2)  # virtual time: the mock clock jumps
+        assert receiver.now == 8
+
+
+async def test_only_so_many_may_hang(tmp_path: Path, receivers: Receivers, mock_clock: MockClock) -> None:
+    """Ours: sockets are bounded (ADR 40)."""
+
+    async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
+        await trio.sleep_forever()
+
+    receiver = await receivers(silent)
+    async with opened(tmp_path, concurrency=2, waiting=3) as installation:
+        await installation.endpoint(receiver)
+        for number in range(1, 9):
+            await installation.send(number, lane=number)
+        await trio.sleep(4)  # virtual time: the mock clock jumps
+        assert (receiver.now, len(receiver.requests)) == (5, 5)
+        await receiver.wait(8)  # once the first have run out of time
 
 
 async def test_a_dead_endpoint_does_not_delay_another_one(
@@ -157,23 +195,24 @@ async def test_a_restart_takes_up_what_is_pending_and_sends_nothing_twice(
     assert receiver.requests[2].headers["Service-Attempt"] == "2"
 
 
-async def test_what_waited_longer_than_its_window_is_dropped_with_its_reason(
+async def test_what_waited_longer_than_the_horizon_is_skipped_with_its_reason(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.4."""
+    """Contract 6.4.4; decisions 6."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
         await installation.send(1, 2)
         await receiver.wait(2)
     await trio.sleep(3601)  # virtual time: the mock clock jumps
-    async with opened(tmp_path) as installation:
+    async with opened(tmp_path, horizon_s=3600) as installation:
         await installation.send(3)
         await receiver.wait(3)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         rows = await installation.rows()
-        assert [row[:2] for row in rows] == [(1, "dropped"), (2, "dropped"), (3, "pending")]
-        assert (await installation.reasons())[0] == "it was still pending 3600 s after its event"
+        assert [row[:2] for row in rows] == [(1, "skipped"), (2, "skipped"), (3, "pending")]
+        assert (await installation.reasons())[0] == "it was still pending 3600 s after it was made"
+        assert installation.couriers.counters.skipped == 2
 
 
 async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
@@ -265,6 +304,35 @@ async def test_an_erased_conversation_is_not_sent_any_more(
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(3, "delivered", 2)]
     assert sorted(receiver.sequences) == [1, 2, 3, 3]
+
+
+async def test_a_deletion_waits_for_the_attempt_of_its_conversation_that_is_under_way(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: it waits for the answer to the event before it, as every event does; others do not."""
+    go = trio.Event()
+
+    async def slow(stream: trio.abc.Stream, request: Request) -> None:
+        if int(request.body) == 1:
+            await go.wait()
+        await answering("200 OK")(stream, request)
+
+    receiver = await receivers(slow)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, 2, lane=5)
+        await receiver.wait(1)
+        await installation.delete(5, 3)
+        await installation.send(4, lane=6)
+        await receiver.wait(2)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
+        assert receiver.sequences == [1, 4]
+        go.set()
+        await receiver.wait(3)
+        await trio.sleep(0.5)  # virtual time: the mock clock jumps
+        assert await installation.rows() == [(3, "delivered", 1), (4, "delivered", 1)]
+    assert receiver.sequences == [1, 4, 3]
+    assert receiver.requests[2].headers["Service-Event"] == "conversation.deleted"
 
 
 async def test_more_than_memory_holds_is_delivered_all_the_same(

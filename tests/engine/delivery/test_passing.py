@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from deskwire.engine.delivery.passing import PassingBox, PassingDelivery
+from deskwire.engine.delivery.schedule import Retry
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.sealing import Sealing
@@ -129,6 +130,27 @@ async def test_a_typing_delivery_that_failed_arrives_with_its_retry(
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert installation.couriers.counters.typing_delivered == 1
     assert receiver.sequences == [1, 1]
+
+
+async def test_typing_waits_for_no_pause_that_the_receiver_asks_for(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: the endpoint is sent nothing meanwhile; what somebody typed then is of no use later."""
+    receiver = await receivers(answering("429 Too Many Requests", extra=b"Retry-After: 40\r\n"))
+    async with opened(tmp_path) as installation:
+        await listing(installation, receiver, STARTED)
+        installation.couriers.pass_on(typing(1))
+        await receiver.wait(1)
+        receiver.behaviour = answering("204 No Content")
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        installation.couriers.pass_on(typing(2))
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        installation.couriers.pass_on(typing(3))
+        await receiver.wait(2)
+        counters = installation.couriers.counters
+        assert (counters.typing_paused_attempts, counters.typing_failed_attempts) == (1, 0)
+        assert counters.typing_dropped == 2
+    assert receiver.sequences == [1, 3]
 
 
 async def test_typing_does_not_survive_a_restart(
@@ -259,7 +281,10 @@ async def test_a_secret_that_cannot_be_opened_stops_typing_for_that_endpoint_onl
     assert sealed.requests == []
 
 
-@given(st.lists(st.tuples(st.sampled_from(["put", "take", "end", "fail"]), st.integers(0, 3)), max_size=60))
+STEPS = ("put", "take", "end", "fail", "repeat")
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 3)), max_size=60))
 def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, int]]) -> None:
     box, under_way, first = PassingBox(memory=5), list[PassingDelivery](), list[PassingDelivery]()
     now, made = EPOCH_MS, 0
@@ -269,18 +294,35 @@ def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, 
             made += 1
             box.put(waiting(made, choice))
         elif step == "take" and (taken := box.take_next(now)) is not None:
-            assert taken.due_at <= now
+            assert taken.due_at <= now or not taken.attempts  # a pause is the whole endpoint's
             under_way.append(taken)
             first += [taken] if taken.attempts == 0 else []
-        elif under_way and step in ("end", "fail"):
+        elif under_way and step in ("end", "fail", "repeat"):
             ended = under_way.pop(choice % len(under_way))
-            box.ended(ended) if step == "end" else box.retry(ended, now + 1500)
+            again = Retry(now + 1500, now, now, repeats=step == "repeat")
+            box.ended(ended) if step == "end" else box.retry(ended, again)
         assert len(box) <= 5
         lanes = [each.event.conversation for each in under_way if not each.attempts]
         assert len(lanes) == len(set(lanes))
     for lane in range(4):
         numbers = [each.number for each in first if each.event.conversation == lane]
         assert numbers == sorted(numbers)
+
+
+def test_what_comes_next_of_a_delivery_is_kept_with_it() -> None:
+    box = PassingBox()
+    box.put(waiting(1))
+    first = box.take_next(EPOCH_MS)
+    assert first is not None
+    assert box.retry(first, Retry(EPOCH_MS + 2_000, EPOCH_MS, EPOCH_MS + 100))
+    assert (box.next_due(), box.take_next(EPOCH_MS + 1_999)) == (EPOCH_MS + 2_000, None)
+    second = box.take_next(EPOCH_MS + 2_000)
+    assert second is not None
+    assert (second.attempts, second.planned_from, second.failing_since) == (1, EPOCH_MS, EPOCH_MS + 100)
+    assert box.retry(second, Retry(EPOCH_MS + 9_000, EPOCH_MS + 7_000, None, repeats=True))
+    third = box.take_next(EPOCH_MS + 9_000)
+    assert third is not None
+    assert (third.attempts, third.planned_from, third.failing_since) == (1, EPOCH_MS + 7_000, None)
 
 
 @pytest.mark.parametrize("attempts", [0, 2])
