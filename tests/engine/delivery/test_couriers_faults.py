@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
 
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.delivery.address import IPAddress
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.sealing import Sealing
 from deskwire.storage.store import SqliteStore
+from tests.breaking import failures_logged
 from tests.engine.delivery.conftest import Receivers, answering, opened
 
 T = TypeVar("T")
@@ -86,6 +89,35 @@ async def test_a_bug_in_one_courier_restarts_it_and_leaves_the_others_alone(
         assert unlucky.requests == []
         await unlucky.wait(1)
         assert 4 < unlucky.requests[0].at - other.requests[0].at < 7
+
+
+async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_raised(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """A group that looks like the task's own end would end all couriers without a word."""
+    receiver = await receivers()
+    bugs: list[BaseException] = [
+        ValueError("a bug"),
+        ExceptionGroup("bugs", [ValueError("a bug"), trio.ClosedResourceError()]),
+        BaseExceptionGroup("bugs", [ValueError("a bug"), ExceptionGroup("more", [KeyError("another")])]),
+    ]
+
+    async def resolve(_host: str, _port: int) -> Sequence[IPAddress]:
+        await trio.lowlevel.checkpoint()
+        if bugs:
+            raise bugs.pop()
+        return [ip_address("127.0.0.1")]
+
+    with failures_logged() as failures:
+        async with opened(tmp_path, resolver=resolve) as installation:
+            await installation.endpoint(receiver)
+            await installation.send(1)
+            await receiver.wait(1)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+            assert await installation.rows() == [(1, "delivered", 4)]
+            log = await installation.log()
+        assert log[:3] == [(number, None, "internal error") for number in (1, 2, 3)]
+        assert [entry["event"] for entry in failures()] == ["delivery.attempt_failed"] * 3
 
 
 async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import structlog
@@ -21,6 +22,7 @@ import trio
 from deskwire.engine.deliveries import Attempt, Delivery
 from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.circuit import Circuit
+from deskwire.engine.delivery.isolation import broken
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.outage import Outage
 from deskwire.engine.delivery.places import Places
@@ -31,6 +33,7 @@ from deskwire.engine.delivery.verdict import verdict
 from deskwire.engine.delivery.waiting import wait_for_work
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.failure import contained
 
 log: Final = structlog.get_logger(__name__)
 
@@ -296,13 +299,15 @@ class Courier:
 
     async def _post(self, delivery: Delivery) -> Attempt:
         at, began = self._means.clock(), trio.current_time()
-        try:
-            assert self._signing is not None, "the courier runs"
+        assert self._signing is not None, "the courier runs"
+        with contained(partial(self._tell, delivery)):  # what one delivery breaks is not the others' business
             return await self._client.post(delivery, self._signing.at(at))
-        except Exception:  # the attempt's top: what one delivery breaks is not the others' business
-            log.exception("delivery.attempt_failed", endpoint=self._endpoint.id, delivery=delivery.id)
-            latency_ms = round((trio.current_time() - began) * 1000)
-            return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
+        return broken(delivery.attempts + 1, at, began)
+
+    def _tell(self, delivery: Delivery, failure: BaseException) -> None:
+        log.error(
+            "delivery.attempt_failed", endpoint=self._endpoint.id, delivery=delivery.id, exc_info=failure
+        )
 
     def _answered(self, result: Result) -> None:
         if not (isinstance(result.verdict, Retry) and result.verdict.repeats):

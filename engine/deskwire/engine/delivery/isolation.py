@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
+import trio
 
+from deskwire.engine.deliveries import Attempt
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.sealing import SealBroken
 
@@ -24,3 +26,9 @@ async def run_isolated(endpoint: Endpoint, run: Callable[[], Awaitable[None]]) -
         log.error("delivery.sealed", endpoint=endpoint.id, error=str(group.exceptions[0]))
     except* Exception:  # the task's top: one courier's bug is not the others' business
         log.exception("delivery.courier_failed", endpoint=endpoint.id)
+
+
+def broken(number: int, at: int, began: float) -> Attempt:
+    """Return the attempt that a bug has ended, which failed: it began `at` (ms), `began` on Trio's clock."""
+    latency_ms = round((trio.current_time() - began) * 1000)
+    return Attempt(number, at, latency_ms, None, "internal error", b"")

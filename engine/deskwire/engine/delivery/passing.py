@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
+import structlog
 import trio
 
 from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.breaker import Breaker
+from deskwire.engine.delivery.isolation import broken
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.delivery.signature import SigningSecrets
@@ -23,7 +26,10 @@ from deskwire.engine.delivery.verdict import verdict
 from deskwire.engine.delivery.waiting import wait_for_work
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
+from deskwire.engine.failure import contained
 from deskwire.engine.ids import new_id
+
+log: Final = structlog.get_logger(__name__)
 
 SLOTS: Final = 4
 """Requests under way to one endpoint, besides those of stored deliveries. Ours: ADR 9."""
@@ -226,12 +232,18 @@ class PassingCourier:
 
     async def _post(self, delivery: PassingDelivery, now: int) -> Attempt:
         assert self._signing is not None, "the courier runs"
-        attempt = await self._client.post(delivery, self._signing.at(now))
+        began, attempt = trio.current_time(), None
+        with contained(partial(self._tell, delivery)):
+            attempt = await self._client.post(delivery, self._signing.at(now))
+        attempt = attempt or broken(delivery.attempts + 1, now, began)
         counters = self._means.counters
         counters.typing_attempts += 1
         counters.typing_paused_attempts += attempt.wait_ms is not None
         counters.typing_failed_attempts += attempt.error is not None and attempt.wait_ms is None
         return attempt
+
+    def _tell(self, delivery: PassingDelivery, failure: BaseException) -> None:
+        log.error("delivery.typing_failed", endpoint=self.endpoint.id, delivery=delivery.id, exc_info=failure)
 
     def _keep(self, fitted: bool) -> None:
         self._means.counters.typing_dropped += not fitted
