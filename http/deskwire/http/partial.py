@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -82,8 +82,9 @@ def _fields(model: type[BaseModel], given: Mapping[str, Any]) -> Iterator[tuple[
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     """The model that a field is of, null aside."""
-    kinds = [each for each in get_args(annotation) if each is not NoneType] or [annotation]
-    only = kinds[0] if len(kinds) == 1 else None
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    known = [each for each in kinds if each is not NoneType]
+    only = known[0] if len(known) == 1 else None
     return only if isinstance(only, type) and issubclass(only, BaseModel) else None
 
 
