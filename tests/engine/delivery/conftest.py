@@ -304,6 +304,10 @@ class Installation:
         """The first endpoint as it is stored."""
         return (await self.store.read(lambda reader: reader.endpoints()))[0]
 
+    async def pending(self, endpoint: Endpoint) -> Sequence[Delivery]:
+        """What is still to be sent to an endpoint."""
+        return await self.store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 1000))
+
     async def rows(self) -> list[tuple[int, str, int]]:
         """Number, status and attempts of all deliveries."""
         sql = (
