@@ -184,19 +184,47 @@ async def test_deliveries_are_counted_by_what_came_of_them(tmp_path: Path) -> No
         assert figures("webhook_attempts_total", kind="typing", result="failed") == 0
 
 
-async def test_an_open_circuit_and_what_it_skips_are_counted(tmp_path: Path) -> None:
+async def test_an_open_circuit_and_what_it_holds_are_counted(tmp_path: Path) -> None:
+    settings = {"webhook_circuit_failures": 3, "webhook_circuit_s": 0.0}
+    async with running(tmp_path, **settings) as service, receiving() as receiver:
+        receiver.behaviour = answering("500 Internal Server Error")
+        await register(service, receiver.url)
+        for user in range(3):
+            await service.create(f"u{user}")
+        await until(service, lambda f: f("webhook_endpoints", circuit="open") == 1)
+        await service.create("u3")
+        figures = await until(service, lambda f: f("webhook_outage_deliveries", why="held") >= 1)
+        assert figures("webhook_endpoints", circuit="closed") == 0
+        assert figures("webhook_deliveries_total", kind="stored", outcome="skipped") == 0
+
+
+async def test_what_an_outage_made_an_endpoint_miss_is_counted_until_it_is_sent_once_more(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path, webhook_retry_after_s=(0.0, 0.0, 0.0)) as service, receiving() as receiver:
         receiver.behaviour = answering("500 Internal Server Error")
         await register(service, receiver.url)
-        conversation = await service.create()
-        for number in range(4):
-            await service.say(conversation, str(number))
-        await until(service, lambda f: f("webhook_endpoints", circuit="open") == 1)
-        await service.say(conversation, "nobody hears this")
+        await service.create("u1")
+        await until(service, lambda f: f("webhook_outage_deliveries", why="missed") == 1)
+        receiver.behaviour = answering("204 No Content")
+        await service.create("u2")
         figures = await until(
-            service, lambda f: f("webhook_deliveries_total", kind="stored", outcome="skipped") >= 1
+            service, lambda f: f("webhook_deliveries_total", kind="stored", outcome="delivered") == 2
         )
-        assert figures("webhook_endpoints", circuit="closed") == 0
+        assert figures("webhook_outage_deliveries", why="missed") == 0
+        assert figures("webhook_outage_deliveries", why="held") == 0
+
+
+async def test_answers_that_ask_for_a_pause_are_counted_apart(service: Service) -> None:
+    async with receiving() as receiver:
+        receiver.behaviour = answering("429 Too Many Requests", extra=b"Retry-After: 60\r\n")
+        await register(service, receiver.url)
+        await service.create("u1")
+        figures = await until(
+            service, lambda f: f("webhook_attempts_total", kind="stored", result="paused") == 1
+        )
+        assert figures("webhook_attempts_total", kind="stored", result="failed") == 0
+        assert figures("webhook_attempts_total", kind="stored", result="good") == 0
 
 
 async def test_what_waits_for_a_silent_receiver_is_held(service: Service) -> None:
