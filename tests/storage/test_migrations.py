@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database, Migrations
 
+from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.teams import Team
 from deskwire.storage import database
 from deskwire.storage.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
@@ -177,3 +178,52 @@ def test_teams_that_were_there_before_tickets_are_kept_and_can_be_listed(tmp_pat
     with closing(connect_reader(path)) as connection:
         (team,) = SqliteReader(connection).teams(1, None, 10)
     assert team == Team("team_1", 1, "Support", 7, 7, (), 1)
+
+
+def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path) -> None:
+    """An open circuit is probed at once, and a retry that was planned by its pause is made when it was planned."""
+    path = tmp_path / FILE_NAME
+    before = "m0013_what_an_outage_keeps_waiting"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before=before)
+        connection.execute("INSERT INTO organisations VALUES (1, 'org_1', 'Acme', 0)")
+        connection.execute(
+            "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+            "VALUES (1, 'prj_1', 1, 'Shop', 'key', 0)"
+        )
+        for rowid, circuit in ((1, (20, 5, 9_000, "why")), (2, (7, 2, None, None))):
+            connection.execute(
+                "INSERT INTO endpoints (rowid, id, project, url, events, sealed_secret, secret_tail, created_at, "
+                "updated_at, status, failed_attempts, exhausted, open_until, open_reason) "
+                "VALUES (?, ?, 1, 'https://example.org', '[]', x'00', 'tail', 0, 0, 'enabled', ?, ?, ?, ?)",
+                (rowid, f"whk_{rowid}", *circuit),
+            )
+        for position in (1, 2, 3):
+            connection.execute(
+                "INSERT INTO events (position, id, project, conversation, sequence, type, created_at, body) "
+                "VALUES (?, ?, 1, 5, ?, 'message.created', 0, x'7b7d')",
+                (position, f"evt_{position}", position),
+            )
+        rows = ((1, "pending", 0, 100), (2, "pending", 2, 4_000), (3, "dropped", 4, 9_000))
+        for position, status, attempts, due_at in rows:
+            connection.execute(
+                "INSERT INTO deliveries (position, id, endpoint, event, lane, status, attempts, due_at, created_at) "
+                "VALUES (?, ?, 1, ?, 5, ?, ?, ?, 50)",
+                (position, f"dlv_{position}", position, status, attempts, due_at),
+            )
+    migrate(path)
+    with closing(connect_reader(path)) as connection:
+        reader = SqliteReader(connection)
+        opened, failing = reader.endpoints()
+        new, retry = reader.pending_deliveries(1, 0, 10)
+        due = reader.due_retries(1, 10, upto=9, unread=(0, 0), redelivered_upto=0)
+        held = reader.held_back(1)
+    assert opened.circuit == Circuit(20, None, 0, 0, "why")
+    assert opened.circuit.state(9_000) == "half_open"
+    assert (opened.catch_up, opened.held_upto, opened.last_success_at) == ("automatic", None, None)
+    assert (failing.circuit.state(0), failing.circuit.failed_attempts) == ("closed", 7)
+    assert failing.circuit.failing_since is None  # the minute begins with its next failure
+    assert (new.attempts, new.due_at, new.planned_from, new.failing_since) == (0, 100, None, None)
+    assert (retry.attempts, retry.due_at, retry.planned_from, retry.failing_since) == (2, 4_000, 4_000, 4_000)
+    assert [row.position for row in due] == [2]
+    assert (held.held, held.missed) == (2, 0)
