@@ -49,7 +49,7 @@ class Client:
         stopping: Callable[[], bool],
     ) -> None:
         self._http = httpx.AsyncClient(
-            base_url=f"{url}/v3/s2s/conversations",
+            base_url=f"{url}/v3/s2s",
             headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
             timeout=AWAY_S,
             trust_env=False,
@@ -115,7 +115,9 @@ class Client:
             while True:
                 try:
                     request = self._http.build_request(
-                        method, path, headers={"Content-Length": str(len(content)), **headers}
+                        method,
+                        f"/conversations{path}",
+                        headers={"Content-Length": str(len(content)), **headers},
                     )
                     request.stream = Content(content)
                     answer = await self._http.send(request)

@@ -148,7 +148,7 @@ class Model:
 
     def create(self, command: Create, stored: Contact) -> None:
         """`stored` tells the id of a contact that is new; everything else is the model's own."""
-        self.put(PutContact(command.contact.user_id, dict(command.contact.identity)), stored, announced=False)
+        self.put(PutContact(command.contact.user_id, dict(command.contact.identity)), stored)
         self.plays.append(Play(now=self.clock.now - 1_000))
         self.users.append(command.contact.user_id)
         self.ids.append(command.conversation_id)
@@ -177,12 +177,12 @@ class Model:
                 self.routed[lane] = draft.sequence
         self.log.append(Sent(subject, draft, previous))
 
-    def put(self, asked: PutContact, stored: Contact, *, announced: bool) -> None:
+    def put(self, asked: PutContact, stored: Contact) -> None:
         known = self.contacts.get(asked.user_id)
         blank = replace(stored, name=None, email=None, phone=None, avatar=None)
         contact = identify(known or blank, asked.identity, self.clock.now)
         self.contacts[asked.user_id] = contact
-        if (announced and known is None) or (known is not None and contact is not known):
+        if known is not None and contact is not known:
             self.send(None, announce_contact(contact))
 
     def deliveries(self, target: Endpoint) -> list[tuple[str, int | None, int | None]]:
@@ -288,7 +288,7 @@ async def take(engine: Running, model: Model, step: Any) -> None:
         ref = ContactRef(step.user_id, step.identity)
         at = model.clock()
         stored = await engine.store.write(lambda tx: put_contact(tx, PROJECT, ref, at))
-        model.put(step, stored, announced=True)
+        model.put(step, stored)
     elif model.plays:
         await ask(engine, model, step.which % len(model.plays), step.command)
 

@@ -81,26 +81,26 @@ def _has_large_double(value: Any) -> bool:
 
 
 def _large_integers(raw: bytes) -> Iterator[str]:
-    """Walk through the tokens of a text that is known to be JSON; a stack holds the way to the next one."""
+    """Walk through the pieces of a text that is known to be JSON; a stack holds the way to the next one."""
     way: list[str | int] = []
     before = b""
     for match in _TOKEN.finditer(raw):
-        token = match[0]
-        if token == b"{":
+        piece = match[0]
+        if piece == b"{":
             way.append("")
-        elif token == b"[":
+        elif piece == b"[":
             way.append(0)
-        elif token in b"]}":
+        elif piece in b"]}":
             way.pop()
-        elif token == b"," and isinstance(way[-1], int):
+        elif piece == b"," and isinstance(way[-1], int):
             way[-1] += 1
-        elif token[:1] == b'"' and before in (b"{", b",") and isinstance(way[-1], str):
-            way[-1] = orjson.loads(token)
+        elif piece[:1] == b'"' and before in (b"{", b",") and isinstance(way[-1], str):
+            way[-1] = orjson.loads(piece)
         elif (
-            token[:1] in b"-0123456789" and token.lstrip(b"-").isdigit() and not _LEAST <= int(token) <= _MOST
+            piece[:1] in b"-0123456789" and piece.lstrip(b"-").isdigit() and not _LEAST <= int(piece) <= _MOST
         ):
             yield "".join(f"/{escaped(str(part))}" for part in way)
-        before = token
+        before = piece
 
 
 def escaped(part: str) -> str:
