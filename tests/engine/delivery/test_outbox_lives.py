@@ -23,6 +23,14 @@ def redeliver(life: Deliveries, chance: Chance) -> None:
         life.table.redeliver(chance.choice(over), life.now)
 
 
+def may_probe(life: Deliveries) -> bool:
+    return life.opened and life.outbox.holds and life.page is None
+
+
+def may_end_some(life: Deliveries) -> bool:
+    return life.opened and not life.flight and life.page is None
+
+
 def end_attempt(life: Deliveries, chance: Chance) -> None:
     outcomes: list[Outcome] = ["good", "good", "failed", "failed", "failed", "paused", "failed and opened"]
     if running := life.running():
@@ -42,8 +50,8 @@ WHAT_MAY_HAPPEN: Final[tuple[tuple[float, Callable[[Deliveries], bool], Move], .
     (16, lambda _: True, end_attempt),
     (12, lambda life: life.recorded is None, lambda life, by: life.record(by.random() < 0.5)),
     (12, lambda life: life.recorded is not None, lambda life, _: life.settle()),
-    (8, lambda life: life.opened and life.page is None, lambda life, by: life.probe(by.random() < 0.8)),
-    (0.5, lambda life: life.opened and not life.flight, lambda life, by: life.end_too_old(by.randint(1, 4))),
+    (8, may_probe, lambda life, by: life.ask_for_a_probe(by.random() < 0.5)),
+    (0.5, may_end_some, lambda life, by: life.end_too_old(by.randint(1, 4))),
     (0.3, lambda _: True, lambda life, _: life.restart()),
     (0.5, lambda _: True, lambda life, by: life.set_clock_back(by.randint(1, 1000))),
 )

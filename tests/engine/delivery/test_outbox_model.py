@@ -154,6 +154,8 @@ class Deliveries(RuleBasedStateMachine):
     def read_page(self) -> None:
         if self.page is not None and self.page.part == "missed":
             self.found = [*self.table.rows.values()][: self.table.catch_up(self.page.limit, self.now)]
+        elif self.page is not None and self.page.part == "probe":
+            self.found = self.table.oldest(self.page.limit)
         elif self.page is not None:
             self.found = self.table.read(self.page)
 
@@ -165,6 +167,8 @@ class Deliveries(RuleBasedStateMachine):
         page, self.page, found, self.found = self.page, None, self.found, None
         assert page is not None
         assert found is not None
+        if page.part == "probe":
+            return self.probe(page, found)
         rows = [] if page.part == "missed" else found
         self.brought.update(row.position for row in rows)
         self.outbox.end_page(page, rows, self.now, more=len(found) == page.limit)
@@ -188,13 +192,18 @@ class Deliveries(RuleBasedStateMachine):
                 self.check_order((part, taken.lane), taken)
             self.begin(taken, part)
 
-    @precondition(lambda self: self.opened and self.page is None)
-    @rule(begins=st.booleans())
-    def probe(self, begins: bool) -> None:
-        """Send a probe, unless something else has become the probe meanwhile."""
+    @precondition(lambda self: self.opened and self.outbox.holds and self.page is None)
+    @rule(at_once=st.booleans())
+    def ask_for_a_probe(self, at_once: bool) -> None:
         self.release_upto = self.outbox.newest
-        found = self.outbox.take_probe(self.table.oldest(self.outbox.under_way + 1))
-        if found is not None and begins:
+        self.page = self.outbox.ask_for_probe()
+        if at_once:
+            self.read_page()
+
+    def probe(self, page: Page, rows: Sequence[Delivery]) -> None:
+        """Send a probe, unless the circuit was closed meanwhile."""
+        found = self.outbox.take_probe(page, rows)
+        if found is not None and self.opened:
             self.begin(found, None)
         elif found is not None:
             self.outbox.repeat(found, self.now)
@@ -335,7 +344,7 @@ class Deliveries(RuleBasedStateMachine):
 
     # Time
 
-    @precondition(lambda self: self.opened and not self.flight)
+    @precondition(lambda self: self.opened and not self.flight and self.page is None)
     @rule(count=st.integers(1, 4))
     def end_too_old(self, count: int) -> None:
         self.table.pending -= set(sorted(self.table.pending)[:count])
@@ -373,12 +382,12 @@ class Deliveries(RuleBasedStateMachine):
     def do_well(self) -> None:
         """Do all that can be done at this moment, as it should go."""
         self.tell()
-        if self.page is None:
+        if self.page is None and self.opened and self.outbox.holds:
+            self.ask_for_a_probe(at_once=False)
+        elif self.page is None:
             self.ask_for_a_page(at_once=False)
         if self.page is not None:
             self.end_page()
-        if self.opened:
-            self.probe(begins=True)
         self.take(AHEAD_MAX_MS)
         for position in self.running():
             self.attempt_ended(position, "good")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from deskwire.engine.delivery.outbox import END
+from collections.abc import Sequence
+
+from deskwire.engine.deliveries import Delivery
+from deskwire.engine.delivery.outbox import END, Outbox
 from tests.engine.delivery.boxes import (
     again,
     caught_up,
@@ -37,9 +40,42 @@ def test_a_probe_is_the_oldest_that_is_not_under_way() -> None:
     rows = offered(outbox, delivery(1), delivery(2, 8), delivery(3, 9))
     assert outbox.take_next(0, 0.0) == rows[0]
     outbox.hold()
-    assert outbox.take_probe(rows) == rows[1]
-    assert outbox.take_probe(rows[:2]) is None
+    assert probed(outbox, rows) == rows[1]
+    assert probed(outbox, rows[:2]) is None
     assert outbox.under_way == 2
+
+
+def probed(outbox: Outbox, rows: Sequence[Delivery]) -> Delivery | None:
+    page = outbox.ask_for_probe()
+    assert (page.after, page.limit) == (0, outbox.under_way + 1)
+    return outbox.take_probe(page, rows)
+
+
+def test_what_has_ended_since_a_probe_was_asked_for_is_not_sent_again() -> None:
+    """The rows are from before."""
+    outbox = caught_up()
+    rows = offered(outbox, delivery(1), delivery(2, 8))
+    assert outbox.take_next(0, 1.0) == rows[0]
+    outbox.hold()
+    page = outbox.ask_for_probe()
+    end(outbox, rows[0])
+    assert outbox.take_probe(page, rows) == rows[1]
+
+
+def test_a_conversation_that_was_erased_since_a_probe_was_asked_for_is_not_sent() -> None:
+    """Decisions 4."""
+    outbox = outbox_of(holds=True)
+    page = outbox.ask_for_probe()
+    outbox.forget(frozenset({7}))
+    assert outbox.take_probe(page, [delivery(1), delivery(2, 8)]) == delivery(2, 8)
+
+
+def test_no_probe_is_taken_once_the_circuit_was_closed() -> None:
+    outbox = outbox_of(holds=True)
+    page = outbox.ask_for_probe()
+    outbox.release(1)
+    assert outbox.take_probe(page, [delivery(1)]) is None
+    assert read(outbox).part == "live"
 
 
 def test_a_page_that_was_asked_for_before_the_circuit_opened_brings_nothing() -> None:

@@ -92,11 +92,11 @@ class Outage:
         return await self._pending(endpoint, 0, None)
 
     async def _pending(self, endpoint: Endpoint, after: int, upto: int | None) -> Delivery | None:
-        limit = self._outbox.under_way + 1
+        page = self._outbox.ask_for_probe()
         rows = await self._means.store.read(
-            lambda reader: reader.pending_deliveries(endpoint.rowid, after, limit, upto=upto)
+            lambda reader: reader.pending_deliveries(endpoint.rowid, after, page.limit, upto=upto)
         )
-        return self._outbox.take_probe(rows)
+        return self._outbox.take_probe(page, rows)
 
     async def _end_too_old(self, endpoint: Endpoint, now: int) -> None:
         schedule, store = self._means.schedule, self._means.store

@@ -32,7 +32,7 @@ from deskwire.engine.delivery.retries import Retries
 END: Final = 2**63 - 1
 """Behind all positions."""
 
-Part = Literal["live", "retries", "redeliveries", "missed", "held"]
+Part = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ class Outbox:
         if self._page is page:
             self._page = None
             match page.part:
-                case "live":
+                case "live" | "probe":
                     pass
                 case "retries":
                     self._retries.give_up_reading(now)
@@ -250,9 +250,20 @@ class Outbox:
             return self._begin(backlog.take(at), backlog.lanes)
         return None
 
-    def take_probe(self, rows: Sequence[Delivery]) -> Delivery | None:
-        """Take the first of these rows that is not under way, for a probe."""
-        found = next((row for row in rows if row.position not in self._under_way), None)
+    def ask_for_probe(self) -> Page:
+        """Return the page that should be read for a probe; `take_probe` must follow, if it can be read."""
+        self._page = self._ask("probe", 0, END, len(self._under_way) + 1)
+        return self._page
+
+    def take_probe(self, page: Page, rows: Sequence[Delivery]) -> Delivery | None:
+        """Take the first of these rows that was not under way, for a probe.
+
+        None also if the outbox was told to release meanwhile.
+        """
+        if self._page is not page:
+            return None
+        self._page = None
+        found = next((row for row in rows if self._is_new(row, page)), None)
         return None if found is None else self._begin(found, None)
 
     @property
