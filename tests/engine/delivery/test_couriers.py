@@ -360,6 +360,28 @@ async def test_more_than_memory_holds_is_delivered_all_the_same(
         assert mine == sorted(mine)
 
 
+async def test_more_overdue_retries_than_memory_holds_do_not_keep_the_disk_busy(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Time stands while a query runs: were they read without end, it would stand for ever."""
+
+    async def slow(stream: trio.abc.Stream, request: Request) -> None:
+        await trio.sleep(3)  # virtual time: the mock clock jumps
+        await answering("200 OK")(stream, request)
+
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, memory_deliveries=16) as installation:
+        await installation.endpoint(receiver)
+        for number in range(1, 61):
+            await installation.send(number, lane=number)
+        await receiver.wait(60)
+        receiver.behaviour = slow
+        with trio.fail_after(60):
+            await receiver.wait(120)
+        await trio.sleep(5)  # virtual time: the mock clock jumps
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+
+
 async def test_an_endpoint_added_later_gets_what_was_committed_before_it_was_known(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:

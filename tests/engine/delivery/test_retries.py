@@ -77,6 +77,25 @@ def test_they_are_read_again_when_there_is_room_for_many() -> None:
     assert (started(retries, 50_000), retries.wants_rows(DAY_MS)) == ([7, 8, 9], False)
 
 
+def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
+    """With more overdue than there is room for, the same rows would be read again and again."""
+    retries = waiting(4, 1_000, 1_000, 1_000, 1_000, 1_500, 9_000)
+    assert not retries.wants_rows(5_000)
+    read(retries, [retry(position, 1_000) for position in (1, 2, 3, 4)], more=True, now=1_000)
+    assert not retries.wants_rows(1_000)
+    assert started(retries, 5_000) == [1, 2, 3, 4]
+    assert not retries.wants_rows(5_000)
+    del retries.held[1]
+    assert retries.wants_rows(5_000)
+
+
+def test_they_are_not_read_again_and_again_while_what_is_under_way_takes_the_room() -> None:
+    retries = waiting(8, *range(1_000, 1_008), 50_000)
+    assert started(retries, 1_006) == [1, 2, 3, 4, 5, 6, 7]
+    del retries.held[1]
+    assert not retries.wants_rows(1_006)
+
+
 def test_nothing_is_read_while_none_is_parked_or_there_is_no_room() -> None:
     assert not waiting(4, 1_000).wants_rows(DAY_MS)
     full = waiting(2, 1_000, 1_000, 2_000)

@@ -57,10 +57,15 @@ class Retries:
         return self.held[heappop(self._heap)[1]]
 
     def wants_rows(self, now: int) -> bool:
-        """Return whether those that are parked should be read at `now` (ms)."""
+        """Return whether those that are parked should be read at `now` (ms).
+
+        Not while those in memory are due before them: they would be the same ones again.
+        """
         if self._parked_due is None or not self._may_read():
             return False
-        return self._parked_due <= now or len(self._heap) <= self._room // 4
+        if len(self.held) <= self._room // 4:
+            return True
+        return self._parked_due <= now and (not self._heap or self._parked_due < self._heap[0][0])
 
     def begin_reading(self) -> int:
         """Make room for the rows that are due soonest; returns for how many. What waits in memory is among them."""
