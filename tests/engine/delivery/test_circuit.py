@@ -124,6 +124,14 @@ def test_it_is_not_open_longer_for_a_clock_that_is_set_back() -> None:
     assert OPENED.state(OPENED_AT - 3_600_000) == "half_open"
 
 
+def test_a_clock_that_is_set_back_does_not_keep_it_closed_for_as_long() -> None:
+    """The minute begins again with the new time."""
+    hour_ms = 3_600_000
+    circuit = failing(failing(CLOSED, 19), 1, since=NOW - hour_ms)
+    assert circuit.failing_since == NOW - hour_ms
+    assert failing(circuit, 1, since=NOW - hour_ms + 60_000).state(NOW - hour_ms + 60_000) == "open"
+
+
 def test_somebody_who_asks_for_a_delivery_gets_the_probe_at_once() -> None:
     asked = OPENED.asked_to_probe(OPENED_AT + 1)
     assert asked.state(OPENED_AT + 1) == "half_open"

@@ -89,7 +89,7 @@ class Circuit:
         failed = replace(
             self,
             failed_attempts=self.failed_attempts + 1,
-            failing_since=ended if self.failing_since is None else self.failing_since,
+            failing_since=ended if self.failing_since is None else min(self.failing_since, ended),
         )
         assert failed.failing_since is not None
         failing_ms = ended - failed.failing_since
