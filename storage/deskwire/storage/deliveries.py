@@ -19,15 +19,14 @@ _DELIVERY: Final = (
 )
 _DELIVERY_WIDTH: Final = len(_DELIVERY.split(", "))
 
-_PENDING: Final = (
-    f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d JOIN events e ON e.position = d.event "
-    "WHERE d.endpoint = ? AND d.status = 'pending'"
-)
-_AGAIN: Final = {
-    None: "",
-    True: "AND d.redelivery_of IS NOT NULL",
-    False: "AND d.redelivery_of IS NULL",
+_SELECTED: Final = f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d"
+_PENDING: Final = "JOIN events e ON e.position = d.event WHERE d.endpoint = ? AND d.status = 'pending'"
+_CHOSEN: Final = {
+    None: ("", ""),
+    True: ("INDEXED BY deliveries_again", "AND d.redelivery_of IS NOT NULL"),
+    False: ("", "AND d.redelivery_of IS NULL"),
 }
+"""Of all pending ones, of those that repeat another one, and of the others: the index if SQLite would miss it, and the rest."""
 _END: Final = 2**63 - 1
 
 
@@ -45,8 +44,9 @@ class DeliveryReads:
         upto: int | None = None,
         redeliveries: bool | None = None,
     ) -> Sequence[Delivery]:
+        index, condition = _CHOSEN[redeliveries]
         rows = self.conn.execute(
-            f"{_PENDING} AND d.position > ? AND d.position <= ? {_AGAIN[redeliveries]} "
+            f"{_SELECTED} {index} {_PENDING} AND d.position > ? AND d.position <= ? {condition} "
             "ORDER BY d.position LIMIT ?",
             (endpoint, after, _END if upto is None else upto, limit),
         )
@@ -56,7 +56,7 @@ class DeliveryReads:
         self, endpoint: int, limit: int, *, upto: int, unread: tuple[int, int], redelivered_upto: int
     ) -> Sequence[Delivery]:
         rows = self.conn.execute(
-            f"{_PENDING} AND d.planned_from IS NOT NULL AND CASE WHEN d.redelivery_of IS NOT NULL "
+            f"{_SELECTED} INDEXED BY deliveries_planned {_PENDING} AND d.planned_from IS NOT NULL AND CASE WHEN d.redelivery_of IS NOT NULL "
             "THEN d.position <= ? ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END "
             "ORDER BY d.due_at LIMIT ?",
             (endpoint, redelivered_upto, upto, *unread, limit),
@@ -193,10 +193,9 @@ class DeliveryWrites:
 
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
         return self.conn.execute(
-            "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
-            "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' AND created_at < ? "
-            "ORDER BY position LIMIT ?)",
-            (reason, at, endpoint, before, limit),
+            "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE created_at < ? AND position IN "
+            "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' ORDER BY position LIMIT ?)",
+            (reason, at, before, endpoint, limit),
         ).rowcount
 
     def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
