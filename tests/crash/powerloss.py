@@ -167,6 +167,11 @@ def objections(data: Path, told: Told) -> Iterator[str]:
     except (DataDirectoryError, SecretError, sqlite3.Error) as error:
         yield f"it can't be opened: {error}"
         return
+    except ExceptionGroup as group:  # of the writer's nursery: a malformed file may show only as that starts
+        if group.split(sqlite3.Error)[1] is not None:
+            raise
+        yield f"it can't be opened: {group.exceptions[0]}"
+        return
     with closing(sqlite3.connect(data / FILE_NAME)) as connection:
         for each in sorted(told.there):
             if not _row(connection, each):
