@@ -26,6 +26,7 @@ from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.engine.stream.token import Grant, issue
+from deskwire.http.connections import Connections
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.socket import RealtimeStream
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
@@ -302,6 +303,7 @@ async def real_front(
     app: ASGIFramework,
     limits: FrontLimits | None = None,
     tls: ssl.SSLContext | None = None,
+    connections: Connections | None = None,
     **settings: Any,
 ) -> AsyncIterator[Front]:
     """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
@@ -323,6 +325,7 @@ async def real_front(
             config=Config(),
             limits=limits or FrontLimits(requests_s=1, shutdown_s=3),
             tls=None if tls is None else context,
+            connections=connections,
             task_status=task_status,
         )
         front.stopped.set()

@@ -138,6 +138,11 @@ class Listening:
     )
 
     # Requests
+    connections: int = setting(  # ADR 41
+        10_000,
+        integer(1, 1_000_000),
+        "Connections that clients may have at once; a further one ends the one that has done nothing for longest.",
+    )
     body_limit_bytes: int = setting(  # decisions 8
         1 * MIB, integer(KIB, GIB), "Largest request body in bytes; a larger one is answered with 413."
     )

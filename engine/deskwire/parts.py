@@ -6,9 +6,11 @@ import logging
 from functools import partial
 from typing import Final
 
+import structlog
 import trio
 from hypercorn.config import Config as HypercornConfig
 
+from deskwire import descriptors
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.delivery.address import Policy
@@ -26,15 +28,17 @@ from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
 from deskwire.http.certificate import Certificate
+from deskwire.http.connections import Connections
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
 from deskwire.http.multipart import OVERHEAD
 from deskwire.http.quotas import Quotas, rate_of
 from deskwire.http.services import Limits, Webhooks
 from deskwire.http.socket import RealtimeStream
-from deskwire.http.transport import Unsent
 from deskwire.storage.copies import run_copies
 from deskwire.storage.store import SqliteStore
+
+log: Final = structlog.get_logger(__name__)
 
 _RECORDED_S: Final = 1.0
 """What a test of an endpoint waits beyond the receiver's time, for the attempt to be recorded."""
@@ -126,7 +130,7 @@ def quotas(config: Config) -> Quotas:
     return Quotas(Buckets(calls), Buckets(authorizations), Buckets(failures))
 
 
-def load(config: Config, store: SqliteStore, unsent: Unsent) -> Load:
+def load(config: Config, store: SqliteStore) -> Load:
     """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
     return Load(
         requests_max=config.requests_under_way,
@@ -134,7 +138,6 @@ def load(config: Config, store: SqliteStore, unsent: Unsent) -> Load:
         bodies_bytes_max=config.request_bodies_bytes,
         writes_max=config.writer_queue // 2,
         writes=store.backlog,
-        unsent=unsent,
     )
 
 
@@ -152,8 +155,21 @@ def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtime
     )
 
 
+def connections(config: Config) -> Connections:
+    """The clients' connections: as many as are wanted, or as file descriptors are enough for."""
+    limit = descriptors.take_all()
+    most = descriptors.connections(limit, config.connections)
+    if most < config.connections:
+        log.warning("front.few_descriptors", limit=limit, connections=most, wanted=config.connections)
+    return Connections(most, config.request_bodies_bytes)
+
+
 def measured(
-    store: SqliteStore, couriers: Couriers, stream: RealtimeStream, certificate: Certificate | None
+    store: SqliteStore,
+    couriers: Couriers,
+    stream: RealtimeStream,
+    certificate: Certificate | None,
+    connections: Connections,
 ) -> Measured:
     """Where the metrics are read."""
     return Measured(
@@ -162,7 +178,8 @@ def measured(
         scrubbing=lambda: store.scrubbing,
         room=store.room,
         couriers=couriers,
-        connections=lambda: stream.connections,
+        connections=connections,
+        consumers=lambda: stream.connections,
         traffic=stream.traffic,
         certificate_ends=lambda: None if certificate is None else certificate.ends,
     )

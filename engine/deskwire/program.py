@@ -42,6 +42,7 @@ from deskwire.filing import model, open_shelf, voice
 from deskwire.heap import calm_collector, share_one_heap
 from deskwire.http.app import ROUTES, make_app
 from deskwire.http.certificate import BadCertificate, Certificate
+from deskwire.http.connections import Connections
 from deskwire.http.front import FrontLimits, serve_front
 from deskwire.http.keys import Keys
 from deskwire.http.lane import Lane
@@ -50,7 +51,6 @@ from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
-from deskwire.http.transport import Unsent
 from deskwire.logs import tell_request, write_requests
 from deskwire.port import Port, take
 from deskwire.provision import (
@@ -167,11 +167,11 @@ async def serve(
         tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
         port = port or _taken(config)
         url = config.public_url or _url(config, port, certificate)
-        unsent = Unsent()
         tell.keys = keys = Keys(store)
         tell.shelf = shelf = await open_shelf(config, store, secret, url)
         tell.stream = stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
-        measured = parts.measured(store, couriers, stream, certificate)
+        connections = parts.connections(config)
+        measured = parts.measured(store, couriers, stream, certificate, connections)
         async with trio.open_nursery() as outgoing:
             outgoing.start_soon(kept_running, "requests.log", write_requests)
             await outgoing.start(couriers.run)
@@ -208,7 +208,7 @@ async def serve(
                     voice=voice(config, store, shelf),
                     answers=Answers(secret, wall_clock, config.idempotency_s),
                     quotas=parts.quotas(config),
-                    load=parts.load(config, store, unsent),
+                    load=parts.load(config, store),
                     stream_key=derived_key(secret, "stream"),
                     limits=parts.limits(config),
                     version=version("deskwire"),
@@ -229,7 +229,7 @@ async def serve(
                 actors.start_soon(kept_running, "surveys.removal", services.surveys.removals.clear)
                 actors.start_soon(kept_running, "workflows.waits", waits.run)
                 await actors.start(serve_orders, config.data_dir, _desk(config, services))
-                await _front(config, services, stream, port, url, certificate, unsent, task_status)
+                await _front(config, services, stream, port, url, certificate, connections, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
@@ -291,7 +291,7 @@ async def _front(
     port: Port,
     url: str,
     certificate: Certificate | None,
-    unsent: Unsent,
+    connections: Connections,
     task_status: trio.TaskStatus[Serving],
 ) -> None:
     """Serve until the stop."""
@@ -316,7 +316,7 @@ async def _front(
                     shutdown_s=config.shutdown_s,
                 ),
                 tls=None if certificate is None else certificate.context,
-                unsent=unsent,
+                connections=connections,
                 lane=Lane(services, ROUTES, idle_s=config.idle_connection_s),
             )
         )

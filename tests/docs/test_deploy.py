@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from deskwire.cli import cli
 from deskwire.config import SETTINGS, VARIABLES, Config
+from deskwire.descriptors import RESERVE
 from deskwire.http.app import ROUTES
 from tests.certificates import Files
 
@@ -104,9 +105,7 @@ def test_the_service_is_given_the_time_that_it_needs_until_it_says_that_it_is_re
 
 
 def test_the_limit_of_open_files_has_room_for_all_connections() -> None:
-    from deskwire.http.front import FrontLimits
-
-    assert int(Unit("deskwire.service")["LimitNOFILE"][0]) > FrontLimits().connections
+    assert int(Unit("deskwire.service")["LimitNOFILE"][0]) > Config().connections + RESERVE
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze to ask")

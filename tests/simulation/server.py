@@ -42,12 +42,12 @@ from deskwire.engine.voice.reply import Voice
 from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import voice
 from deskwire.http.app import make_app
+from deskwire.http.connections import Connections
 from deskwire.http.keys import Keys
 from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
-from deskwire.http.transport import Unsent
 from deskwire.reference.openapi.document import description
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.writer import Commit
@@ -342,11 +342,11 @@ class Server:
             voice=self._voice(shelf),
             answers=self.answers,
             quotas=parts.quotas(config),
-            load=parts.load(config, self.disk, Unsent()),
+            load=parts.load(config, self.disk),
             stream_key=KEY,
             limits=parts.limits(config),
             version="0",
-            measured=parts.measured(self.disk, self.couriers, self.stream, None),
+            measured=parts.measured(self.disk, self.couriers, self.stream, None, Connections()),
             scraping=Scraping(None, None, ()),
             description=description,
             tell_request=lambda *_: None,

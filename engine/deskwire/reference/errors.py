@@ -153,11 +153,6 @@ CODES: Final = (
         "model_failed",
         "The language model failed, was too slow, or answered something else; it was asked once.",
     ),
-    Code(
-        503,
-        "connection_in_use",
-        "A websocket was asked for on a connection of HTTP/2; open one of HTTP/1.1 for it.",
-    ),
     Code(503, "conversation_busy", "Too many commands wait for this conversation."),
     Code(
         503,
@@ -184,6 +179,7 @@ CODES: Final = (
     ),
     Code(503, "uploads_busy", "Too many uploads are under way at once."),
     Code(503, "voice_busy", "Too many voice replies are under way at once."),
+    Code(505, "http_version_not_supported", "The request is not HTTP/1.1: HTTP/2 is for a proxy in front."),
 )
 """Every code that an HTTP answer may have, by status."""
 

@@ -44,6 +44,7 @@ from deskwire.http import (
     webhooks,
     workflows,
 )
+from deskwire.http.connections import PLACE
 from deskwire.http.cors import Cors
 from deskwire.http.exchange import Asked, Reply, carried_out, failed, note, refused
 from deskwire.http.headers import complete
@@ -54,7 +55,6 @@ from deskwire.http.request_id import REQUEST_ID
 from deskwire.http.routing import Route
 from deskwire.http.services import Services
 from deskwire.http.table import Table, parts_of, path_of
-from deskwire.http.upgrades import RefusedUpgrade
 
 _MODULES: Final = (
     project,
@@ -118,6 +118,7 @@ class _App(QuartTrio):
             request.mimetype,
             request.content_length,
             request.body,
+            place=request.scope["state"].get(PLACE),
         )
         try:
             reply, g.quota = await carried_out(self._services, asked)
@@ -130,7 +131,6 @@ def make_app(services: Services) -> QuartTrio:
     """The ASGI app with all routes."""
     app = _App(services)
     app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
-    app.asgi_websocket_class = RefusedUpgrade
     app.asgi_http_class = PacedConnection
     app.request_class = PacedRequest
     app.register_error_handler(DomainError, _refused)

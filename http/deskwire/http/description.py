@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -13,8 +12,8 @@ import trio
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.errors import NotFound
-from deskwire.http.routing import BASE, OPEN, Answer, Call, Media, Page, Routes
-from deskwire.http.static import Static
+from deskwire.http.routing import BASE, OPEN, Answer, Call, Media, Page, Routes, Streamed
+from deskwire.http.static import Static, pieces
 from deskwire.http.validation import Body, Query
 
 routes = Routes(OPEN, prefix="")
@@ -62,15 +61,19 @@ async def explorer_asset(call: Call[Body, Query]) -> Answer:
     return _page(call, found, _KEPT)
 
 
-def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Page:
-    """The document, packed if the client can unpack it; nothing if it has the content already."""
+def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Answer:
+    """The document in pieces, packed if the client can unpack it; nothing if it has the content already."""
     request = call.incoming.headers
     told = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):
         return Page(b"", static.content_type, told, 304)
     if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
-        return Page(static.packed, static.content_type, {**told, "Content-Encoding": "gzip"})
-    return Page(gzip.decompress(static.packed), static.content_type, told)
+        return _sent(static.packed, static.content_type, {**told, "Content-Encoding": "gzip"})
+    return _sent(static.body, static.content_type, told)
+
+
+def _sent(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
+    return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})
 
 
 async def _explorer() -> Mapping[str, Static]:

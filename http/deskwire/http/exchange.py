@@ -26,6 +26,7 @@ from deskwire.engine.failure import survived
 from deskwire.engine.rate import Quota
 from deskwire.engine.value import value
 from deskwire.http.access import admit, require_permission
+from deskwire.http.connections import Place
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.partial import refusal_with_all, what_fits
@@ -65,6 +66,7 @@ class Asked:
         length: of the body, as the request says it.
         body: its pieces, as they come.
         whole: the body, if it has come already.
+        place: that of the connection among all.
     """
 
     id: str
@@ -78,6 +80,7 @@ class Asked:
     length: int | None
     body: AsyncIterable[bytes]
     whole: bytes | None = None
+    place: Place | None = None
 
 
 @value
@@ -185,10 +188,14 @@ class _Exchange:
     async def _admitted(self) -> Caller:
         """The caller, who may call this, and has not called too often."""
         asked, quotas = self._asked, self._services.quotas
-        access = asked.route.access
+        access, place = asked.route.access, asked.place
+        if place is not None:
+            place.asked_by(self.client)
         if access.kind != "none" or asked.route.method != "GET":
             quotas.check_address(self.client)
         caller = await admit(self._services, access, asked.headers, asked.peer, asked.path)
+        if place is not None and (owner := caller.project or caller.user) is not None:
+            place.shown(owner.id)
         counted = asked.route.quota
         self.quota = quotas.take(caller.project, caller.user, counted)
         if self.quota is not None and self.quota.retry_after_s:

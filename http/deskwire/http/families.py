@@ -127,6 +127,21 @@ METRICS: Final = (
         "Requests that are worked on; those whose body is arriving, or that wait in the feed, are not in it.",
         _one(lambda s: s.load.requests),
     ),
+    Metric("connections", "gauge", "Connections of clients.", _one(lambda s: s.measured.connections.open)),
+    Metric(
+        "connections_ended_total",
+        "counter",
+        "Connections ended for the sake of others: `idle` ones for a new one, `unread` ones whose clients do not take "
+        "their answers; and `refused` ones, as all were in use.",
+        _named(lambda s: dict(s.measured.connections.ended.items())),
+        ("why",),
+    ),
+    Metric(
+        "http_unsent_bytes",
+        "gauge",
+        "Answers in memory that wait for their clients to take them.",
+        _one(lambda s: s.measured.connections.unsent),
+    ),
     Metric("feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.load.waits)),
     Metric(
         "http_request_bodies_bytes", "gauge", "Request bodies in memory.", _one(lambda s: s.load.bodies_bytes)
@@ -135,7 +150,7 @@ METRICS: Final = (
         "http_overloaded_total",
         "counter",
         "Requests answered with 503 as there was too much of: `requests` under way, `bodies` in memory, `waits` in "
-        "the feed, `writes` waiting for the writer, `imports`, `answers` that their clients do not read.",
+        "the feed, `writes` waiting for the writer, `imports`.",
         _named(lambda s: s.load.refused),
         ("reason",),
     ),
@@ -260,7 +275,7 @@ METRICS: Final = (
         ("circuit",),
     ),
     # The stream
-    Metric("stream_connections", "gauge", "Open websockets.", _one(lambda s: s.measured.connections())),
+    Metric("stream_connections", "gauge", "Open websockets.", _one(lambda s: s.measured.consumers())),
     Metric(
         "stream_consumers",
         "gauge",

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from typing import Any, Final, cast
 
 import structlog
@@ -34,10 +33,11 @@ from hypercorn.typing import (
 )
 
 from deskwire.engine.failure import contained
+from deskwire.http.connections import PLACE, Connections
 from deskwire.http.lane import Lane
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.strict import STREAM, StrictServer
-from deskwire.http.transport import FrontStream, TlsFrontStream, Unsent
+from deskwire.http.transport import FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
 
@@ -61,17 +61,16 @@ class FrontLimits:
     """Bounds of the front; times in seconds.
 
     Args:
-        connections: open at once; beyond it accepting pauses.
         peek_s: how long a client may take over its first bytes, TLS included.
         head_s: how long the head of a request may take from its first byte (HTTP/1.1).
         handshake_s: how long a TLS handshake may take once it is begun.
-        handshakes: under way at once; further clients wait for theirs. One takes some 40 KB, a waiting client 6.
+        handshakes: under way at once; for a further one that is ended which has taken longest of those of the
+            network that has most of them. One takes some 40 KB.
         write_timeout_s: how long one write may take.
         requests_s: how long requests under way may go on after the stop.
         shutdown_s: when everything is gone after the stop, whatever the clients do.
     """
 
-    connections: int = 10_000
     peek_s: float = 10.0
     head_s: float = 10.0
     handshake_s: float = 5.0
@@ -96,7 +95,7 @@ async def serve_front(
     limits: FrontLimits,
     tls: Tls | None = None,
     lane: Lane | None = None,
-    unsent: Unsent | None = None,
+    connections: Connections | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `listeners` until `stop` is set, then stop in order; started once the app's lifespan is up.
@@ -108,7 +107,7 @@ async def serve_front(
         close_streams: tells all connections of `stream_handler` to end.
         config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
         tls: for HTTPS; None for plain HTTP.
-        unsent: where the bytes of answers that wait for their clients are counted.
+        connections: how many there may be, and who makes room; None for a bound of its own.
         lane: serves each connection until a request is not for it; None to have the app serve all.
 
     Raises what the app's lifespan startup raises.
@@ -122,7 +121,7 @@ async def serve_front(
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
             handler = partial(_serve_http, app, config, state, limits.head_s)
-            front = _Front(handler, stream_handler, limits, tls, lane, unsent)
+            front = _Front(handler, stream_handler, limits, tls, lane, connections or Connections())
             if lane is not None:
                 outside.start_soon(lane.run)
             await front.run(listeners, close_streams, stop, task_status)
@@ -133,7 +132,7 @@ async def serve_front(
             await trio.aclose_forcefully(listener)
 
 
-def _finishing(app: ASGIFramework, stream: FrontStream, connection: trio.CancelScope) -> ASGIFramework:
+def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
     """`app` with its last message of a response kept from being cancelled.
 
     Hypercorn closes a connection whose request body was left unread within that very call, after telling the
@@ -152,10 +151,6 @@ def _finishing(app: ASGIFramework, stream: FrontStream, connection: trio.CancelS
             else:
                 await send(message)
 
-        if scope["type"] != "lifespan" and scope["http_version"].startswith("2"):
-            stream.bound_heads(
-                inf, connection
-            )  # frames come at any time; Hypercorn's idle timeout bounds them
         with stream.serving():
             await app(scope, receive, send_whole)
 
@@ -176,8 +171,9 @@ async def _serve_http(
     """One connection in Hypercorn's own handler; True if its next request is for the stream, and pushed back."""
     connection = trio.CancelScope()
     stream.bound_heads(head_s, connection)
-    wrapped = ASGIWrapper(_finishing(app, stream, connection))
-    server = StrictServer(wrapped, config, context, ConnectionState(state.copy()), cast(Any, stream))
+    wrapped = ASGIWrapper(_finishing(app, stream))
+    own = ConnectionState({**state, PLACE: stream.place})
+    server = StrictServer(wrapped, config, context, own, cast(Any, stream))
     with connection:
         await server
     return server.for_stream
@@ -193,17 +189,16 @@ class _Front:
         limits: FrontLimits,
         tls: Tls | None,
         lane: Lane | None,
-        unsent: Unsent | None,
+        connections: Connections,
     ) -> None:
-        self._unsent = unsent
+        self._connections = connections
         self._lane = lane
         self._http = http
         self._stream = stream
         self._limits = limits
         self._tls = tls
         self._context = WorkerContext(None)
-        self._slots = trio.Semaphore(limits.connections)
-        self._handshakes = trio.Semaphore(limits.handshakes)
+        self._handshakes = Connections(limits.handshakes)
         self._requests: set[FrontStream] = set()
         self._streams: set[FrontStream] = set()
 
@@ -250,8 +245,6 @@ class _Front:
     ) -> None:
         full = False
         while True:
-            await self._slots.acquire()
-            raw = None
             try:
                 raw = await listener.accept()
             except OSError as error:
@@ -260,13 +253,22 @@ class _Front:
                 if not full:  # once, not ten times a second
                     log.error("front.accept_failed", error=str(error), effect="new connections wait")
                 full = True
+                self._connections.make_room()
                 await trio.sleep(_FULL_PAUSE_S)
-            finally:
-                if raw is None:
-                    self._slots.release()
-            if raw is not None:
+            else:
                 full = False
-                arriving.start_soon(self._route, self._wrapped(raw), requests, streams)
+                self._take(raw, arriving, requests, streams)
+
+    def _take(
+        self, raw: trio.SocketStream, arriving: trio.Nursery, requests: trio.Nursery, streams: trio.Nursery
+    ) -> None:
+        """Give a connection its place, or end it at once."""
+        stream = self._wrapped(raw)
+        stream.place = self._connections.admit(stream.peer, stream.end)
+        if stream.place is None:
+            raw.socket.close()
+        else:
+            arriving.start_soon(self._route, stream, requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
         timeout_s = self._limits.write_timeout_s
@@ -282,8 +284,7 @@ class _Front:
                 first = await self._first_bytes(stream)
         finally:
             if not first:
-                self._slots.release()
-                await trio.aclose_forcefully(stream)
+                await self._over(stream)
         if first and first.startswith(STREAM):
             self._to_the_stream(stream, streams)
         elif first:
@@ -302,7 +303,6 @@ class _Front:
 
     def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
         """Give the connection to the stream, for good."""
-        stream.unsent = None  # what a consumer does not read is the log's, and in nobody's way
         self._streams.add(stream)  # here, not in its task: a stop in between must find it
         streams.start_soon(self._keep_stream, stream)
 
@@ -328,7 +328,8 @@ class _Front:
             await self._over(stream)
 
     async def _over(self, stream: FrontStream) -> None:
-        self._slots.release()
+        if stream.place is not None:
+            stream.place.leave()
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
@@ -336,7 +337,6 @@ class _Front:
 
         True if there is that one; it is pushed back.
         """
-        stream.unsent = self._unsent
         try:
             if self._lane is not None:
                 if not await self._lane.serve(stream):
@@ -359,10 +359,15 @@ class _Front:
         if speaks_http(await stream.first_byte()):
             await told_to_use_tls(stream)
             return False
-        async with self._handshakes:
-            with trio.move_on_after(self._limits.handshake_s) as slow:
+        with trio.move_on_after(self._limits.handshake_s) as scope:
+            place = self._handshakes.admit(stream.peer, scope.cancel)
+            if place is None:
+                return False
+            try:
                 await stream.do_handshake()
-        return not slow.cancelled_caught
+            finally:
+                place.leave()
+        return not scope.cancelled_caught
 
 
 def _tell(failure: BaseException) -> None:

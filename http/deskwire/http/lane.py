@@ -79,22 +79,25 @@ class Lane:
         Raises BrokenResourceError if the client is gone.
         """
         connection = _Connection(stream)
+        stream.rest(idle=False)
         with trio.CancelScope() as scope:
             while connection.buffer or not self._stopping:
                 if connection.buffer:
                     await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
-                elif not await self._next(connection, scope):
+                elif not await self._next(connection, stream, scope):
                     return False
                 found = self._found(connection)
                 if found is None:
                     stream.push_back(connection.buffer)
+                    stream.rest(idle=True)
                     return True
                 if not await self._answer(connection, *found):
                     return False
         return False
 
-    async def _next(self, connection: _Connection, scope: trio.CancelScope) -> bool:
+    async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request; False if none come, or too late."""
+        stream.rest(idle=True)
         self._waiting[scope] = trio.current_time()
         if len(self._waiting) == 1:
             self._news.set()
@@ -103,6 +106,7 @@ class Lane:
             return await connection.receive() and not scope.cancel_called
         finally:
             self._waiting.pop(scope, None)
+            stream.rest(idle=False)
 
     def _found(self, connection: _Connection) -> _Found | None:
         """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
@@ -134,6 +138,7 @@ class Lane:
             head.length,
             connection,
             connection.whole,
+            connection.place,
         )
         left = None
         try:
@@ -168,7 +173,7 @@ class _Connection:
     body if it was there at once.
     """
 
-    __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "whole")
+    __slots__ = ("_stream", "buffer", "missing", "peer", "place", "secure", "whole")
 
     def __init__(self, stream: FrontStream) -> None:
         self._stream = stream
@@ -176,6 +181,7 @@ class _Connection:
         self.missing = 0
         self.whole: bytes | None = None
         self.peer = stream.peer
+        self.place = stream.place
         self.secure = isinstance(stream, TlsFrontStream)
 
     async def receive(self) -> bool:

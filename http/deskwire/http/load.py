@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from deskwire.engine.errors import Unavailable
-from deskwire.http.transport import Unsent
 
 RETRY_AFTER_S: Final = 1
 
@@ -26,9 +25,7 @@ class Load:
     Args:
         requests_max: handlers that may be at work.
         waits_max: long polls that may wait.
-        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory; and bytes of answers that wait
-            for their clients, from which on no further request begins.
-        unsent: those answers.
+        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
         writes_max: jobs that may wait for the writer.
         writes: those that do.
         refused: how many requests were, by what there was too much of.
@@ -43,7 +40,6 @@ class Load:
     waits: int = 0
     bodies_bytes: int = 0
     imports: int = 0
-    unsent: Unsent = field(default_factory=Unsent)
     refused: dict[str, int] = field(
         default_factory=lambda: {
             "requests": 0,
@@ -51,7 +47,6 @@ class Load:
             "bodies": 0,
             "writes": 0,
             "imports": 0,
-            "answers": 0,
         }
     )
 
@@ -59,8 +54,6 @@ class Load:
         """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
         if self.requests >= self.requests_max:
             raise self._overloaded("requests", "Too many requests are under way.")
-        if self.unsent.size > self.bodies_bytes_max:
-            raise self._overloaded("answers", "Too many answers wait for clients that do not read them.")
         if changes and len(self.writes) >= self.writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 

@@ -13,6 +13,7 @@ import trio
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.retention import Pruned
 from deskwire.engine.tally import Commits, Histogram, Room
+from deskwire.http.connections import Connections
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _STALL_S: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -98,7 +99,8 @@ class Measured:
         scrubbing: whether bytes of something that was erased may still be in the file.
         room: what the database takes; raises OSError.
         threads: of what a scrape does outside of Trio.
-        connections: how many stream connections are open.
+        connections: all that clients have.
+        consumers: how many stream connections are open.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
     """
 
@@ -107,7 +109,8 @@ class Measured:
     scrubbing: Callable[[], bool]
     room: Callable[[], Room]
     couriers: Couriers
-    connections: Callable[[], int]
+    connections: Connections
+    consumers: Callable[[], int]
     traffic: Traffic
     certificate_ends: Callable[[], int | None] = lambda: None
     pruned: Pruned = field(default_factory=Pruned)

@@ -136,6 +136,8 @@ class Session:
         Its answer has been written: from here on a pong confirms where it begins, and a gap before that.
         """
         self.subscriptions[held.channel.name] = held
+        if isinstance(self._stream, FrontStream):
+            self._stream.keep()
         held.written = held.start.position
         self.settled = True
         held.listen(partial(self._stir, held))

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
+from typing import Final
 
 from werkzeug.http import parse_etags
 
 _TAG_CHARACTERS = 16
 
 
-@dataclass(frozen=True, slots=True)
+_PIECE: Final = 64 * 1024
+"""Bytes that are sent at a time; a client that does not read holds no more of its own."""
+
+
+@dataclass(frozen=True)
 class Static:
     """A document of some type; `packed` is its gzip form, `tag` names its content."""
 
@@ -29,6 +36,17 @@ class Static:
         """The document whose gzip form this is."""
         return cls(content_type, packed, sha256(gzip.decompress(packed)).hexdigest()[:_TAG_CHARACTERS])
 
+    @cached_property
+    def body(self) -> bytes:
+        """The content; kept from the first time on that a client can't unpack it."""
+        return gzip.decompress(self.packed)
+
     def known_to(self, tags: str | None) -> bool:
         """Whether a client that sends these tags as `If-None-Match` has the content (RFC 9110 section 13.1.2)."""
         return parse_etags(tags).contains_weak(self.tag)
+
+
+async def pieces(shared: bytes) -> AsyncIterator[bytes]:
+    """Bytes that many clients are sent, one part after the other."""
+    for begin in range(0, len(shared), _PIECE):
+        yield shared[begin : begin + _PIECE]

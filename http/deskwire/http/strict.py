@@ -1,7 +1,7 @@
 """HTTP/1.1 as Hypercorn speaks it, without what lets a request slip past a proxy (ADR 26).
 
-* `Upgrade: h2c` is left alone. Behind a proxy that passes it on it would open a tunnel in which nothing is
-  filtered any more; RFC 9113 has dropped it.
+* HTTP/2 is refused, also where a client begins with it unasked: none of the bounds here would hold in it (ADR 41).
+  `Upgrade: h2c` is left alone, as RFC 9113 has dropped it.
 * A request with both `Content-Length` and `Transfer-Encoding` is refused: two readers could see two ends of it
   (RFC 9112 6.1). So is a `Content-Length` beside another, by h11 itself.
 * A method in small letters is refused. Methods are case-sensitive (RFC 9110 9.1), so a proxy's rule for `POST` lets
@@ -18,7 +18,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final, cast
@@ -30,8 +29,7 @@ from hypercorn.events import Closed, RawData, Updated
 from hypercorn.events import Event as ConnectionEvent
 from hypercorn.protocol.events import Body, EndBody, Response
 from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h2 import H2Protocol
-from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protocol
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.trio.tcp_server import TCPServer
 
 from deskwire.engine.clock import wall_clock
@@ -39,7 +37,6 @@ from deskwire.engine.ids import new_id
 from deskwire.http.headers import missing
 from deskwire.http.problems import raw_problem
 from deskwire.http.transport import FrontStream
-from deskwire.http.upgrades import refusal_of
 
 log: Final = structlog.get_logger(__name__)
 
@@ -55,6 +52,9 @@ _REFUSALS: Final = {
 _FIRST_S: Final = 0.5
 """How long a connection's first request, whose first bytes have come with it, may take to begin when a stop has begun."""
 _UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
+_VERSIONS: Final = frozenset({b"1.0", b"1.1"})
+_VERSION: Final = ("http_version_not_supported", "HTTP/1.1 is spoken here; put a proxy in front for HTTP/2.")
+_NOWHERE: Final = ("not_found", "There is no such path.")
 _SMALL: Final = ("bad_request", "The method must be in capital letters.")
 
 
@@ -120,19 +120,19 @@ class StrictH11(H11Protocol):
         await super().stream_send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        if event.method == b"PRI" and event.target == b"*" and event.http_version == b"2.0":
-            raise H2ProtocolAssumedError(b"PRI * HTTP/2.0\r\n\r\n" + self.connection.trailing_data[0])
+        """Leave it alone: Hypercorn would go on in another protocol where a client speaks of one."""
 
     async def _create_stream(self, request: h11.Request) -> None:
-        if _FRAMING <= {name for name, _ in request.headers}:
+        if request.http_version not in _VERSIONS:
+            await self._refuse(505, *_VERSION)
+        elif _FRAMING <= {name for name, _ in request.headers}:
             await self._send_error_response(400)
         elif request.method != request.method.upper():
             await self._refuse(400, *_SMALL)
         elif _line(request).startswith(STREAM):
             raise ForTheStream(_head(request) + self.connection.trailing_data[0])
         elif _asks_for_websocket(request):
-            status, code, detail, headers = refusal_of(request.target.decode("ascii"))
-            await self._refuse(status, code, detail, headers)
+            await self._refuse(404, *_NOWHERE)
         else:
             await super()._create_stream(request)
             return
@@ -141,13 +141,11 @@ class StrictH11(H11Protocol):
     async def _send_error_response(self, status_code: int) -> None:
         await self._refuse(status_code, *_REFUSALS.get(status_code, _UNREADABLE))
 
-    async def _refuse(
-        self, status: int, code: str, detail: str, more: Sequence[tuple[bytes, bytes]] = ()
-    ) -> None:
+    async def _refuse(self, status: int, code: str, detail: str) -> None:
         request_id = new_id("req", wall_clock())
         headers, body = raw_problem(status, code, detail, request_id)
         log.info("http.unreadable", status=status, code=code, request_id=request_id)
-        told = [*headers, *more, (b"connection", b"close"), *self.config.response_headers("h11")]
+        told = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
         reason = HTTPStatus(status).phrase.encode()
         parts = (
             h11.Response(status_code=status, headers=told, reason=reason),
@@ -195,18 +193,17 @@ class StrictServer(TCPServer):
 
     async def _read_data(self) -> None:
         made = self.protocol.protocol
-        if not isinstance(made, H2Protocol):
-            self.protocol.protocol = StrictH11(
-                made.app,
-                made.config,
-                made.context,
-                made.task_group,
-                made.connection_state,
-                made.ssl,
-                made.client,
-                made.server,
-                made.send,
-            )
+        self.protocol.protocol = StrictH11(
+            made.app,
+            made.config,
+            made.context,
+            made.task_group,
+            made.connection_state,
+            made.ssl,
+            made.client,
+            made.server,
+            made.send,
+        )
         try:
             await super()._read_data()
         except ForTheStream as request:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import ssl
+import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from math import inf
-from socket import MSG_PEEK
+from socket import MSG_PEEK, SHUT_RDWR, SO_LINGER, SOL_SOCKET
 from typing import Final
 
 import trio
+
+from deskwire.http.connections import Place
 
 _OUT_OF_TIME = "the peer did not read in time"
 
@@ -28,13 +30,8 @@ ENDED_S: Final = 2.0
 
 _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
-
-
-@dataclass(slots=True)
-class Unsent:
-    """How many bytes of answers wait in memory for clients that do not take them."""
-
-    size: int = 0
+_AT_ONCE: Final = struct.pack("ii", 1, 0)
+"""SO_LINGER with no time: what waits in the system's buffers is not kept for a peer that does not read."""
 
 
 class FrontStream(trio.abc.HalfCloseableStream):
@@ -44,10 +41,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
         write_timeout_s: how long one `send_all` may take; after that the connection is closed and
             BrokenResourceError raised, also within a shield.
 
-    `unsent` is where what waits in `send_all` is counted, if that is set.
+    `place` is where what waits in `send_all` is counted, if that is set.
     """
 
-    unsent: Unsent | None = None
+    place: Place | None = None
 
     def __init__(self, stream: trio.SocketStream, *, write_timeout_s: float) -> None:
         self.socket = stream.socket
@@ -78,6 +75,22 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
+    def rest(self, *, idle: bool) -> None:
+        """Note that nothing is asked on the connection, or something."""
+        if self.place is not None:
+            self.place.rest(idle=idle)
+
+    def keep(self) -> None:
+        """Let the connection stay whatever others need."""
+        if self.place is not None:
+            self.place.keep()
+
+    def end(self) -> None:
+        """Let the connection end as if the peer had gone. What it has not taken is thrown away."""
+        with suppress(OSError):  # it has gone
+            self.socket.setsockopt(SOL_SOCKET, SO_LINGER, _AT_ONCE)
+            self.socket.shutdown(SHUT_RDWR)
+
     def bound_heads(self, seconds: float, connection: trio.CancelScope) -> None:
         """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
 
@@ -92,10 +105,12 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """While a request is answered no head is expected."""
         self._serving += 1
         self._connection.deadline = inf
+        self.rest(idle=False)
         try:
             yield
         finally:
             self._serving -= 1
+            self.rest(idle=True)
             if self._ended:
                 self._expect()
 
@@ -174,14 +189,16 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._sent_eof:
             raise trio.ClosedResourceError("the connection is being closed")
         deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
-        unsent, size = self.unsent or Unsent(), len(data)
+        place, size = self.place, len(data)
         with trio.CancelScope(deadline=deadline) as scope:
             self._writing = scope
-            unsent.size += size
+            if place is not None:
+                place.hold(size)
             try:
                 await self._raw.send_all(data)
             finally:
-                unsent.size -= size
+                if place is not None:
+                    place.release(size)
                 self._writing = None
         if scope.cancelled_caught:
             await trio.aclose_forcefully(self)
