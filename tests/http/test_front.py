@@ -60,20 +60,6 @@ async def test_a_request_that_comes_byte_by_byte_is_routed_all_the_same(front: F
         assert expected in await answer(stream)
 
 
-async def test_http_2_is_refused_however_it_is_spoken(front: Front) -> None:
-    for request in (
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)),
-        b"GET /hello HTTP/2.0\r\nHost: x\r\n\r\n",
-        b"GET /hello HTTP/3.0\r\nHost: x\r\n\r\n",
-        b"GET /app/x HTTP/2.0\r\nHost: x\r\n\r\n",
-    ):
-        stream = await front.raw()
-        await stream.send_all(request)
-        refusal = await answer(stream)
-        assert refusal.startswith((b"HTTP/1.1 505 HTTP Version Not Supported\r\n", b"HTTP/1.1 426 "))
-        assert b"HTTP/1.1" in refusal
-
-
 async def test_the_stop_waits_for_no_client_that_does_not_read_its_answer(front: Front) -> None:
     """Hypercorn shields its writes: without a bound this client would hold the stop for ever."""
     stream = await front.raw()

@@ -12,6 +12,7 @@ from deskwire.http.headers import BASELINE
 from tests.streaming import Front
 
 UPGRADE = b"Connection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: \r\n"
+VERSION = "http_version_not_supported"
 BOTH = b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"
 
 
@@ -50,9 +51,25 @@ async def asked(front: Front, request: bytes) -> tuple[h11.Response, bytes]:
             501,
             "unsupported_transfer_encoding",
         ),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)), 505, VERSION),
+        (b"GET /hello HTTP/2.0\r\nHost: x\r\n\r\n", 505, VERSION),
+        (b"GET /hello HTTP/3.0\r\nHost: x\r\n\r\n", 505, VERSION),
         (b"GET /hello HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "header_too_large"),
     ],
-    ids=["host", "nonsense", "hosts", "control", "signed", "lengths", "both", "gzip", "large"],
+    ids=[
+        "host",
+        "nonsense",
+        "hosts",
+        "control",
+        "signed",
+        "lengths",
+        "both",
+        "gzip",
+        "preface",
+        "version 2",
+        "version 3",
+        "large",
+    ],
 )
 async def test_what_can_not_be_read_is_answered_with_a_problem_and_the_connection_closed(
     front: Front, request_: bytes, status: int, code: str
@@ -65,6 +82,26 @@ async def test_what_can_not_be_read_is_answered_with_a_problem_and_the_connectio
     assert headers["x-request-id"] == document["requestId"]
     assert headers["connection"] == "close"
     assert {name.lower(): value for name, value in BASELINE}.items() <= headers.items()
+
+
+@pytest.mark.parametrize(
+    ("fields", "body"),
+    [
+        (b"Transfer-Encoding: chunked\r\n", b"zz\r\n"),
+        (BOTH, b"abc"),
+        (b"Content-Length: 3\r\nContent-Length: 4\r\n", b"abc"),
+    ],
+    ids=["chunk", "both", "lengths"],
+)
+async def test_the_refusal_of_a_head_has_no_body(front: Front, fields: bytes, body: bytes) -> None:
+    """RFC 9110 9.3.2. One was sent before, in which h11 found its own writer at fault: nothing came back at all."""
+    stream = await front.raw()
+    with trio.fail_after(10):
+        await stream.send_all(b"HEAD /hello HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n" + body)
+        got = b"".join([bytes(part) async for part in stream])
+    assert got.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    if b"Content-Length: 4" not in fields:  # there h11 does not tell of which method it was
+        assert got.endswith(b"\r\n\r\n")
 
 
 async def test_the_body_of_an_ambiguous_request_is_never_taken_for_a_request(front: Front) -> None:

@@ -118,7 +118,7 @@ class _App(QuartTrio):
             request.mimetype,
             request.content_length,
             request.body,
-            place=request.scope["state"].get(PLACE),
+            place=request.scope.get("state", {}).get(PLACE),
         )
         try:
             reply, g.quota = await carried_out(self._services, asked)

@@ -45,6 +45,9 @@ _PEEK: Final = 4096
 _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
 _FULL_PAUSE_S: Final = 0.1
+_TELL_S: Final = 60.0
+_ENDING_S: Final = 0.001
+"""How long a connection that makes room needs to be gone."""
 _ARRIVING_S: Final = 0.5
 """How long a connection that was accepted before the stop may still take to say what it wants."""
 _LAST_S: Final = 5.0
@@ -243,20 +246,19 @@ class _Front:
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
-        full = False
+        told_at = -_TELL_S
         while True:
             try:
                 raw = await listener.accept()
             except OSError as error:
                 if error.errno not in _FULL:
                     raise
-                if not full:  # once, not ten times a second
-                    log.error("front.accept_failed", error=str(error), effect="new connections wait")
-                full = True
-                self._connections.make_room()
-                await trio.sleep(_FULL_PAUSE_S)
+                if trio.current_time() - told_at >= _TELL_S:  # not for each newcomer
+                    log.error("front.accept_failed", error=str(error), effect="idle connections end")
+                    told_at = trio.current_time()
+                ended = self._connections.make_room()
+                await trio.sleep(_ENDING_S if ended else _FULL_PAUSE_S)
             else:
-                full = False
                 self._take(raw, arriving, requests, streams)
 
     def _take(

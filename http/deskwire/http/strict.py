@@ -69,6 +69,8 @@ class ForTheStream(Exception):
 class StrictH11(H11Protocol):
     """Hypercorn's protocol with these changes."""
 
+    _method = b""
+
     async def handle(self, event: ConnectionEvent) -> None:
         """Take what has come on the connection."""
         if not (isinstance(event, RawData) and event.data and self.connection.their_state in _LAST):
@@ -83,6 +85,7 @@ class StrictH11(H11Protocol):
                 await self._not_readable(error)
                 return
             if isinstance(event, h11.Request):
+                self._method = event.method
                 await self.send(Updated(idle=False))
                 await self._check_protocol(event)
                 await self._create_stream(event)
@@ -147,9 +150,10 @@ class StrictH11(H11Protocol):
         log.info("http.unreadable", status=status, code=code, request_id=request_id)
         told = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
         reason = HTTPStatus(status).phrase.encode()
+        content = () if self._method == b"HEAD" else (h11.Data(data=body),)  # RFC 9110 9.3.2
         parts = (
             h11.Response(status_code=status, headers=told, reason=reason),
-            h11.Data(data=body),
+            *content,
             h11.EndOfMessage(),
         )
         # In one write: between two of them the app may learn of the end, and close the connection.

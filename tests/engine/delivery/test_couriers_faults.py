@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 import trio
 from trio.testing import MockClock
 
 from deskwire.engine.delivery.address import IPAddress
+from deskwire.engine.delivery.shortage import NoThread
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.sealing import Sealing
@@ -118,6 +121,42 @@ async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_ra
             log = await installation.log()
         assert log[:3] == [(number, None, "internal error") for number in (1, 2, 3)]
         assert [entry["event"] for entry in failures()] == ["delivery.attempt_failed"] * 3
+
+
+@pytest.mark.parametrize(
+    ("shortage", "what"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "file descriptor"),
+        (OSError(errno.ENFILE, "Too many open files in system"), "file descriptor"),
+        (OSError(errno.ENOBUFS, "No buffer space available"), "memory"),
+        (MemoryError(), "memory"),
+        (NoThread("can't start new thread"), "thread"),
+    ],
+)
+async def test_what_this_machine_lacks_uses_up_no_attempt_and_opens_no_circuit(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock, shortage: Exception, what: str
+) -> None:
+    """The receiver is well; it has never been asked."""
+    receiver = await receivers()
+    lacking = True
+
+    async def resolve(_host: str, _port: int) -> Sequence[IPAddress]:
+        await trio.lowlevel.checkpoint()
+        if lacking:
+            raise shortage
+        return [ip_address("127.0.0.1")]
+
+    async with opened(tmp_path, resolver=resolve) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        words = f"this server had no {what} left; the attempt is made again and does not count"
+        assert set(await installation.log()) == {(1, None, words)}
+        assert [row[1:] for row in await installation.rows()] == [("pending", 0)]
+        lacking = False
+        await receiver.wait(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert [row[1:] for row in await installation.rows()] == [("delivered", 1)]
 
 
 async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(

@@ -17,6 +17,7 @@ from deskwire.engine.delivery.connection import Connection, secured
 from deskwire.engine.delivery.dialer import Route
 from deskwire.engine.delivery.failure import WIRE_ERRORS, in_words
 from deskwire.engine.delivery.retry_after import asked_wait_ms
+from deskwire.engine.delivery.shortage import WAIT_MS, lacked
 from deskwire.engine.delivery.signature import signature_header
 from deskwire.engine.delivery.target import Target
 from deskwire.engine.delivery.transport import IdleConnections
@@ -74,7 +75,7 @@ class Postable(Protocol):
 class _Seen:
     """What has come back so far; it stays when the time is up. Header names are in lower case.
 
-    `over` says that nothing went wrong until the end of the exchange; whether the connection may have another one is
+    `lacked` is what this machine had too little of. `over` says that nothing went wrong until the end of the exchange; whether the connection may have another one is
     the connection's to say.
     """
 
@@ -83,6 +84,7 @@ class _Seen:
     headers: Sequence[Header] = ()
     answer: bytes = b""
     error: str | None = None
+    lacked: str | None = None
     over: bool = False
 
 
@@ -127,8 +129,9 @@ class Client:
             try:
                 used = self._idle.take(began) or await self._connect(seen)
                 await _exchange(used, self._form, headers, delivery.event.body, seen)
-            except WIRE_ERRORS as error:
-                seen.error = in_words(error)
+            except (*WIRE_ERRORS, MemoryError) as error:
+                seen.lacked = lacked(error)
+                seen.error = seen.lacked or in_words(error)
         ended = trio.current_time()
         if scope.cancelled_caught:
             seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
@@ -142,7 +145,7 @@ class Client:
             seen.status,
             _verdict(seen),
             seen.answer[:KEPT_MAX],
-            asked_wait_ms(seen.status, seen.headers, at + latency_ms),
+            asked_wait_ms(seen.status, seen.headers, at + latency_ms) if seen.lacked is None else WAIT_MS,
         )
 
     async def aclose(self) -> None:

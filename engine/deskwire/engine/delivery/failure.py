@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import ssl
-from collections.abc import Iterator
 
 import h11
 import trio
@@ -13,6 +12,7 @@ import trio
 from deskwire.engine.delivery.connection import Disconnected
 from deskwire.engine.delivery.dialer import AddressRefused
 from deskwire.engine.delivery.resolver import ResolutionFailed
+from deskwire.engine.delivery.shortage import causes
 
 
 class ProxyFailed(Exception):
@@ -44,7 +44,7 @@ def in_words(error: Exception) -> str:
             return _CLOSED
         case h11.RemoteProtocolError():
             return f"malformed answer: {_lower(str(error))}"
-    for cause in _causes(error):
+    for cause in causes(error):
         match cause:
             case ssl.SSLCertVerificationError():
                 return f"TLS: certificate verify failed: {cause.verify_message}"
@@ -76,10 +76,3 @@ _CLOSED = "connection closed before the answer"
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and everything that led to it."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

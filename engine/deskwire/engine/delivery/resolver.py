@@ -11,6 +11,7 @@ from typing import Final
 import trio
 
 from deskwire.engine.delivery.address import IPAddress, literal
+from deskwire.engine.delivery.shortage import NoThread, name_lookup_lacked
 
 Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
 """Gives a host's addresses, best first. Raises ResolutionFailed."""
@@ -34,7 +35,9 @@ class SystemResolver:
         self._limiter = trio.CapacityLimiter(_LOOKUPS)
 
     async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
-        """The addresses of `host`, an ASCII name or a literal. Raises ResolutionFailed.
+        """The addresses of `host`, an ASCII name or a literal.
+
+        Raises ResolutionFailed, or OSError for what this machine lacks.
 
         Cancellation: the lookup's thread is left to end by itself.
         """
@@ -44,7 +47,11 @@ class SystemResolver:
         ask = partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
         try:
             found = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._limiter)
+        except RuntimeError as error:  # as Python says it
+            raise NoThread(str(error)) from error
         except OSError as error:
+            if (shortage := name_lookup_lacked(error)) is not None:
+                raise shortage from error
             raise ResolutionFailed(f"host not found: {host} ({error.strerror or error})") from None
         except UnicodeError:
             raise ResolutionFailed(f"host not found: {host} is no valid name") from None

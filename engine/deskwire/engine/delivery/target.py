@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.delivery.address import Policy, literal
 from deskwire.engine.delivery.resolver import ResolutionFailed, Resolver
-from deskwire.engine.errors import Problem
+from deskwire.engine.errors import Problem, Unavailable
 
 URL_MAX: Final = 2048
 """Characters. Ours: what proxies and logs commonly take (ADR 6)."""
@@ -60,7 +60,10 @@ def url_problems(url: str, policy: Policy) -> tuple[Problem, ...]:
 
 
 async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Problem, ...]:
-    """Everything that is wrong with `url`, its host's present addresses included; empty for a good one."""
+    """Everything that is wrong with `url`, its host's present addresses included; empty for a good one.
+
+    Raises Unavailable if this machine lacks what it takes to find out.
+    """
     problems = url_problems(url, policy)
     if problems:
         return problems
@@ -70,6 +73,10 @@ async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Probl
             addresses = await resolver(host_of(parsed), port_of(parsed))
         except ResolutionFailed as failure:
             return (Problem("/url", "url_host_unknown", f"The {failure}."),)
+        except OSError as shortage:
+            raise Unavailable(
+                f"The URL's host can't be resolved now: {shortage}.", code="overloaded"
+            ) from shortage
     if scope.cancelled_caught:
         return (Problem("/url", "url_host_unknown", f"The host was not resolved within {_RESOLVE_S:g} s."),)
     refusals = [reason for address in addresses if (reason := policy.refusal(address)) is not None]
