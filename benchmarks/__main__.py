@@ -18,6 +18,7 @@ import click
 from rich.console import Console
 
 from benchmarks import (
+    attacking,
     backlog,
     chats,
     crowded,
@@ -59,6 +60,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "engine": engine.measure,
     "tickets": ticketing.measure,
     "import": importing.measure,
+    "attacks": attacking.measure,
 }
 _RESULTS: Final = Path(__file__).parent / "results"
 _PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"

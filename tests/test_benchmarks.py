@@ -38,6 +38,7 @@ SECTIONS = {
     "engine": ["engine"],
     "tickets": ["tickets", "bulk"],
     "import": ["import", "import-beside"],
+    "attacks": ["attacks"],
 }
 """What each benchmark leaves."""
 

@@ -51,6 +51,7 @@ from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
+from deskwire.http.static import Once
 from deskwire.logs import tell_request, write_requests
 from deskwire.port import Port, take
 from deskwire.provision import (
@@ -215,7 +216,7 @@ async def serve(
                     measured=measured,
                     scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
                     trusted_proxies=config.trusted_proxies,
-                    description=description,
+                    description=Once(description),
                     tell_request=tell_request,
                     readiness=Readiness(store, store.commits),
                     sign_in=config.own_tokens,

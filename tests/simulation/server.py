@@ -48,6 +48,7 @@ from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys, Webhooks
 from deskwire.http.socket import RealtimeStream
+from deskwire.http.static import Once
 from deskwire.reference.openapi.document import description
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.writer import Commit
@@ -348,7 +349,7 @@ class Server:
             version="0",
             measured=parts.measured(self.disk, self.couriers, self.stream, None, Connections()),
             scraping=Scraping(None, None, ()),
-            description=description,
+            description=Once(description),
             tell_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),
         )

@@ -64,6 +64,11 @@ class Place:
         self._group: _Group | None = None
         self._list()
 
+    @property
+    def stranger(self) -> bool:
+        """Whether nobody has shown a good credential here."""
+        return not (self.owner or self._kept)
+
     def leave(self) -> None:
         """Give the place back; the second time does nothing."""
         if not self._gone:

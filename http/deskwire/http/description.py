@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
 
-import trio
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.errors import NotFound
 from deskwire.http.routing import BASE, OPEN, Answer, Call, Media, Page, Routes, Streamed
-from deskwire.http.static import Static, pieces
+from deskwire.http.static import Once, Static, pieces
 from deskwire.http.validation import Body, Query
 
 routes = Routes(OPEN, prefix="")
@@ -41,21 +39,21 @@ _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 @routes.add("GET", f"{BASE}/openapi.json", answer=Media(_JSON, bare=(304,)))
 async def openapi_document(call: Call[Body, Query]) -> Answer:
     """This document: the whole API in OpenAPI 3.1."""
-    found = await trio.to_thread.run_sync(call.services.description)
+    found = await call.services.description.get()
     return _page(call, found, _CHECKED)
 
 
 @routes.add("GET", "/docs", answer=Media("text/html", bare=(304,)))
 async def explorer(call: Call[Body, Query]) -> Answer:
     """The page to explore the API with; all that it needs comes from here."""
-    page = (await _explorer())[_PAGE]
+    page = (await _explorer.get())[_PAGE]
     return _page(call, page, {**_CHECKED, "Content-Security-Policy": _POLICY})
 
 
 @routes.add("GET", "/docs/<asset>", answer=Media("*/*", bare=(304,)), errors=("not_found",))
 async def explorer_asset(call: Call[Body, Query]) -> Answer:
     """A file of that page; its name has its content in it, so it never changes."""
-    found = (await _explorer()).get(call.path["asset"])
+    found = (await _explorer.get()).get(call.path["asset"])
     if found is None or found.content_type == _HTML:
         raise NotFound("The explorer has no such file.")
     return _page(call, found, _KEPT)
@@ -76,11 +74,6 @@ def _sent(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Strea
     return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})
 
 
-async def _explorer() -> Mapping[str, Static]:
-    return await trio.to_thread.run_sync(_loaded)
-
-
-@cache
 def _loaded() -> Mapping[str, Static]:
     """The page and its files, by names that have their content in them."""
     folder: Any = files("deskwire.http") / "assets"
@@ -98,3 +91,6 @@ def _loaded() -> Mapping[str, Static]:
         page = page.replace(f"docs/{name}", f"docs/{named}")
     found[_PAGE] = Static.of(_HTML, page.encode())
     return MappingProxyType(found)
+
+
+_explorer: Final = Once(_loaded)

@@ -38,6 +38,7 @@ from deskwire.http.lane import Lane
 from deskwire.http.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.strict import STREAM, StrictServer
 from deskwire.http.transport import FrontStream, TlsFrontStream
+from deskwire.http.turns import Turns
 
 log: Final = structlog.get_logger(__name__)
 
@@ -46,6 +47,10 @@ _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUF
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
 _FULL_PAUSE_S: Final = 0.1
 _TELL_S: Final = 60.0
+_ACCEPTED: Final = 64
+"""Connections that are taken in one turn."""
+_NEWCOMERS: Final = "newcomers"
+"""Who has not been accepted yet has turns like a network of its own."""
 _ENDING_S: Final = 0.001
 """How long a connection that makes room needs to be gone."""
 _ARRIVING_S: Final = 0.5
@@ -155,6 +160,7 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
                 await send(message)
 
         with stream.serving():
+            await stream.hold_turn()
             await app(scope, receive, send_whole)
 
     return finishing
@@ -201,11 +207,24 @@ class _Front:
         self._limits = limits
         self._tls = tls
         self._context = WorkerContext(None)
+        self._turns = Turns()
         self._handshakes = Connections(limits.handshakes)
         self._requests: set[FrontStream] = set()
         self._streams: set[FrontStream] = set()
 
     async def run(
+        self,
+        listeners: Sequence[trio.SocketListener],
+        close_streams: Callable[[], None],
+        stop: trio.Event,
+        task_status: trio.TaskStatus[None],
+    ) -> None:
+        async with trio.open_nursery() as turns:
+            turns.start_soon(self._turns.run)
+            await self._serve_all(listeners, close_streams, stop, task_status)
+            turns.cancel_scope.cancel()
+
+    async def _serve_all(
         self,
         listeners: Sequence[trio.SocketListener],
         close_streams: Callable[[], None],
@@ -246,9 +265,13 @@ class _Front:
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
-        told_at = -_TELL_S
+        told_at, taken = -_TELL_S, 0
         while True:
             try:
+                if not (taken % _ACCEPTED and listener.socket.is_readable()):
+                    self._turns.release(listener)
+                    await trio.lowlevel.wait_readable(listener.socket)
+                    await self._turns.take(listener, _NEWCOMERS)
                 raw = await listener.accept()
             except OSError as error:
                 if error.errno not in _FULL:
@@ -259,6 +282,7 @@ class _Front:
                 ended = self._connections.make_room()
                 await trio.sleep(_ENDING_S if ended else _FULL_PAUSE_S)
             else:
+                taken += 1
                 self._take(raw, arriving, requests, streams)
 
     def _take(
@@ -267,6 +291,7 @@ class _Front:
         """Give a connection its place, or end it at once."""
         stream = self._wrapped(raw)
         stream.place = self._connections.admit(stream.peer, stream.end)
+        stream.turns = self._turns
         if stream.place is None:
             raw.socket.close()
         else:
@@ -332,6 +357,7 @@ class _Front:
     async def _over(self, stream: FrontStream) -> None:
         if stream.place is not None:
             stream.place.leave()
+        self._turns.release(stream)
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
@@ -362,6 +388,7 @@ class _Front:
             await told_to_use_tls(stream)
             return False
         with trio.move_on_after(self._limits.handshake_s) as scope:
+            await stream.turn()
             place = self._handshakes.admit(stream.peer, scope.cancel)
             if place is None:
                 return False

@@ -84,6 +84,7 @@ class Lane:
             while connection.buffer or not self._stopping:
                 if connection.buffer:
                     await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
+                    await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
                 found = self._found(connection)

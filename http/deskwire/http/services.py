@@ -31,7 +31,7 @@ from deskwire.http.proxies import Network
 from deskwire.http.quotas import Quotas
 from deskwire.http.readiness import Readiness
 from deskwire.http.scraper import Scraping
-from deskwire.http.static import Static
+from deskwire.http.static import Once, Static
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Services:
         answers: those kept for requests that are sent again.
         quotas, load: how often callers may call, and how much may be under way at once.
         stream_key: what stream tokens are signed with.
-        description: the description of the API; the first call takes a moment.
+        description: the description of the API.
         sign_in: whether users sign in here with a password.
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
@@ -115,7 +115,7 @@ class Services:
     version: str
     measured: Measured
     scraping: Scraping
-    description: Callable[[], Static]
+    description: Once[Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
     readiness: Readiness
     sign_in: bool = True

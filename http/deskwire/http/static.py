@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Final
+from typing import Final, Generic, TypeVar
 
+import trio
 from werkzeug.http import parse_etags
 
-_TAG_CHARACTERS = 16
+_TAG_CHARACTERS: Final = 16
+T = TypeVar("T")
 
 
 _PIECE: Final = 64 * 1024
@@ -44,6 +46,23 @@ class Static:
     def known_to(self, tags: str | None) -> bool:
         """Whether a client that sends these tags as `If-None-Match` has the content (RFC 9110 section 13.1.2)."""
         return parse_etags(tags).contains_weak(self.tag)
+
+
+class Once(Generic[T]):
+    """What takes a moment to make: made when it is first asked for, in a thread, and kept."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: T | None = None
+        self._making = trio.Lock()
+
+    async def get(self) -> T:
+        """Return it."""
+        if self._made is None:
+            async with self._making:  # however many ask first, it is made once
+                if self._made is None:
+                    self._made = await trio.to_thread.run_sync(self._make)
+        return self._made
 
 
 async def pieces(shared: bytes) -> AsyncIterator[bytes]:

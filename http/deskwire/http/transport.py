@@ -18,6 +18,7 @@ from typing import Final
 import trio
 
 from deskwire.http.connections import Place
+from deskwire.http.turns import Turns
 
 _OUT_OF_TIME = "the peer did not read in time"
 
@@ -30,6 +31,8 @@ ENDED_S: Final = 2.0
 
 _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
+_STRANGERS_BYTES: Final = 1 << 14
+"""What waits decrypted for a stranger's turn."""
 _AT_ONCE: Final = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: what waits in the system's buffers is not kept for a peer that does not read."""
 
@@ -41,10 +44,11 @@ class FrontStream(trio.abc.HalfCloseableStream):
         write_timeout_s: how long one `send_all` may take; after that the connection is closed and
             BrokenResourceError raised, also within a shield.
 
-    `place` is where what waits in `send_all` is counted, if that is set.
+    `place` is where what waits in `send_all` is counted, and `turns` who waits to be read, if those are set.
     """
 
     place: Place | None = None
+    turns: Turns | None = None
 
     def __init__(self, stream: trio.SocketStream, *, write_timeout_s: float) -> None:
         self.socket = stream.socket
@@ -111,6 +115,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
         finally:
             self._serving -= 1
             self.rest(idle=True)
+            if self.turns is not None:
+                self.turns.release(self)
             if self._ended:
                 self._expect()
 
@@ -128,10 +134,41 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if not self._pushed:
             await trio.lowlevel.wait_readable(self.socket)
 
+    async def turn(self) -> None:
+        """Wait until something has come, and it is this connection's turn to have it read (`turns`)."""
+        place, turns = self.place, self.turns
+        if place is None or turns is None:
+            return
+        if not self._serving:
+            turns.release(self)
+        if place.stranger:
+            await self._arrived()
+            turns.release(self)
+            await turns.take(self, place.network)
+        else:
+            turns.note_known()
+
+    async def hold_turn(self) -> None:
+        """Have a turn: the one that is still held, or the next."""
+        if self.place is not None and self.turns is not None and self.place.stranger:
+            await self.turns.hold(self, self.place.network)
+
+    async def next_turn(self) -> None:
+        """Give the turn back, and have the next."""
+        if self.turns is not None:
+            self.turns.release(self)
+        await self.hold_turn()
+
+    async def _arrived(self) -> None:
+        """Return once something has come; what had to be read to know that is read again."""
+        await trio.lowlevel.wait_readable(self.socket)
+
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """See `trio.abc.ReceiveStream`. Raises ClosedResourceError from `aclose` on, which reads what still comes."""
         if self._closing:
             raise trio.ClosedResourceError("the connection is being closed")
+        if not self._pushed:
+            await self.turn()
         data = await self._receive(max_bytes)
         self._ended = self._ended or not data
         self._expect()
@@ -163,6 +200,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """
         if self._pushed:
             return self.take_back()
+        await self.turn()
         while True:
             await trio.lowlevel.wait_readable(self.socket)
             try:
@@ -253,15 +291,21 @@ class TlsFrontStream(FrontStream):
     async def until_readable(self) -> None:
         """As of `FrontStream`; what was received may hold more than what was read."""
 
+    async def _arrived(self) -> None:
+        if self._tls is not None:
+            self.push_back(bytes(await self._raw.receive_some(_STRANGERS_BYTES)))
+        else:
+            await super()._arrived()
+
     def send_now(self, data: bytes) -> bytes:
         """As of `FrontStream`: nothing goes without waiting."""
         return data
 
     async def receive_next(self) -> bytes:
         """As of `FrontStream`."""
-        if self._pushed:
-            return self.take_back()
-        return bytes(await self._raw.receive_some(_READ_BYTES))
+        if not self._pushed:
+            await self.turn()
+        return self.take_back() or bytes(await self._raw.receive_some(_READ_BYTES))
 
     async def first_byte(self) -> bytes:
         """The first byte that the client sends, left where it is; empty if it sends none.

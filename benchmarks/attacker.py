@@ -1,0 +1,163 @@
+"""One hostile machine without a credential: `python -m benchmarks.attacker <port> <attack>`, until it is killed.
+
+It comes from an address of its own of the loopback network, and says `begun` once it has done its worst for the first time.
+What the server ends is begun again at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+import trio
+import trio.lowlevel
+
+from benchmarks.job import BEGUN
+
+_SOURCE: Final = "127.0.0.2"
+_PAUSE_S: Final = 0.01
+_HOST: Final = b"Host: localhost\r\n"
+_JSON: Final = _HOST + b"Content-Type: application/json\r\n"
+_SIGN_IN: Final = b"POST /v3/auth/token HTTP/1.1\r\n"
+
+Attack = Callable[[int], Awaitable[None]]
+"""One connection's part; whatever ends it, it is begun again."""
+
+
+async def _dial(port: int, *, window: int | None = None) -> trio.SocketStream:
+    made = trio.socket.socket()
+    if window is not None:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+    await made.bind((_SOURCE, 0))
+    await made.connect(("127.0.0.1", port))
+    return trio.SocketStream(made)
+
+
+async def _hold(opening: bytes, port: int) -> None:
+    """Say something, and no more, for as long as one is let."""
+    async with await _dial(port) as stream:
+        await stream.send_all(opening)
+        while await stream.receive_some():
+            pass
+
+
+async def _never_read(request: bytes, port: int) -> None:
+    """Ask again and again without ever taking an answer."""
+    async with await _dial(port, window=4096) as stream:
+        for _ in range(1_000):
+            await stream.send_all(request)
+        await trio.sleep(20)
+
+
+async def _repeat(request: bytes, port: int) -> None:
+    """Send a request and read its answer, over and over."""
+    async with await _dial(port) as stream:
+        while True:
+            await stream.send_all(request)
+            if b"\r\nconnection: close" in bytes(await stream.receive_some()).lower():
+                return
+
+
+async def _come_and_go(port: int) -> None:
+    while True:
+        await trio.aclose_forcefully(await _dial(port))
+
+
+async def _frames(key: str, frames: bytes, port: int) -> None:
+    """Open a websocket and send these frames without end."""
+    nonce = base64.b64encode(os.urandom(16)).decode()
+    request = (
+        f"GET /app/{key}?protocol=7 HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {nonce}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    async with await _dial(port) as stream, trio.open_nursery() as nursery:
+        await stream.send_all(request.encode())
+        nursery.start_soon(_hear_out, stream, nursery.cancel_scope)
+        while True:
+            await stream.send_all(frames)
+
+
+async def _hear_out(stream: trio.SocketStream, scope: trio.CancelScope) -> None:
+    with suppress(trio.BrokenResourceError):
+        while await stream.receive_some(1 << 20):
+            pass
+    scope.cancel()
+
+
+def _page(port: int) -> bytes:
+    """The request for the largest file of the explorer."""
+    with socket.create_connection(("127.0.0.1", port)) as plain:
+        plain.sendall(b"GET /docs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        found = b"".join(iter(partial(plain.recv, 65_536), b""))
+    name = re.search(rb"docs/(swagger-ui-bundle[^\"]*)", found)
+    assert name is not None, "the explorer has a script"
+    return b"GET /docs/" + name[1] + b" HTTP/1.1\r\n" + _HOST + b"\r\n"
+
+
+def _posted(body: bytes, head: bytes = _SIGN_IN) -> bytes:
+    return head + _JSON + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def _masked(opcode: int, payload: bytes = b"", *, last: bool = True) -> bytes:
+    return bytes((0x80 * last | opcode, 0x80 | len(payload))) + bytes(4) + payload
+
+
+def attacks(port: int, stream_key: str) -> Mapping[str, tuple[int, Attack]]:
+    """Each attack by its name: how many connections take part, and what one of them does."""
+    fields = b"{" + b",".join(b'"%06d":1' % n for n in range(90_000)) + b"}"
+    guess = b'{"email":"someone@example.com","password":"not the password"}'
+    pings, pieces = _masked(0x9) * 2_000, _masked(0x1, last=False) + _masked(0x0, b"x", last=False) * 2_000
+    half_body = _SIGN_IN + _JSON + b"Content-Length: 8000\r\n\r\n" + b"{" * 4_000
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0))
+    return {
+        "pages that are not read": (250, partial(_never_read, _page(port))),
+        "descriptions that are not read": (
+            250,
+            partial(_never_read, b"GET /v3/openapi.json HTTP/1.1\r\n" + _HOST + b"\r\n"),
+        ),
+        "1 MB of unknown fields": (4, partial(_repeat, _posted(fields))),
+        "passwords": (64, partial(_repeat, _posted(guess))),
+        "halves of bodies": (2_000, partial(_hold, half_body)),
+        "halves of heads": (2_000, partial(_hold, b"GET /v3/s2s/project HTTP/1.1\r\nX: ")),
+        "connections that say nothing": (11_000, partial(_hold, b"")),
+        "connections that come and go": (50, _come_and_go),
+        "HTTP/2 by prior knowledge": (50, partial(_hold, preface)),
+        "pings": (1, partial(_frames, stream_key, pings)),
+        "pings, unknown key": (1, partial(_frames, "nobody", pings)),
+        "pings, 50 connections": (50, partial(_frames, stream_key, pings)),
+        "a message in pieces of a byte": (4, partial(_frames, stream_key, pieces)),
+        "websockets without a subscription": (
+            2_000,
+            partial(_frames, stream_key, b""),
+        ),
+    }
+
+
+async def _again(attack: Attack, port: int) -> None:
+    while True:
+        with suppress(OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+            await attack(port)
+        await trio.sleep(_PAUSE_S)
+
+
+async def _attack(port: int, name: str, stream_key: str) -> None:
+    count, attack = attacks(port, stream_key)[name]
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            nursery.start_soon(_again, attack, port)
+            if number % 100 == 0:
+                await trio.lowlevel.checkpoint()
+        await trio.sleep(1)
+        print(BEGUN, flush=True)
+
+
+if __name__ == "__main__":
+    os.nice(5)  # what measures shares its core, and must not be what is measured
+    trio.run(_attack, int(sys.argv[1]), sys.argv[2], sys.argv[3])
