@@ -112,7 +112,7 @@ async def _check_content(response: httpx.Response, answer: _Answer, content: Map
         return
     if sent not in content:
         raise Undocumented(f"{answer} with {sent or 'no type'}, not with {[*content]}")
-    if not sent.endswith("json"):
+    if not sent.endswith(("/json", "+json")):
         return
     value = orjson.loads(await response.aread())
     wrong = [f"{each.instance_path}: {each.message}" for each in _validator(answer, sent).iter_errors(value)]

@@ -20,6 +20,7 @@ from deskwire.systemd import HandedOverError, ServiceManager
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
 ELSEWHERE: Final = {
+    "audit": "deskwire.admin.audit:audit",
     "backup": "deskwire.backup.command:backup",
     "check": "deskwire.backup.command:check",
     "deliveries": "deskwire.operate.command:deliveries",

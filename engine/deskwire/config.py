@@ -96,6 +96,10 @@ class Config(Listening):
         600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
     )
 
+    audit_s: float = setting(  # ADR 45
+        365 * DAY_S, number(60, 100 * YEAR_S), "Seconds that records of the audit trail are kept."
+    )
+
     # Storage
     writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
     writer_queue: int = setting(

@@ -209,6 +209,7 @@ def retention(config: Config, store: SqliteStore, directory: Directory, pruned: 
         events=config.event_window_s,
         delivery_log=config.delivery_log_s,
         answers=config.idempotency_s,
+        audit=config.audit_s,
     )
     return Retention(store, directory, wall_clock, keep, pruned)
 

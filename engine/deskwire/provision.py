@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.credentials import Passwords, Tokens, hash_server_key, new_server_key, random_base62
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Transaction
@@ -150,6 +151,12 @@ def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
     """Store the demo, if there is no project yet; whether it did."""
     if tx.has_projects():
         return False
+    with tx.signed(By(Actor("system"), now)):
+        _provide(tx, plan, now)
+    return True
+
+
+def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
     demo = plan.demo
     organisation = tx.insert_organisation(new_id("org", now), "Demo organisation", now)
     project = tx.insert_project(plan.project_id, organisation, "Demo project", demo.stream_key, now)
@@ -158,4 +165,3 @@ def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
     tx.insert_team(Team(new_id("team", now), project.rowid, "Support", now, now))
     key = demo.server_key
     tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)
-    return True

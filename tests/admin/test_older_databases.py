@@ -45,7 +45,7 @@ LOOKING = [
     ("project", "show"),
     ("user", "list"),
     ("key", "list"),
-    ("token", "create", "--user", "ada@example.com"),
+    ("audit", "list"),
 ]
 
 

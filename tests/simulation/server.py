@@ -320,6 +320,7 @@ class Server:
             events=config.event_window_s,
             delivery_log=config.delivery_log_s,
             answers=config.idempotency_s,
+            audit=config.audit_s,
         )
         return Retention(self.disk, directory, trio_ms, keep, Pruned())
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import trio
 
 from deskwire import program
 from deskwire.config import Config
+from deskwire.storage.database import FILE_NAME
 from deskwire.storage.store import SqliteStore, open_store
 from tests.described import caller
 
@@ -108,6 +110,12 @@ async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]
         return  # the service has closed
 
 
+def nameless(directory: Path) -> list[tuple[str, str]]:
+    """Records of the audit trail that do not say who has done it: there are none, whatever a test has done."""
+    with closing(sqlite3.connect(f"file:{directory / FILE_NAME}?mode=ro", uri=True)) as connection:
+        return connection.execute("SELECT action, id FROM audit WHERE actor_type = 'unknown'").fetchall()
+
+
 @asynccontextmanager
 async def running(
     directory: Path, trust: ssl.SSLContext | None = None, /, **settings: Any
@@ -125,6 +133,7 @@ async def running(
         ):
             yield Service(serving.url, demo, http, dashboard, directory, serving.stop)
         serving.stop()
+    assert nameless(directory) == [], "the audit trail does not say who did this: see `Route.records`"
 
 
 def tapping(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:

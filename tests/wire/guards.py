@@ -64,6 +64,8 @@ GET /v3/openapi.json                                            | none         |
 GET /v3/organisations                                           | user         | -                    | -
 GET /v3/organisations/{organisationId}                          | organisation | -                    | -
 PATCH /v3/organisations/{organisationId}                        | organisation | members.manage       | body_limit_bytes
+GET /v3/organisations/{organisationId}/audit                    | organisation | members.manage       | -
+GET /v3/organisations/{organisationId}/audit.ndjson             | organisation | members.manage       | -
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | body_limit_bytes
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | body_limit_bytes

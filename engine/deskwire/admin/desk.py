@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pwd
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.clock import Clock
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.errors import Conflict, DomainError, NotFound
@@ -32,6 +35,18 @@ class Desk:
     clock: Clock
     passwords: Passwords
     tokens: Callable[[], Tokens | None]
+
+    def signed(self, user: int) -> Desk:
+        """The same, whose store writes in the name of the operator who is this user of the machine."""
+        by = By(Actor("operator", _login(user)), self.clock())
+        return replace(self, store=InNameOf(by, self.store))
+
+
+def _login(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:  # a container's user, say
+        return str(user)
 
 
 Answer = Mapping[str, Any]

@@ -20,6 +20,8 @@ from deskwire.admin.desk import (
     refusal,
     user_named,
 )
+from deskwire.engine.audit.deeds import token_issued
+from deskwire.engine.audit.trail import AuditFilter, record_view
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
@@ -235,10 +237,9 @@ async def revoke_key(desk: Desk, order: orders.KeyName) -> Answer:
     return key_view(await desk.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
 
 
-@operation("token.create", orders.NewToken, looks=True)
+@operation("token.create", orders.NewToken)
 async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
     """Issue an access token for a user."""
-    user = await desk.store.read(lambda reader: user_named(reader, order.user))
     tokens = desk.tokens()
     if tokens is None:
         raise Forbidden(
@@ -246,8 +247,37 @@ async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
             code="sign_in_disabled",
         )
     now = desk.clock()
+
+    def issue(tx: Transaction) -> User:
+        user = user_named(tx, order.user)
+        tx.record(token_issued(user, order.ttl_s))
+        return user
+
+    user = await desk.store.write(issue)
     token = tokens.issue(user.id, now, order.ttl_s, user.generation)
     return {"token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
+
+
+@operation("audit.list", orders.AuditRecords, looks=True)
+async def list_audit_records(desk: Desk, order: orders.AuditRecords) -> Answer:
+    """A page of the audit trail of one organisation or all: the newest, or with `after` what is behind that position."""
+
+    def query(reader: Reader) -> Answer:
+        organisation = (
+            None if order.organisation is None else organisation_named(reader, order.organisation).rowid
+        )
+        actor, target = (_id_of(reader, each) for each in (order.actor, order.object))
+        wanted = AuditFilter(actor, order.action, target, order.since, order.until)
+        if order.after is None:
+            found = reader.audit_records(organisation, wanted, order.before, order.limit)
+        else:
+            found = reader.audit_records_after(organisation, wanted, order.after, order.limit)
+        return {
+            "items": [record_view(each) for each in found],
+            "position": found[-1].position if found else None,
+        }
+
+    return await desk.store.read(query)
 
 
 async def carry_out(desk: Desk, name: str, arguments: bytes) -> dict[str, Any]:
@@ -259,6 +289,11 @@ async def carry_out(desk: Desk, name: str, arguments: bytes) -> dict[str, Any]:
         return {"answer": await operation(desk, parse_body(order, arguments))}
     except DomainError as error:
         return {"refusal": refusal(error)}
+
+
+def _id_of(reader: Reader, handle: str | None) -> str | None:
+    """The handle itself; of an e-mail address the user's id."""
+    return user_named(reader, handle).id if handle is not None and "@" in handle else handle
 
 
 async def _password(desk: Desk, given: str | None) -> tuple[str, str]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from deskwire.engine.clock import milliseconds
 from deskwire.engine.people import Role
+from deskwire.http.audit import ActionName
 from deskwire.http.people import Email, Name, NewPassword
 from deskwire.http.projects import ProjectBody, ProjectPatch
 from deskwire.http.validation import Body
 
 DAY_S = 86_400
+AUDIT_PAGE = 500
 Handle = Annotated[str, Field(min_length=1, max_length=254)]
 """An id; or the name of an organisation or project if only one has it, or a user's e-mail address."""
+
+
+Moment = Annotated[int, BeforeValidator(milliseconds)]
 
 
 class Nothing(Body):
@@ -96,6 +102,24 @@ class NewKey(Body):
 
     project: Handle | None = None
     label: Name
+
+
+class AuditRecords(Body):
+    """A page of the audit trail.
+
+    Actors and objects are named by their ids, users by their e-mail addresses, too. Positions are those of the answer
+    before: `before` for older ones, `after` for newer ones in their order.
+    """
+
+    organisation: Handle | None = None
+    actor: Handle | None = None
+    action: ActionName | None = None
+    object: Handle | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    before: int | None = None
+    after: int | None = None
+    limit: Annotated[int, Field(ge=1, le=AUDIT_PAGE)]
 
 
 class KeyName(Body):

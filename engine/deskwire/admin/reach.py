@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -92,4 +93,4 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         looking=name in LOOKS,
     ) as store:
         desk = Desk(store, wall_clock, Passwords(config.argon2_memory_kib), tokens)
-        return await carry_out(desk, name, arguments)
+        return await carry_out(desk.signed(os.geteuid()), name, arguments)

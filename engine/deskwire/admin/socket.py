@@ -144,11 +144,12 @@ async def _serve(desk: Desk, limiter: trio.CapacityLimiter, stream: trio.SocketS
         trio.move_on_after(ORDER_S),
     ):
         async with stream, limiter:
-            if not _same_user(stream.socket):
+            user = _user_of(stream.socket)
+            if user not in (0, os.geteuid()):
                 return
             order = await _order(stream)
             if order is not None:
-                await stream.send_all(orjson.dumps(await _answer(desk, order)) + b"\n")
+                await stream.send_all(orjson.dumps(await _answer(desk.signed(user), order)) + b"\n")
 
 
 async def _order(stream: trio.SocketStream) -> bytes | None:
@@ -173,10 +174,10 @@ async def _answer(desk: Desk, line: bytes) -> dict[str, Any]:
     return await carry_out(desk, name, arguments)
 
 
-def _same_user(peer: trio.socket.SocketType) -> bool:
-    """Whether the peer is this process's user or root; where the system can't say, the file's mode decides."""
+def _user_of(peer: trio.socket.SocketType) -> int:
+    """The peer's user; where the system can't say, the file's mode lets in this process's own alone."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
-        return True
+        return os.geteuid()
     _, user, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
-    return user in (0, os.geteuid())
+    return int(user)

@@ -16,6 +16,8 @@ import structlog
 import trio
 
 from deskwire.engine.actor import ActorFailed
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.trail import UNKNOWN, By
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
@@ -60,7 +62,7 @@ class Erasures:
         self._directory = directory
         self._under_way: dict[tuple[int, str], _Erasure] = {}
 
-    async def erase(self, project: Project, user_id: str) -> Contact:
+    async def erase(self, project: Project, user_id: str, by: By = UNKNOWN) -> Contact:
         """Erase the contact with everything that belongs to it; return what it was.
 
         Raises NotFound if there is none, and none is being erased; Unavailable (`erasure_under_way`) if it takes
@@ -68,7 +70,7 @@ class Erasures:
         """
         key = (project.rowid, user_id)
         try:
-            contact = await self._store.write(lambda tx: _mark(tx, *key))
+            contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key))
         except NotFound:
             erasure = self._under_way.get(key)
             if erasure is None:

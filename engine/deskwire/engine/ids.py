@@ -33,6 +33,7 @@ Prefix = Literal[
     "mem",
     "act",
     "wfl",
+    "aud",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation, Message
 from deskwire.engine.deliveries import (
@@ -85,6 +86,7 @@ class Reader(
     ExpiryReader,
     WorkflowReader,
     ImportReader,
+    AuditReader,
     Protocol,
 ):
     """Queries. Every method sees all that was acknowledged before it was called."""
@@ -237,6 +239,7 @@ class Transaction(
     UploadTransaction,
     WorkflowTransaction,
     ImportTransaction,
+    AuditTransaction,
     Protocol,
 ):
     """A job's view of the store: what it reads includes what it and earlier jobs wrote."""

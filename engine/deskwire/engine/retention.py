@@ -1,4 +1,4 @@
-"""Lets go of what has left its window: conversations, events, finished deliveries, kept answers, replaced secrets.
+"""Lets go of what has left its window: conversations, events, deliveries, kept answers, audit records, old secrets.
 
 In small batches with room between them, so that no commit waits long behind one (decisions 4 and 8). Uploads are
 let go of by their shelf. Nothing goes by a clock that has just been set forward: see `SetForward`.
@@ -26,7 +26,14 @@ log: Final = structlog.get_logger(__name__)
 BATCH: Final = 500
 """Rows removed in one commit; about a millisecond of the writer's time."""
 
-_KINDS: Final = ("bot_only_conversations", "archived_conversations", "events", "deliveries", "answers")
+_KINDS: Final = (
+    "bot_only_conversations",
+    "archived_conversations",
+    "events",
+    "deliveries",
+    "answers",
+    "audit",
+)
 
 
 @dataclass(slots=True)
@@ -50,6 +57,7 @@ class Keep:
     events: float
     delivery_log: float
     answers: float
+    audit: float
 
 
 class Retention:
@@ -107,6 +115,8 @@ class Retention:
         await self._prune("deliveries", lambda tx: tx.prune_deliveries(older_than, BATCH))
         answered = int(now - self._keep.answers * 1000)
         await self._prune("answers", lambda tx: tx.prune_answers(answered, BATCH))
+        done = int(now - self._keep.audit * 1000)
+        await self._prune("audit", lambda tx: tx.prune_audit(done, BATCH))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[Transaction], int]) -> None:

@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from deskwire.engine.errors import DomainError
 from deskwire.engine.ids import new_id
 from deskwire.http import (
+    audit,
     contact_export,
     contacts,
     dashboard,
@@ -82,6 +83,7 @@ _MODULES: Final = (
     organisations,
     members,
     projects,
+    audit,
     health,
     metrics,
     description,

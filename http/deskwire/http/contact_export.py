@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from deskwire.engine.audit.deeds import exported
 from deskwire.engine.contact import Contact
 from deskwire.engine.errors import NotFound
 from deskwire.engine.export import Export, Subject
 from deskwire.engine.ids import is_id
+from deskwire.engine.ports import Brief
 from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed, dashboard
 from deskwire.http.shapes.exports import ContactExport
 from deskwire.http.validation import Body, Query
@@ -15,27 +17,41 @@ from deskwire.http.validation import Body, Query
 routes = Routes()
 
 
-@routes.add("GET", "/s2s/contacts/<user_id>/export", S2S, answer=ContactExport, whole=False)
+@routes.add(
+    "GET",
+    "/s2s/contacts/<user_id>/export",
+    S2S,
+    answer=ContactExport,
+    whole=False,
+    records=("contact.exported",),
+)
 async def export_contact(call: Call[Body, Query]) -> Answer:
     """Export what is stored about a contact as one JSON document, without agents' notes.
 
     Identity, memory, survey responses, tickets, and conversations with messages, links to their files, and network logs. It is
     made while it is sent, and complete if its last field is `"complete": true`.
     """
-    return _export(call, call.path["user_id"], internal=False)
+    return await _export(call, call.path["user_id"], internal=False)
 
 
 @routes.add(
-    "GET", "/contacts/<contact_id>/export", dashboard("contacts.manage"), answer=ContactExport, whole=False
+    "GET",
+    "/contacts/<contact_id>/export",
+    dashboard("contacts.manage"),
+    answer=ContactExport,
+    whole=False,
+    records=("contact.exported",),
 )
 async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
     """Export a contact (its con_ id) as S2S does, with what only agents see: notes, and the tickets' activity."""
-    return _export(call, call.path["contact_id"], internal=True)
+    return await _export(call, call.path["contact_id"], internal=True)
 
 
-def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> Answer:
+async def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> Answer:
     services, now = call.services, call.services.clock()
     contact = _found(call, wanted, internal)
+    deed = exported(contact.id, call.project.rowid)
+    await services.store.write(Brief(lambda tx: tx.record(deed)))
     show = partial(services.shelf.links.shown, now=now)
     export = Export(services.store, Subject(call.project, contact, show, internal), now)
     disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}

@@ -31,7 +31,14 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
     _user_id(call)
 
 
-@routes.add("PUT", _ONE, body=Identity, answer=shapes.Contact, further=(_look_at_user_id,))
+@routes.add(
+    "PUT",
+    _ONE,
+    body=Identity,
+    answer=shapes.Contact,
+    further=(_look_at_user_id,),
+    unrecorded="An event tells of it, `contact.updated`.",
+)
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     """Make a contact or replace its identity; fields left out become null."""
     user_id, now = _user_id(call), call.services.clock()
@@ -45,10 +52,16 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     return contact_view(_contact(call))
 
 
-@routes.add("DELETE", _ONE, answer=Deleted, errors=("erasure_under_way",))
+@routes.add(
+    "DELETE",
+    _ONE,
+    answer=Deleted,
+    errors=("erasure_under_way",),
+    records=("contact.erased",),
+)
 async def delete_contact(call: Call[Body, Query]) -> Answer:
     """Erase a contact with all its conversations (GDPR)."""
-    contact = await call.services.erasures.erase(call.project, call.path["user_id"])
+    contact = await call.services.erasures.erase(call.project, call.path["user_id"], call.by)
     return {"id": contact.id, "deleted": True}
 
 

@@ -31,7 +31,7 @@ from deskwire.http.shapes.events import Event
 from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Flag, Query, nulls
 
-routes = Routes()
+routes = Routes(unrecorded="The conversation's events tell of it, messages of their authors.")
 _ONE = "/conversations/<conversation_id>"
 _READ = dashboard("conversations.read")
 _REPLY = dashboard("conversations.reply")

@@ -9,6 +9,7 @@ import trio
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.announce import announce_test
+from deskwire.engine.audit.deeds import replayed
 from deskwire.engine.clock import milliseconds
 from deskwire.engine.deliveries import Delivery, DeliveryFilter, DeliveryRecord, DeliveryStatus, delivery_view
 from deskwire.engine.endpoint import Endpoint
@@ -97,6 +98,7 @@ async def get_delivery(call: Call[Body, Query]) -> Answer:
     answer=shapes.Delivery,
     errors=("delivery_pending", "webhook_disabled", "event_not_stored"),
     idempotent=True,
+    records=("webhook.replayed",),
 )
 async def redeliver(call: Call[Body, Query]) -> Answer:
     """Send an event again that was delivered, dropped or skipped. Answers the new delivery.
@@ -113,6 +115,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
         made = tx.redeliver(record.position, now)
         if made is None:
             raise Gone("The event is no longer stored.", code="event_not_stored")
+        tx.record(replayed(record.endpoint_id, call.project.rowid, 1))
         return made, _record(tx, call.project.rowid, made)
 
     made, record = await call.services.store.write(
@@ -122,7 +125,14 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
     return delivery_view(record)
 
 
-@routes.add("POST", f"{ONE}/recover", body=RecoverBody, answer=shapes.Recovery, errors=("webhook_disabled",))
+@routes.add(
+    "POST",
+    f"{ONE}/recover",
+    body=RecoverBody,
+    answer=shapes.Recovery,
+    errors=("webhook_disabled",),
+    records=("webhook.replayed",),
+)
 async def recover(call: Call[RecoverBody, Query]) -> Answer:
     """Send everything again that was dropped or skipped since a time or event, oldest first.
 
@@ -138,11 +148,17 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
     endpoint, count, not_stored = await services.store.read(counted)
     if not call.body.dry_run:
         _require_enabled(endpoint)
-        count = await _recover_all(call, endpoint.rowid, after, count)
+        count = await _recover_all(call, endpoint, after, count)
     return {"count": count, "notStored": not_stored, "dryRun": call.body.dry_run}
 
 
-@routes.add("POST", f"{ONE}/test", answer=shapes.Delivery, errors=("webhook_disabled", "delivery_not_found"))
+@routes.add(
+    "POST",
+    f"{ONE}/test",
+    answer=shapes.Delivery,
+    errors=("webhook_disabled", "delivery_not_found"),
+    unrecorded="It sends an event of its own, which the delivery log has.",
+)
 async def test_endpoint(call: Call[Body, Query]) -> Answer:
     """Send the endpoint an event of type `webhook.test`. Answers the delivery after its first attempt.
 
@@ -163,10 +179,10 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
     return delivery_view(await services.store.read(lambda reader: _record(reader, call.project.rowid, made)))
 
 
-async def _recover_all(call: Call[B, Q], endpoint: int, after: str, upto: int) -> int:
+async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: int) -> int:
     """Repeat what failed, in batches with room between them; what fails meanwhile is not taken again."""
     services, made = call.services, 0
-    services.webhooks.probe(endpoint, None)
+    services.webhooks.probe(endpoint.rowid, None)
     while made < upto:
         limit = min(_BATCH, upto - made)
         part = await services.store.write(_part(endpoint, after, services.clock(), limit))
@@ -177,8 +193,14 @@ async def _recover_all(call: Call[B, Q], endpoint: int, after: str, upto: int) -
     return made
 
 
-def _part(endpoint: int, after: str, now: int, limit: int) -> Callable[[Transaction], int]:
-    return lambda tx: tx.recover(endpoint, after, now, limit)
+def _part(endpoint: Endpoint, after: str, now: int, limit: int) -> Callable[[Transaction], int]:
+    def again(tx: Transaction) -> int:
+        made = tx.recover(endpoint.rowid, after, now, limit)
+        if made:
+            tx.record(replayed(endpoint.id, endpoint.project, made))
+        return made
+
+    return again
 
 
 def _require_enabled(endpoint: Endpoint) -> None:

@@ -77,6 +77,7 @@ class ExternalQuery(Query):
     lines=(ImportedConversation, ImportedMessage),
     answer=shapes.ImportReport,
     errors=("body_timeout", "unsupported_media_type", "project_not_found"),
+    records=("history.imported",),
 )
 async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     """Take in conversations with their messages as they were, as NDJSON of any length.

@@ -60,6 +60,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     answer=shapes.NewMember,
     errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
     idempotent=True,
+    records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
     """Make an account for an e-mail address, and a member of it. The answer shows its one-time password, this once."""
@@ -75,7 +76,14 @@ async def add_member(call: Call[MemberBody, Query]) -> Answer:
     )
 
 
-@routes.add("PATCH", _ONE, body=RoleBody, answer=shapes.Member, errors=("last_owner", "owner_protected"))
+@routes.add(
+    "PATCH",
+    _ONE,
+    body=RoleBody,
+    answer=shapes.Member,
+    errors=("last_owner", "owner_protected"),
+    records=("member.role_changed",),
+)
 async def change_member(call: Call[RoleBody, Query]) -> Answer:
     """Give a member another role. Only an owner makes owners, and only an owner ends being one."""
     organisation, user_id, role, actor = (
@@ -91,7 +99,12 @@ async def change_member(call: Call[RoleBody, Query]) -> Answer:
 
 
 @routes.add(
-    "DELETE", _ONE, _ANY, answer=Deleted, errors=("last_owner", "owner_protected", "permission_denied")
+    "DELETE",
+    _ONE,
+    _ANY,
+    answer=Deleted,
+    errors=("last_owner", "owner_protected", "permission_denied"),
+    records=("member.removed",),
 )
 async def remove_member(call: Call[Body, Query]) -> Answer:
     """End a membership: anybody's with the permission `members.manage`, one's own without. The account stays."""

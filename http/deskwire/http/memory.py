@@ -24,7 +24,7 @@ from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_c
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes()
+routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
 _ALL: Final = "/sessions/<session_id>/memory"
 _ONE: Final = f"{_ALL}/<entry_name>"
 _READ: Final = dashboard("memory.read")

@@ -43,7 +43,14 @@ async def get_organisation(call: Call[Body, Query]) -> Answer:
     return organisation_view(call.organisation, call.role)
 
 
-@routes.add("PATCH", ONE, in_organisation("members.manage"), body=NameBody, answer=shapes.Organisation)
+@routes.add(
+    "PATCH",
+    ONE,
+    in_organisation("members.manage"),
+    body=NameBody,
+    answer=shapes.Organisation,
+    records=("organisation.changed",),
+)
 async def change_organisation(call: Call[NameBody, Query]) -> Answer:
     """Change an organisation's name."""
     identifier, name = call.organisation.id, call.body.name

@@ -86,6 +86,7 @@ async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
     errors=("project_limit_reached",),
     idempotent=True,
     further=(nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
+    records=("project.created", "project.changed"),
 )
 async def create_project(call: Call[ProjectBody, Query]) -> Answer:
     """Make a project."""
@@ -109,6 +110,7 @@ async def get_project(call: Call[Body, Query]) -> Answer:
     body=ProjectPatch,
     answer=shapes.Project,
     further=(nulls(), nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
+    records=("project.changed",),
 )
 async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
     """Change a project's name and settings."""
@@ -117,7 +119,13 @@ async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
     return project_view(changed, call.organisation)
 
 
-@routes.add("DELETE", _ONE, answer=Deleted, errors=("project_not_empty",))
+@routes.add(
+    "DELETE",
+    _ONE,
+    answer=Deleted,
+    errors=("project_not_empty",),
+    records=("project.deleted", "key.revoked"),
+)
 async def delete_project(call: Call[Body, Query]) -> Answer:
     """Remove a project that holds no data, with its server keys."""
     identifier, now = call.project.id, call.services.clock()
@@ -138,7 +146,13 @@ async def list_keys(call: Call[Body, Paged]) -> Answer:
 
 
 @routes.add(
-    "POST", _KEYS, body=KeyBody, answer=shapes.ServerKey, errors=("key_limit_reached",), idempotent=True
+    "POST",
+    _KEYS,
+    body=KeyBody,
+    answer=shapes.ServerKey,
+    errors=("key_limit_reached",),
+    idempotent=True,
+    records=("key.created",),
 )
 async def create_key(call: Call[KeyBody, Query]) -> Answer:
     """Make a server key. The answer shows it, this once."""
@@ -152,7 +166,12 @@ async def create_key(call: Call[KeyBody, Query]) -> Answer:
     )
 
 
-@routes.add("POST", f"{_KEYS}/<key_id>/revoke", answer=shapes.ServerKey)
+@routes.add(
+    "POST",
+    f"{_KEYS}/<key_id>/revoke",
+    answer=shapes.ServerKey,
+    records=("key.revoked",),
+)
 async def revoke_key(call: Call[Body, Query]) -> Answer:
     """Revoke a server key: no call can use it any more, and the streams that it has authorized end. It stays listed."""
     key_id, project, now = call.path["key_id"], call.project, call.services.clock()

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, wraps
 from types import UnionType
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
 from deskwire.engine.idempotency.once import Once
 from deskwire.engine.people import Organisation, Project, Role, ServerKey, User
 from deskwire.engine.ports import Transaction
@@ -76,6 +77,10 @@ class Incoming(Protocol):
     """The request as it comes in, for what the route's checks leave to its handler."""
 
     @property
+    def id(self) -> str:
+        """The request's own, `req_…`."""
+
+    @property
     def method(self) -> str:
         """As in the request line."""
 
@@ -124,6 +129,16 @@ class Call(Generic[B, Q]):
         return job if self.once is None else self.once.around(job, shown, subject)
 
     @property
+    def by(self) -> By:
+        """Whose name stands in the audit trail for what this call does."""
+        return By(self.access.actor, self.services.clock(), self.address, self.incoming.id)
+
+    def signed(self, user: User | None = None) -> Call[B, Q]:
+        """The same call, whose store writes in its name; or in that of a user who has just proved to be one."""
+        by = self.by if user is None else replace(self.by, actor=Actor("user", user.id))
+        return replace(self, services=self.services.signed(by))
+
+    @property
     def project(self) -> Project:
         """The project of the credential or the `project` header."""
         assert self.access.project is not None, "the route's access has no project"
@@ -164,6 +179,13 @@ class Caller:
     key: ServerKey | None = None
     named_project: str | None = None
     credential: str = ""
+
+    @property
+    def actor(self) -> Actor:
+        """Who that is to the audit trail."""
+        if self.key is not None:
+            return Actor("server_key", self.key.id)
+        return ANONYMOUS if self.user is None else Actor("user", self.user.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +265,8 @@ class Route:
         answer: what it answers when all is well; a test fails for a route that does not say.
         errors: codes of its refusals, those aside that its access, its path and its body bring along.
         quota: what a call is counted by.
+        records: the actions that the audit trail may have of a call. Its handler has a store that signs them.
+        unrecorded: of a call that changes something, why the trail has nothing of it.
     """
 
     method: Method
@@ -262,6 +286,8 @@ class Route:
     errors: tuple[str, ...] = ()
     quota: Counted = "calls"
     further: tuple[Look, ...] = ()
+    records: tuple[str, ...] = ()
+    unrecorded: str = ""
 
     @property
     def summary(self) -> str:
@@ -298,6 +324,7 @@ class Routes:
     access: Access | None = None
     prefix: str = BASE
     watching: bool = False
+    unrecorded: str = ""
     table: list[Route] = field(default_factory=list)
 
     def add(
@@ -318,6 +345,8 @@ class Routes:
         errors: tuple[str, ...] = (),
         quota: Counted = "calls",
         further: tuple[Look, ...] = (),
+        records: tuple[str, ...] = (),
+        unrecorded: str = "",
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -332,7 +361,8 @@ class Routes:
             idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
             answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
             quota: what its calls are counted by.
-            further: see `Route`.
+            further, records: see `Route`.
+            unrecorded: overrides that of the group.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -344,7 +374,7 @@ class Routes:
                 method,
                 self.prefix + path,
                 chosen,
-                handler,
+                _signed(handler) if records else handler,
                 body,
                 query,
                 json_only,
@@ -358,8 +388,20 @@ class Routes:
                 errors,
                 quota,
                 further,
+                records,
+                "" if records else unrecorded or self.unrecorded,
             )
             self.table.append(route)
             return handler
 
         return register
+
+
+def _signed(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
+    """The handler, with a store that writes in the caller's name."""
+
+    @wraps(handler)
+    def signed(call: Call[B, Q]) -> Awaitable[Answer]:
+        return handler(call.signed())
+
+    return signed

@@ -48,7 +48,7 @@ from deskwire.http.shapes.events import Event
 from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Query, nulls
 
-routes = Routes(S2S)
+routes = Routes(S2S, unrecorded="The conversation's events tell of it, messages of their authors.")
 _ONE = "/s2s/conversations/<conversation_id>"
 
 

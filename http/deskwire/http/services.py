@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import trio
 
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.refusals import Refusals
+from deskwire.engine.audit.trail import By
 from deskwire.engine.clock import Clock
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.deliveries import Delivery
@@ -90,6 +93,7 @@ class Services:
         sign_in: whether users sign in here with a password.
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
+        refusals: of sign-ins, those that the audit trail has.
         key_uses: when each server key's use was last noted, in milliseconds.
     """
 
@@ -121,5 +125,10 @@ class Services:
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=Throttle)
+    refusals: Refusals = field(default_factory=Refusals)
     password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)
+
+    def signed(self, by: By) -> Services:
+        """The same, whose store writes in this name."""
+        return replace(self, store=InNameOf(by, self.store))

@@ -17,7 +17,7 @@ from deskwire.http.shapes.base import page_of
 from deskwire.http.stream_auth import parse_authorization
 from deskwire.http.validation import Body, Query
 
-routes = Routes(S2S)
+routes = Routes(S2S, unrecorded="It changes nothing: who may subscribe, has the key.")
 
 
 class AuthorizationQuery(Query):

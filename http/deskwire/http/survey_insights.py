@@ -20,7 +20,7 @@ from deskwire.http.shapes import surveys as shapes
 from deskwire.http.surveys import MANAGE, ONE, READ
 from deskwire.http.validation import Body, Positive, Query
 
-routes = Routes()
+routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
 _INSIGHTS = f"{ONE}/insights"
 
 Id = Annotated[str, Field(min_length=1, max_length=200)]

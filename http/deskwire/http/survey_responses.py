@@ -27,7 +27,7 @@ from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.surveys import MANAGE, ONE, READ
 from deskwire.http.validation import Body, Paged, Positive, Query, Time, decode_cursor, encode_cursor
 
-routes = Routes()
+routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
 _LIST: Final = f"{ONE}/responses"
 _ANSWERS_BYTES: Final = 64 * 1024
 """All answers of a response together as JSON, so that a page of responses stays within bounds."""

@@ -35,7 +35,7 @@ from deskwire.http.validation import (
     refuse_null,
 )
 
-routes = Routes()
+routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
 ONE: Final = "/engagement/surveys/<survey_id>"
 READ: Final = dashboard("surveys.read")
 MANAGE: Final = dashboard("surveys.manage")

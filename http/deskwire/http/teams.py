@@ -28,7 +28,7 @@ from deskwire.http.validation import (
     unique,
 )
 
-routes = Routes()
+routes = Routes(unrecorded="A team grants nothing: it is a name to give work to.")
 _ONE: Final = "/teams/<team_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("members.manage")

@@ -30,7 +30,7 @@ from deskwire.http.ticket_bodies import (
 )
 from deskwire.http.validation import Body, Paged, Query, bad_cursor, decode_cursor, encode_cursor, nulls
 
-routes = Routes()
+routes = Routes(unrecorded="The ticket's own log has it, with its author.")
 _ONE: Final = "/tickets/<ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")

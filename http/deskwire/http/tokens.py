@@ -18,6 +18,7 @@ from deskwire.http.people import GivenPassword, NewPassword, hash_password, room
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.services import Services
 from deskwire.http.shapes.people import AccessToken
+from deskwire.http.sign_ins import record_failure, record_sign_in
 from deskwire.http.validation import Body, Query
 
 log: Final = structlog.get_logger(__name__)
@@ -46,6 +47,7 @@ class LoginBody(Body):
         "password_change_required",
         "password_changed",
     ),
+    records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
 )
 async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     """Get an access token for the dashboard endpoints, valid for an hour."""
@@ -55,12 +57,15 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     user = services.store.peek(lambda reader: reader.user_by_email(body.email))
     user = await check_password(call, body.email, user, body.password)
     if body.new_password is not None:
-        user = await change_password(services, user, body.new_password)
+        user = await change_password(call.signed(user).services, user, body.new_password)
     elif user.password_temporary:
-        raise Forbidden(
+        refusal = Forbidden(
             "This is a one-time password: sign in with a `newPassword` beside it.",
             code="password_change_required",
         )
+        await record_failure(call, user, refusal)
+        raise refusal
+    await record_sign_in(call, user)
     return token_view(services, user)
 
 
@@ -80,6 +85,7 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
         log.warning(
             "sign_in.failed", address=call.address, reason=refusal.reason
         )  # for whoever bans addresses
+        await record_failure(call, user, refusal)
         raise
     services.throttle.succeeded(email, call.address)
     return checked

@@ -28,7 +28,7 @@ from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_c
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes()
+routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
 _ALL: Final = "/translations/entries"
 _ONE: Final = f"{_ALL}/<path:entry_id>"
 _READ: Final = dashboard("translations.read")

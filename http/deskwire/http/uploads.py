@@ -20,7 +20,7 @@ from deskwire.http.shapes.base import Deleted
 from deskwire.http.steady import Steady, too_slow
 from deskwire.http.validation import Body, Query
 
-routes = Routes()
+routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
 _SEND: Final = either("conversations.reply")
 
 

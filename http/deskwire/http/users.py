@@ -38,7 +38,13 @@ async def get_me(call: Call[Body, Query]) -> Answer:
     return user_view(call.user)
 
 
-@routes.add("PATCH", "/users/me", body=NameBody, answer=shapes.User)
+@routes.add(
+    "PATCH",
+    "/users/me",
+    body=NameBody,
+    answer=shapes.User,
+    records=("account.changed",),
+)
 async def change_me(call: Call[NameBody, Query]) -> Answer:
     """Change the signed-in user's name."""
 
@@ -50,7 +56,13 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
     return user_view(await call.services.store.write(rename))
 
 
-@routes.add("DELETE", "/users/me", answer=Deleted, errors=("last_owner",))
+@routes.add(
+    "DELETE",
+    "/users/me",
+    answer=Deleted,
+    errors=("last_owner",),
+    records=("member.removed", "account.deleted"),
+)
 async def delete_me(call: Call[Body, Query]) -> Answer:
     """Delete the signed-in user's account for good, with all memberships; all access tokens end.
 
@@ -67,6 +79,7 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     body=PasswordBody,
     answer=shapes.AccessToken,
     errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
+    records=("account.password_changed", "sign_in.failed"),
 )
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     """Change the password. All access tokens issued before end; the answer has a new one."""

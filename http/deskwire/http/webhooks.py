@@ -66,6 +66,7 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     errors=("webhook_limit_reached",),
     idempotent=True,
     further=(_look_at_url_and_events,),
+    records=("webhook.created",),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Register an endpoint. The answer shows the signing secret, this once."""
@@ -115,6 +116,7 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
     body=EndpointPatch,
     answer=shapes.WebhookEndpoint,
     further=(nulls("description"), _look_at_url_and_events),
+    records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
 )
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
@@ -126,7 +128,13 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     return await _shown(call, lambda _reader: changed)
 
 
-@routes.add("POST", f"{ONE}/rotate-secret", answer=shapes.WebhookEndpoint, idempotent=True)
+@routes.add(
+    "POST",
+    f"{ONE}/rotate-secret",
+    answer=shapes.WebhookEndpoint,
+    idempotent=True,
+    records=("webhook.secret_rotated",),
+)
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
     """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
@@ -142,7 +150,12 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     return shown(await _followed(call, call.around(rotate, shown)))
 
 
-@routes.add("DELETE", ONE, answer=Deleted)
+@routes.add(
+    "DELETE",
+    ONE,
+    answer=Deleted,
+    records=("webhook.deleted",),
+)
 async def delete_endpoint(call: Call[Body, Query]) -> Answer:
     """Remove an endpoint; its pending deliveries stop."""
     find = endpoint_of(call)

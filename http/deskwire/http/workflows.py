@@ -25,7 +25,7 @@ from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.surveys import Validation
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
-routes = Routes()
+routes = Routes(unrecorded="It is content: its versions are kept, and conversations tell which they ran.")
 _ONE: Final = "/workflows/<workflow_id>"
 _READ: Final = dashboard("conversations.read")
 _MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contact import Contact
+from deskwire.storage.audit import AuditWrites
 
 CONTACT_COLUMNS: Final = (
     "k.rowid, k.id, k.user_id, k.created_at, k.updated_at, k.name, k.email, k.phone, k.avatar"
@@ -45,7 +47,7 @@ class ContactReads:
         return [(row[0], contact_of(row[1:])) for row in rows]
 
 
-class ContactWrites:
+class ContactWrites(AuditWrites):
     """Changes of contacts; the methods are those of `ports.Transaction`."""
 
     conn: sqlite3.Connection
@@ -77,7 +79,12 @@ class ContactWrites:
 
     def mark_erasing(self, contact: int) -> None:
         self.conn.execute("UPDATE contacts SET erasing = 1 WHERE rowid = ?", (contact,))
+        row = self.conn.execute("SELECT id, project FROM contacts WHERE rowid = ?", (contact,)).fetchone()
+        self.record(Deed("contact.erased", row[0], project=row[1]))
 
     def erase_contact_row(self, contact: int) -> None:
         """Remove the contact itself; its events and deliveries are removed elsewhere."""
+        row = self.conn.execute("SELECT id FROM contacts WHERE rowid = ?", (contact,)).fetchone()
+        if row is not None:
+            self.pseudonymise_in_audit(row[0])
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

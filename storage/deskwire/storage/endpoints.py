@@ -9,9 +9,11 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.audit.deeds import endpoint_changed, endpoint_made
 from deskwire.engine.deliveries import Delivery, DeliveryStatus
 from deskwire.engine.delivery.circuit import CLOSED, Circuit
 from deskwire.engine.endpoint import Endpoint
+from deskwire.storage.audit import AuditWrites
 
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
@@ -19,6 +21,8 @@ _COLUMNS: Final = (
     "old_secret_until, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
 _CIRCUIT_WIDTH: Final = 6
+_PENDING_MAX: Final = 100_000
+"""Pending deliveries that are counted for a record; some milliseconds of the writer's time."""
 
 
 class EndpointReads:
@@ -39,7 +43,7 @@ class EndpointReads:
         return [row[0] for row in rows]
 
 
-class EndpointWrites:
+class EndpointWrites(AuditWrites):
     """Changes of endpoints; the methods are those of `ports.Transaction`."""
 
     conn: sqlite3.Connection
@@ -85,9 +89,15 @@ class EndpointWrites:
         ).lastrowid
         self.forget_endpoints()
         assert rowid is not None
+        self.record(endpoint_made(endpoint))
         return replace(endpoint, rowid=rowid)
 
     def save_endpoint(self, endpoint: Endpoint) -> None:
+        row = self.conn.execute(
+            f"SELECT {_COLUMNS} FROM endpoints WHERE rowid = ?", (endpoint.rowid,)
+        ).fetchone()
+        pending = self._pending(endpoint.rowid) if endpoint.status != "enabled" else 0
+        self.record(*endpoint_changed(_endpoint_of(row), endpoint, pending))
         self.conn.execute(
             "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
             "status = ?, status_reason = ?, description = ?, catch_up = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
@@ -157,6 +167,14 @@ class EndpointWrites:
             "UPDATE endpoints SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
             (now,),
         ).rowcount
+
+    def _pending(self, endpoint: int) -> int:
+        """How many deliveries wait for an endpoint, as far as they are counted."""
+        (pending,) = self.conn.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)",
+            (endpoint, _PENDING_MAX),
+        ).fetchone()
+        return int(pending)
 
     def _withhold(self, endpoint: int) -> None:
         """Do not make known what this commit has made for an endpoint that is served no more."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage.schema import ELEVENTH, NINTH, TENTH, THIRTEENTH, TWELFTH
+from deskwire.storage.schema import ELEVENTH, FOURTEENTH, NINTH, TENTH, THIRTEENTH, TWELFTH
 
 migrations: Final = Migrations("deskwire")
 
@@ -361,6 +361,12 @@ def m0012_imports(db: Database) -> None:
 def m0013_what_an_outage_keeps_waiting(db: Database) -> None:
     """Circuits that hold, deliveries that are sent once more, and attempts planned from the first one."""
     _execute(db, THIRTEENTH)
+
+
+@migrations()
+def m0014_audit_trail(db: Database) -> None:
+    """Who did what."""
+    _execute(db, FOURTEENTH)
 
 
 def known_migrations() -> set[str]:

@@ -6,9 +6,20 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
+from deskwire.engine.audit.deeds import account_changed, differences, project_changed
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.people import Member, Membership, Organisation, Project, Role, ServerKey, User
-from deskwire.storage.people import KEYS, PROJECT, USER, USER_WIDTH, as_key, as_project, as_user
-from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.people import (
+    KEYS,
+    PROJECT,
+    USER,
+    USER_WIDTH,
+    PeopleReads,
+    PeopleWrites,
+    as_key,
+    as_project,
+    as_user,
+)
 
 _ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
@@ -101,16 +112,24 @@ class OrganisationReads:
         )
 
 
-class OrganisationWrites(ScrubWish):
+class OrganisationWrites(PeopleReads, PeopleWrites):
     """Changes; the methods are those of `OrganisationTransaction`."""
 
     conn: sqlite3.Connection
 
     def rename_organisation(self, organisation: int, name: str) -> None:
+        sql = f"{_ORGANISATION} WHERE o.rowid = ?"
+        before = Organisation(*self.conn.execute(sql, (organisation,)).fetchone())
         self.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", (name, organisation))
+        if changes := differences({"name": before.name}, {"name": name}):
+            self.record(Deed("organisation.changed", before.id, organisation=organisation, changes=changes))
 
     def save_project(self, project: Project) -> None:
         chosen = project.settings
+        sql = f"SELECT {PROJECT} FROM projects p WHERE p.rowid = ?"
+        self.record(
+            *project_changed(as_project(self.conn.execute(sql, (project.rowid,)).fetchone()), project)
+        )
         self.conn.execute(
             "UPDATE projects SET name = ?, memory_enabled = ?, archived_retention_days = ?, primary_language = ?, "
             "languages = ?, upload_quota_bytes = ? WHERE rowid = ?",
@@ -126,15 +145,24 @@ class OrganisationWrites(ScrubWish):
         )
 
     def remove_project(self, project: int, at: int) -> None:
+        in_force = self.conn.execute(
+            "SELECT rowid FROM server_keys WHERE project = ? AND revoked_at IS NULL", (project,)
+        )
+        for (key,) in in_force.fetchall():
+            self.revoke_key(key, at)
         self.conn.execute("UPDATE projects SET removed_at = ? WHERE rowid = ?", (at, project))
-        sql = "UPDATE server_keys SET revoked_at = ? WHERE project = ? AND revoked_at IS NULL"
-        self.conn.execute(sql, (at, project))
+        (project_id,) = self.conn.execute("SELECT id FROM projects WHERE rowid = ?", (project,)).fetchone()
+        self.record(Deed("project.deleted", project_id, project=project))
 
     def set_role(self, organisation: int, user: int, role: Role) -> None:
+        before = self.role(organisation, user)
         sql = "UPDATE memberships SET role = ? WHERE organisation = ? AND user = ?"
         self.conn.execute(sql, (role, organisation, user))
+        if before != role:
+            self.record_member("member.role_changed", organisation, user, before, role)
 
     def delete_membership(self, organisation: int, user: int) -> None:
+        self.record_member("member.removed", organisation, user, self.role(organisation, user), None)
         self.conn.execute(
             "DELETE FROM team_members WHERE user = ? AND team IN "
             "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
@@ -143,12 +171,17 @@ class OrganisationWrites(ScrubWish):
         self.conn.execute("DELETE FROM memberships WHERE organisation = ? AND user = ?", (organisation, user))
 
     def save_user(self, user: User) -> None:
+        row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
+        self.record(*account_changed(as_user(row), user))
         self.conn.execute(
             "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ? WHERE rowid = ?",
             (user.name, user.password_hash, user.password_temporary, user.generation, user.rowid),
         )
 
     def delete_user(self, user: int, at: int) -> None:
+        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        self.record(Deed("account.deleted", user_id, account=user))
+        self.forget_in_audit(user_id)
         self.conn.execute(
             "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",
@@ -158,6 +191,8 @@ class OrganisationWrites(ScrubWish):
 
     def revoke_key(self, key: int, at: int) -> None:
         self.conn.execute("UPDATE server_keys SET revoked_at = ? WHERE rowid = ?", (at, key))
+        row = self.conn.execute("SELECT id, project FROM server_keys WHERE rowid = ?", (key,)).fetchone()
+        self.record(Deed("key.revoked", row[0], project=row[1]))
 
 
 def _member(row: Sequence[Any]) -> Member:

@@ -6,7 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
+from deskwire.engine.audit.deeds import made
+from deskwire.engine.audit.trail import Deed
 from deskwire.engine.people import Project, ProjectSettings, Role, ServerKey, User
+from deskwire.storage.audit import AuditWrites
 
 PROJECT: Final = (
     "p.rowid, p.id, p.organisation, p.name, p.stream_key, p.created_at, p.memory_enabled, "
@@ -94,13 +97,16 @@ class PeopleReads:
         return None if row is None else as_user(row)
 
 
-class PeopleWrites:
+class PeopleWrites(AuditWrites):
     """Changes of people and keys; the methods are those of `ports.Transaction`."""
 
     conn: sqlite3.Connection
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
-        return self._insert("organisations", id=organisation_id, name=name, created_at=at)
+        rowid = self._insert("organisations", id=organisation_id, name=name, created_at=at)
+        changes = made({"name": name})
+        self.record(Deed("organisation.created", organisation_id, organisation=rowid, changes=changes))
+        return rowid
 
     def insert_project(
         self, project_id: str, organisation: int, name: str, stream_key: str, at: int
@@ -113,16 +119,20 @@ class PeopleWrites:
             stream_key=stream_key,
             created_at=at,
         )
+        self.record(Deed("project.created", project_id, project=rowid, changes=made({"name": name})))
         return Project(rowid, project_id, organisation, name, stream_key, created_at=at)
 
     def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
         rowid = self._insert(
             "users", id=user_id, email=email, name=name, password_hash=password_hash, created_at=at
         )
+        changes = made({"email": email, "name": name})
+        self.record(Deed("account.created", user_id, account=rowid, changes=changes))
         return User(rowid, user_id, email, name, password_hash, created_at=at)
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
         self._insert("memberships", organisation=organisation, user=user, role=role, created_at=at)
+        self.record_member("member.added", organisation, user, None, role)
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
         self._insert(
@@ -134,9 +144,19 @@ class PeopleWrites:
             label=label,
             created_at=at,
         )
+        self.record(Deed("key.created", key_id, project=project, changes=made({"label": label})))
 
     def touch_key(self, key: int, at: int) -> None:
         self.conn.execute("UPDATE server_keys SET last_used_at = ? WHERE rowid = ?", (at, key))
+
+    def record_member(
+        self, action: str, organisation: int, user: int, before: Role | None, after: Role | None
+    ) -> None:
+        """Record what became of a user's role."""
+        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        self.record(
+            Deed(action, user_id, organisation=organisation, account=user, changes={"role": (before, after)})
+        )
 
     def _insert(self, table: str, **values: Any) -> int:
         columns, marks = ", ".join(values), ", ".join("?" for _ in values)

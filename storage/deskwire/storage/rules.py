@@ -39,6 +39,19 @@ _SPANS: Final = (
     "WHERE conversation > 0 GROUP BY conversation"
 )
 
+_AUDITED: Final = " UNION ALL ".join(
+    f"SELECT id, created_at, '{action}' AS action FROM {table}"
+    for table, action in (
+        ("organisations", "organisation.created"),
+        ("projects", "project.created"),
+        ("users", "account.created"),
+        ("server_keys", "key.created"),
+        ("endpoints", "webhook.created"),
+    )
+)
+_SETTLED_MS: Final = 3_600_000
+"""What was made about when the trail began, or where it was cut off, may be on either side."""
+
 RULES: Final = (
     Rule(
         "sequence_hole",
@@ -130,6 +143,18 @@ RULES: Final = (
         "Survey {} says that it has {} responses, and has {}.",
         "SELECT s.id, s.responses, count(r.rowid) FROM surveys s LEFT JOIN survey_responses r ON r.survey = s.rowid "
         "WHERE s.removed = 0 GROUP BY s.rowid HAVING count(r.rowid) <> s.responses",
+    ),
+    Rule(
+        "audit_missing",
+        "The audit trail does not have that {} was made.",
+        f"SELECT t.id FROM ({_AUDITED}) t WHERE t.created_at >= (SELECT since + {_SETTLED_MS} FROM audit_window) "
+        "AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.object = t.id AND a.action = t.action)",
+    ),
+    Rule(
+        "audit_of_nothing",
+        "Record {} of the audit trail is of an organisation that is not there (row {}).",
+        "SELECT a.id, a.organisation FROM audit a LEFT JOIN organisations o ON o.rowid = a.organisation "
+        "WHERE a.organisation IS NOT NULL AND o.rowid IS NULL",
     ),
 )
 

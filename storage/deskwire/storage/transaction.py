@@ -9,6 +9,7 @@ from deskwire.engine.deliveries import Delivery
 from deskwire.engine.errors import StaleState
 from deskwire.engine.events import StoredEvent, contact_lane
 from deskwire.storage.answers import AnswerReads, AnswerWrites
+from deskwire.storage.audit import AuditReads, AuditWrites
 from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.contacts import ContactReads, ContactWrites
 from deskwire.storage.conversations import ConversationReads, ConversationWrites
@@ -53,6 +54,7 @@ class SqliteReader(
     ExpiryReads,
     WorkflowReads,
     ImportReads,
+    AuditReads,
 ):
     """`ports.Reader` on one connection."""
 
@@ -80,6 +82,7 @@ class SqliteTransaction(
     AnswerWrites,
     WorkflowWrites,
     ImportWrites,
+    AuditWrites,
 ):
     """`ports.Transaction` on the writer's connection.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Final
 
+from deskwire.engine.audit.deeds import imported
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Assignee, Attachment, Conversation
 from deskwire.engine.errors import NotFound, Problem
@@ -57,6 +58,8 @@ def import_batch(
         store_silently(tx, project, changed)
     else:
         store_with_events(tx, project, changed, at, show)
+    new = batch.outcome.imported
+    tx.record(*imported(project, new["conversation"], new["message"]))
     return batch.outcome
 
 

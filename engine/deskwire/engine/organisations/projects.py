@@ -20,20 +20,24 @@ PROJECTS_MAX: Final = 1_000
 
 def project_view(project: Project, organisation: Organisation) -> dict[str, Any]:
     """The project object."""
-    chosen = project.settings
     return {
         "id": project.id,
         "organisationId": organisation.id,
         "name": project.name,
         "streamKey": project.stream_key,
-        "settings": {
-            "memoryEnabled": chosen.memory_enabled,
-            "archivedRetentionDays": chosen.archived_retention_days,
-            "primaryLanguage": chosen.primary_language,
-            "languages": list(chosen.languages),
-            "uploadQuotaBytes": chosen.upload_quota_bytes,
-        },
+        "settings": settings_view(project.settings),
         "createdAt": iso(project.created_at),
+    }
+
+
+def settings_view(chosen: ProjectSettings) -> dict[str, Any]:
+    """The settings of a project object."""
+    return {
+        "memoryEnabled": chosen.memory_enabled,
+        "archivedRetentionDays": chosen.archived_retention_days,
+        "primaryLanguage": chosen.primary_language,
+        "languages": list(chosen.languages),
+        "uploadQuotaBytes": chosen.upload_quota_bytes,
     }
 
 

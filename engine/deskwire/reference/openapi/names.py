@@ -24,6 +24,7 @@ _TAGS: Final[Mapping[str, str]] = {
     "voice": "Voice replies",
     "survey_responses": "Survey responses",
     "survey_insights": "Survey insights",
+    "audit": "Audit trail",
     "description": "API description",
 }
 """Names of groups that are not just the module's."""

@@ -1,0 +1,98 @@
+"""Everything that the audit trail records, by name; the API, the documentation and the tests read this table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+ObjectType = Literal["organisation", "project", "server_key", "account", "webhook", "contact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that is done to an object of this type. Those that are `counted` share a record; see `trail.Deed`."""
+
+    name: str
+    object: ObjectType
+    meaning: str
+    details: tuple[str, ...] = ()
+    counted: bool = False
+
+
+_ALL: Final = (
+    Action("organisation.created", "organisation", "An organisation was made."),
+    Action("organisation.changed", "organisation", "It has another name."),
+    Action("member.added", "account", "A user became a member of the organisation."),
+    Action("member.role_changed", "account", "A member has another role."),
+    Action("member.removed", "account", "A membership ended; the account stays."),
+    Action("account.created", "account", "An account was made."),
+    Action("account.changed", "account", "A user has another name."),
+    Action(
+        "account.password_changed",
+        "account",
+        "A user has another password; all access tokens issued before ended.",
+    ),
+    Action("account.tokens_revoked", "account", "All access tokens of a user ended; the password stayed."),
+    Action("account.deleted", "account", "An account was deleted with its memberships."),
+    Action(
+        "token.issued", "account", "The operator issued an access token for a user.", ("lifetimeSeconds",)
+    ),
+    Action("sign_in.succeeded", "account", "A user signed in with a password.", counted=True),
+    Action(
+        "sign_in.failed",
+        "account",
+        "Somebody failed to: `reason` is the code of the refusal. Without an object there is no such account.",
+        ("reason",),
+        counted=True,
+    ),
+    Action("project.created", "project", "A project was made."),
+    Action("project.changed", "project", "It has another name or other settings."),
+    Action("project.deleted", "project", "An empty project was removed."),
+    Action("key.created", "server_key", "A server key was made."),
+    Action("key.revoked", "server_key", "It can be used no more, and its streams ended."),
+    Action("webhook.created", "webhook", "An endpoint was registered."),
+    Action("webhook.changed", "webhook", "It has another URL, description, or other events."),
+    Action("webhook.enabled", "webhook", "It is sent events again."),
+    Action(
+        "webhook.disabled",
+        "webhook",
+        "It is sent nothing; so many deliveries that were pending end as skipped.",
+        ("pendingDropped",),
+    ),
+    Action(
+        "webhook.secret_rotated",
+        "webhook",
+        "It has another signing secret; for a day the old one signs, too.",
+    ),
+    Action(
+        "webhook.deleted",
+        "webhook",
+        "It was removed, with so many deliveries that were pending.",
+        ("pendingDropped",),
+    ),
+    Action(
+        "webhook.replayed",
+        "webhook",
+        "So many deliveries that had ended were sent once more.",
+        ("deliveries",),
+        counted=True,
+    ),
+    Action("contact.erased", "contact", "The erasure of a contact with everything that belongs to it began."),
+    Action(
+        "contact.exported",
+        "contact",
+        "What is stored about a contact was asked for, by a user with agents' notes.",
+        counted=True,
+    ),
+    Action(
+        "history.imported",
+        "project",
+        "So many conversations and messages were brought in from elsewhere.",
+        ("conversations", "messages"),
+        counted=True,
+    ),
+    Action("audit.exported", "organisation", "The audit trail was exported.", counted=True),
+)
+
+ACTIONS: Final[Mapping[str, Action]] = {each.name: each for each in _ALL}

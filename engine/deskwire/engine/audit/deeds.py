@@ -1,0 +1,142 @@
+"""What a change is called, found by holding what is stored against what was; no difference is no deed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from deskwire.engine.audit.trail import Changes, Deed
+from deskwire.engine.endpoint import Endpoint
+from deskwire.engine.organisations.projects import settings_view
+from deskwire.engine.people import Project, User
+
+_QUERY_LEFT_OUT: Final = "?…"
+
+
+def made(fields: Mapping[str, Any]) -> Changes:
+    """Fields that were nothing before."""
+    return {name: (None, value) for name, value in fields.items()}
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
+    """The fields that are not what they were."""
+    return {name: (before[name], value) for name, value in after.items() if before[name] != value}
+
+
+def project_changed(before: Project, after: Project) -> list[Deed]:
+    """A project's name and settings."""
+    changes = differences(_project(before), _project(after))
+    return [Deed("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
+
+
+def account_changed(before: User, after: User) -> list[Deed]:
+    """An account's name and password; of a password nothing but that it is another one."""
+    found = []
+    if after.name != before.name:
+        found.append(_account("account.changed", after, {"name": (before.name, after.name)}))
+    if after.password_hash != before.password_hash:
+        found.append(
+            _account(
+                "account.password_changed",
+                after,
+                differences(
+                    {"passwordTemporary": before.password_temporary},
+                    {"passwordTemporary": after.password_temporary},
+                ),
+            )
+        )
+    elif after.generation != before.generation:
+        found.append(_account("account.tokens_revoked", after, {}))
+    return found
+
+
+def endpoint_made(endpoint: Endpoint) -> Deed:
+    """A new endpoint."""
+    return _endpoint("webhook.created", endpoint, made(_fields(endpoint)))
+
+
+def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[Deed]:
+    """An endpoint that is not as it was.
+
+    Args:
+        pending: how many deliveries wait for it.
+    """
+    if after.status == "removed":
+        return [_endpoint("webhook.deleted", after, {}, pendingDropped=pending)]
+    found = []
+    changes = differences(_fields(before), _fields(after))
+    if changes or after.url != before.url:
+        found.append(_endpoint("webhook.changed", after, changes))
+    if after.sealed_secret != before.sealed_secret:
+        found.append(_endpoint("webhook.secret_rotated", after, {}))
+    if after.status != before.status:
+        status: Changes = {"status": (before.status, after.status)}
+        if after.status == "enabled":
+            found.append(_endpoint("webhook.enabled", after, status))
+        else:
+            found.append(_endpoint("webhook.disabled", after, status, pendingDropped=pending))
+    return found
+
+
+def replayed(endpoint: str, project: int, deliveries: int) -> Deed:
+    """Deliveries of the endpoint with this id were sent once more."""
+    return Deed("webhook.replayed", endpoint, project=project, details={"deliveries": deliveries})
+
+
+def signed_in(user: User) -> Deed:
+    """A password was right, and a token was given for it."""
+    return _account("sign_in.succeeded", user, {})
+
+
+def sign_in_failed(user: User | None, reason: str) -> Deed:
+    """No token was given. Of an account that does not exist not even the name is kept: it may be a password."""
+    details = {"reason": reason}
+    if user is None:
+        return Deed("sign_in.failed", None, details=details)
+    return Deed("sign_in.failed", user.id, account=user.rowid, details=details)
+
+
+def token_issued(user: User, lifetime_s: int) -> Deed:
+    """The operator has made a token that speaks for the user."""
+    return Deed("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})
+
+
+def exported(contact: str, project: int) -> Deed:
+    """What is stored about the contact with this id was asked for."""
+    return Deed("contact.exported", contact, project=project)
+
+
+def imported(project: Project, conversations: int, messages: int) -> list[Deed]:
+    """Histories were brought in; nothing if nothing was new."""
+    if not conversations and not messages:
+        return []
+    details = {"conversations": conversations, "messages": messages}
+    return [Deed("history.imported", project.id, project=project.rowid, details=details)]
+
+
+def _account(action: str, user: User, changes: Changes) -> Deed:
+    return Deed(action, user.id, account=user.rowid, changes=changes)
+
+
+def _endpoint(action: str, endpoint: Endpoint, changes: Changes, **details: int) -> Deed:
+    return Deed(action, endpoint.id, project=endpoint.project, changes=changes, details=details)
+
+
+def _project(project: Project) -> dict[str, Any]:
+    return {"name": project.name, **settings_view(project.settings)}
+
+
+def _fields(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "url": shown_url(endpoint.url),
+        "events": sorted(endpoint.events),
+        "description": endpoint.description,
+        "catchUp": endpoint.catch_up,
+    }
+
+
+def shown_url(url: str) -> str:
+    """The URL without what follows its path: receivers' keys stand there."""
+    query = urlsplit(url).query
+    return url if not query else url[: url.index("?")] + _QUERY_LEFT_OUT

@@ -1,0 +1,36 @@
+"""What the audit trail needs of a store; bases of `ports.Reader` and `ports.Transaction`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from deskwire.engine.audit.trail import AuditFilter, AuditRecord, By, Deed
+
+
+class AuditReader(Protocol):
+    """Queries on the trail."""
+
+    def audit_records(
+        self, organisation: int | None, wanted: AuditFilter, before: int | None, limit: int
+    ) -> Sequence[AuditRecord]:
+        """Records of an organisation, or with None of the installation, newest first, of positions below `before`."""
+
+    def audit_records_after(
+        self, organisation: int | None, wanted: AuditFilter, after: int, limit: int
+    ) -> Sequence[AuditRecord]:
+        """The same, oldest first, of positions above `after`."""
+
+
+class AuditTransaction(AuditReader, Protocol):
+    """What writes the trail. Changes of what it is about record themselves; see `storage.audit`."""
+
+    def signed(self, by: By) -> AbstractContextManager[None]:
+        """Record in this name what is done within the context."""
+
+    def record(self, *deeds: Deed) -> None:
+        """Record what is done in this transaction, in the name of `signed`."""
+
+    def prune_audit(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` records of what was last done before `older_than` (ms); how many."""

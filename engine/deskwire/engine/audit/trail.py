@@ -1,0 +1,148 @@
+"""What a record of the audit trail is made of: a deed, by whom; and how it is shown (ADR 45)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from deskwire.engine.audit.actions import ACTIONS
+from deskwire.engine.clock import iso
+
+ActorType = Literal["user", "server_key", "operator", "system", "anonymous", "unknown"]
+ACTOR_TYPES: Final[tuple[ActorType, ...]] = get_args(ActorType)
+
+Detail: TypeAlias = str | int | None
+Changes: TypeAlias = Mapping[str, tuple[Any, Any]]
+"""What a field was before, and what it is; no secret is ever among them."""
+
+COUNTED_MS: Final = 900_000
+"""Repetitions within such a quarter of an hour share a record."""
+
+PLACES_MAX: Final = 2_000
+"""Counted records of a quarter of an hour that have a network of their own; those beyond share one for any."""
+
+PLACES_OF_NOBODY_MAX: Final = 200
+"""The same of sign-ins to accounts that do not exist, so that a flood of these hides nothing of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts: a user or server key by its id, the operator by the name at the machine.
+
+    `system` is the program itself; `anonymous` who has not proved to be anybody; `unknown` would be a bug.
+    """
+
+    type: ActorType
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """In whose name something is written, when (ms), and what it came with.
+
+    Args:
+        address: of the client, as far as trusted proxies tell.
+    """
+
+    actor: Actor
+    at: int = 0
+    address: str | None = None
+    request_id: str | None = None
+
+
+ANONYMOUS: Final = Actor("anonymous")
+UNKNOWN: Final = By(Actor("unknown"))
+"""Nobody was named: no call of the service may leave such a record, and every test looks for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What was done.
+
+    A counted one (see `actions`) has a record for each actor, object, network and quarter of an hour: whoever does it a
+    million times adds to a count, and to the numbers among the details.
+
+    Args:
+        action: a name in ACTIONS.
+        object: id of what it was done to, if that exists.
+        organisation, project: storage keys of whose trail has it; a project's is that of its organisation.
+        account: storage key of a user, for what concerns all organisations that this one is a member of: each has a
+            record of its own. Of what is in no organisation the operator alone reads.
+        details: words and numbers that are no change of a field.
+    """
+
+    action: str
+    object: str | None
+    organisation: int | None = None
+    project: int | None = None
+    account: int | None = None
+    changes: Changes = field(default_factory=dict)
+    details: Mapping[str, Detail] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """A record as it is stored, with names that are looked up: `None` for what has none (any more).
+
+    Args:
+        count, last_at: how often, and when (ms) for the last time.
+        organisation_id, project_id: where it belongs.
+    """
+
+    position: int
+    id: str
+    at: int
+    last_at: int
+    count: int
+    action: str
+    actor: Actor
+    actor_name: str | None
+    object: str | None
+    object_name: str | None
+    organisation_id: str | None
+    project_id: str | None
+    changes: Mapping[str, Any]
+    details: Mapping[str, Detail]
+    address: str | None
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which records.
+
+    Args:
+        actor: an id, or a type of actor.
+        object: an id.
+        since, until: when it was done for the first time (ms), the latter excluded.
+    """
+
+    actor: str | None = None
+    action: str | None = None
+    object: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def record_view(record: AuditRecord) -> dict[str, Any]:
+    """The record as the API, the export and the commands show it."""
+    return {
+        "id": record.id,
+        "at": iso(record.at),
+        "action": record.action,
+        "actor": {"type": record.actor.type, "id": record.actor.id, "name": record.actor_name},
+        "object": {
+            "type": ACTIONS[record.action].object,
+            "id": record.object,
+            "name": record.object_name,
+        },
+        "organisationId": record.organisation_id,
+        "projectId": record.project_id,
+        "changes": record.changes,
+        "details": record.details,
+        "address": record.address,
+        "requestId": record.request_id,
+        "count": record.count,
+        "lastAt": iso(record.last_at),
+    }
