@@ -25,6 +25,7 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.rate import Buckets
 from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.sketch import Sketch
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
 from deskwire.http.certificate import Certificate
@@ -127,7 +128,7 @@ def quotas(config: Config) -> Quotas:
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return Quotas(Buckets(calls), Buckets(authorizations), Buckets(failures))
+    return Quotas(Buckets(calls), Buckets(authorizations), Sketch(failures))
 
 
 def load(config: Config, store: SqliteStore) -> Load:

@@ -24,6 +24,7 @@ from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
+from deskwire.http.hashing import Hashing
 from deskwire.http.keys import Keys
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
@@ -120,6 +121,6 @@ class Services:
     readiness: Readiness
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
-    throttle: Throttle = field(default_factory=Throttle)
-    password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
+    throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))
+    hashing: Hashing = field(default_factory=Hashing)
     key_uses: dict[int, int] = field(default_factory=dict)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 import structlog
-import trio
 from pydantic import Field
 
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import TOKEN_S
 from deskwire.engine.errors import Conflict, Forbidden, TooManyRequests, Unauthenticated
+from deskwire.engine.network import party_of
 from deskwire.engine.organisations.members import with_password
 from deskwire.engine.people import User
 from deskwire.engine.ports import Transaction
-from deskwire.http.people import GivenPassword, NewPassword, hash_password, room_for_password
+from deskwire.http.people import GivenPassword, NewPassword, hash_password
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.services import Services
 from deskwire.http.shapes.people import AccessToken
@@ -69,20 +69,15 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
 
     Raises Unauthenticated (`invalid_login`), TooManyRequests (`too_many_sign_ins`), Unavailable (`sign_in_busy`).
     """
-    services = call.services
-    room_for_password(services)
+    services, network = call.services, party_of(call.address)
     try:
-        services.throttle.begin(email, call.address, trio.current_time())
-        checked = await trio.to_thread.run_sync(
-            services.passwords.check, user, password, limiter=services.password_threads
-        )
+        with services.throttle.attempt(email, network):
+            return await services.hashing.run(network, services.passwords.check, user, password)
     except (TooManyRequests, Unauthenticated) as refusal:
         log.warning(
             "sign_in.failed", address=call.address, reason=refusal.reason
         )  # for whoever bans addresses
         raise
-    services.throttle.succeeded(email, call.address)
-    return checked
 
 
 async def change_password(services: Services, before: User, password: str) -> User:
