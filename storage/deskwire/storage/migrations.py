@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage.schema import ELEVENTH, NINTH, TENTH, THIRTEENTH, TWELFTH
+from deskwire.storage.schema import ELEVENTH, FIFTEENTH, NINTH, TENTH, THIRTEENTH, TWELFTH
 
 migrations: Final = Migrations("deskwire")
 
@@ -361,6 +361,12 @@ def m0012_imports(db: Database) -> None:
 def m0013_what_an_outage_keeps_waiting(db: Database) -> None:
     """Circuits that hold, deliveries that are sent once more, and attempts planned from the first one."""
     _execute(db, THIRTEENTH)
+
+
+@migrations()
+def m0015_the_homes_of_accounts(db: Database) -> None:
+    """Which organisation an account was made for."""
+    _execute(db, FIFTEENTH)
 
 
 def known_migrations() -> set[str]:

@@ -144,8 +144,9 @@ class OrganisationWrites(ScrubWish):
 
     def save_user(self, user: User) -> None:
         self.conn.execute(
-            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ? WHERE rowid = ?",
-            (user.name, user.password_hash, user.password_temporary, user.generation, user.rowid),
+            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ?, home = ? "
+            "WHERE rowid = ?",
+            (user.name, user.password_hash, user.password_temporary, user.generation, user.home, user.rowid),
         )
 
     def delete_user(self, user: int, at: int) -> None:
