@@ -38,7 +38,8 @@ async def test_the_scope_is_the_organisation_else_the_project_else_the_oldest_me
     """Contract 4.8."""
     second = await operate(service, "org.create", name="Second")
     project = await operate(service, "project.create", organisation="Second", project={"name": "P"})
-    await operate(service, "user.add", user="owner@demo.example", organisation="Second", role="viewer")
+    adding = {"user": "owner@demo.example", "organisation": "Second", "role": "viewer"}
+    await operate(service, "user.add", **adding, password="keep")
     first = await organisation_of_first(service)
     async with client(service, service.demo["token"]) as http:
         assert (await permissions(http)).json()["roles"] == ["owner"]

@@ -159,14 +159,18 @@ async def set_password(desk: Desk, order: orders.NewPasswordFor) -> Answer:
     return {**await desk.store.write(change), **_shown(password, order.password)}
 
 
-@operation("user.add", orders.MemberRole)
-async def add_member(desk: Desk, order: orders.MemberRole) -> Answer:
-    """Make a user a member of an organisation."""
-    now = desk.clock()
+@operation("user.add", orders.NewMember)
+async def add_member(desk: Desk, order: orders.NewMember) -> Answer:
+    """Make a user a member of an organisation; one from elsewhere may get a one-time password (ADR 44)."""
+    now, handover = desk.clock(), order.password
+    made = await _password(desk, None) if handover == "new" else None
 
     def add(tx: Transaction) -> Answer:
-        organisation = organisation_named(tx, order.organisation)
-        return member_view(members.join(tx, organisation.rowid, user_named(tx, order.user), order.role, now))
+        organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
+        one_time, hashed = made or ("", None)
+        member = members.add_known(tx, organisation.rowid, user, order.role, handover, hashed, now)
+        renewed = member.user.generation != user.generation
+        return {**member_view(member), **({"password": one_time} if renewed else {})}
 
     return await desk.store.write(add)
 
@@ -277,7 +281,8 @@ def _user(reader: Reader, user: User) -> dict[str, Any]:
         {"organisationId": each.organisation.id, "name": each.organisation.name, "role": each.role}
         for each in found
     ]
-    return {**user_view(user), "memberships": memberships}
+    home = None if user.home is None else reader.organisation_of(user.home).id
+    return {**user_view(user), "homeOrganisationId": home, "memberships": memberships}
 
 
 def _items(found: Sequence[V], view: Callable[[V], Answer]) -> Answer:

@@ -77,7 +77,7 @@ class OrganisationTransaction(OrganisationReader, Protocol):
         """End a membership, and those in the teams of the organisation's projects."""
 
     def save_user(self, user: User) -> None:
-        """Store a user's name and password."""
+        """Store a user's name, password and home."""
 
     def delete_user(self, user: int, at: int) -> None:
         """Leave nothing of a user who is a member of nothing, from `at` (ms) on, but the user id."""
