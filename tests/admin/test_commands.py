@@ -91,6 +91,21 @@ def test_a_password_that_is_too_short_is_refused_without_being_repeated(shop: De
     assert "hunter2" not in refused.output
 
 
+@pytest.mark.parametrize("weak", ["Password123!", "bob@example.com1"])
+def test_a_password_that_is_easy_to_guess_is_refused_without_being_repeated(
+    shop: Deskwire, weak: str
+) -> None:
+    good(shop("user", "create", "bob@example.com", "--one-time"))
+    for command in (
+        ("create", "bobby@example.com", "--name", "bob@example.com"),
+        ("password", "bob@example.com"),
+    ):
+        refused = shop("user", *command, "--password-stdin", input=f"{weak}\n")
+        assert refused.exit_code == 1
+        assert "easy to guess" in refused.stderr
+        assert weak not in refused.output
+
+
 def test_a_token_is_valid_for_the_user_and_time_it_was_made_for(shop: Deskwire, tmp_path: Path) -> None:
     token = good(shop("token", "create", "--user", "ada@example.com", "--ttl", "60"))
     (user,) = listed(shop("user", "list", "--json"))

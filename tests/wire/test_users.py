@@ -171,3 +171,39 @@ async def public_keys(directory: Path) -> tuple[dict[str, Any], Any]:
     file = directory / "public.pem"
     file.write_bytes(signer.pem())
     return {"jwt_public_key_file": file}, lambda user: signer.token(sub=user)
+
+
+async def test_a_password_that_guessers_try_first_is_refused_wherever_one_is_chosen(service: Service) -> None:
+    hired = await hire(service, "agent", "ada.lovelace@example.com")
+    for weak in ("Password123!", "adalovelace1815", "deskwire2026"):
+        refused = await sign_in(service, hired["email"], hired["password"], weak)
+        assert code(refused) == (422, "invalid_input")
+        (problem,) = refused.json()["errors"]
+        assert (problem["pointer"], problem["code"]) == ("/newPassword", "too_guessable")
+        assert weak not in refused.text
+    token = (await sign_in(service, hired["email"], hired["password"], PASSWORD)).json()["token"]
+    async with client(service, token) as http:
+        body = {"password": PASSWORD, "newPassword": "qwertyuiop"}
+        refused = await http.post("/users/me/password", json=body)
+        assert refused.json()["errors"][0]["code"] == "too_guessable"
+        assert "keys" in refused.json()["errors"][0]["message"] or "common" in refused.text
+        assert (await http.get("/users/me")).status_code == 200
+    assert (await sign_in(service, hired["email"], PASSWORD)).status_code == 200
+
+
+async def test_a_one_time_password_does_not_replace_itself(service: Service) -> None:
+    """Whoever has made it up knows it."""
+    hired = await hire(service, "agent")
+    refused = await sign_in(service, hired["email"], hired["password"], hired["password"])
+    assert refused.json()["errors"][0]["code"] == "unchanged"
+    assert code(await sign_in(service, hired["email"], hired["password"])) == (
+        403,
+        "password_change_required",
+    )
+
+
+async def test_nobody_hears_whether_a_new_password_is_weak_who_does_not_know_the_present_one(
+    service: Service,
+) -> None:
+    hired = await hire(service, "agent")
+    assert code(await sign_in(service, hired["email"], "wrong", "Password123!")) == (401, "invalid_login")

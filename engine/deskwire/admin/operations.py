@@ -23,6 +23,7 @@ from deskwire.admin.desk import (
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
+from deskwire.engine.identity.guessable import hash_chosen
 from deskwire.engine.ids import new_id
 from deskwire.engine.organisations import members, projects
 from deskwire.engine.organisations.members import Newcomer, member_view, user_view, with_password
@@ -120,7 +121,8 @@ async def create_user(desk: Desk, order: orders.NewUser) -> Answer:
     """Make an account, and with a role a member."""
     if order.organisation is not None and order.role is None:
         raise Invalid(Problem("/role", "required", "A member needs a role."))
-    now, (password, password_hash) = desk.clock(), await _password(desk, order.password)
+    now, about = desk.clock(), (order.email, order.name or "")
+    password, password_hash = await _password(desk, order.password, about)
     temporary = order.password is None
     newcomer = Newcomer(new_id("usr", now), order.email, order.name or order.email, password_hash, temporary)
 
@@ -149,7 +151,8 @@ async def list_users(desk: Desk, order: orders.InOrganisation) -> Answer:
 @operation("user.password", orders.NewPasswordFor)
 async def set_password(desk: Desk, order: orders.NewPasswordFor) -> Answer:
     """Give a user another password, which ends all tokens of that user."""
-    password, password_hash = await _password(desk, order.password)
+    owner = await desk.store.read(lambda reader: user_named(reader, order.user))
+    password, password_hash = await _password(desk, order.password, (owner.email, owner.name))
 
     def change(tx: Transaction) -> Answer:
         user = with_password(user_named(tx, order.user), password_hash, temporary=order.password is None)
@@ -265,10 +268,12 @@ async def carry_out(desk: Desk, name: str, arguments: bytes) -> dict[str, Any]:
         return {"refusal": refusal(error)}
 
 
-async def _password(desk: Desk, given: str | None) -> tuple[str, str]:
-    """The given password, or a made-up one, with its hash."""
-    password = random_base62(ONE_TIME_BYTES) if given is None else given
-    return password, await trio.to_thread.run_sync(desk.passwords.hash, password)
+async def _password(desk: Desk, given: str | None, about: tuple[str, ...] = ()) -> tuple[str, str]:
+    """The given password, or a made-up one, with its hash. Raises Invalid if the given one is easy to guess."""
+    if given is not None:
+        return given, await trio.to_thread.run_sync(hash_chosen, desk.passwords, given, about, "/password")
+    made_up = random_base62(ONE_TIME_BYTES)
+    return made_up, await trio.to_thread.run_sync(desk.passwords.hash, made_up)
 
 
 def _shown(password: str, given: str | None) -> dict[str, str]:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.people import Role
+from deskwire.engine.identity.guessable import hash_chosen
+from deskwire.engine.people import Role, User
 from deskwire.http.services import Services
 from deskwire.http.validation import Body
 
@@ -56,6 +57,16 @@ class KeyBody(Body):
     """What the key is for; shown in lists."""
 
     label: Name
+
+
+async def hash_new_password(services: Services, password: str, owner: User) -> str:
+    """The hash of a password that its owner has chosen.
+
+    Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
+    """
+    return await services.hashing.run(
+        None, hash_chosen, services.passwords, password, (owner.email, owner.name), "/newPassword"
+    )
 
 
 async def hash_password(services: Services, password: str) -> str:

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import TOKEN_S
-from deskwire.engine.errors import Conflict, Forbidden, TooManyRequests, Unauthenticated
+from deskwire.engine.errors import Conflict, Forbidden, Invalid, Problem, TooManyRequests, Unauthenticated
 from deskwire.engine.network import party_of
 from deskwire.engine.organisations.members import with_password
 from deskwire.engine.people import User
 from deskwire.engine.ports import Transaction
-from deskwire.http.people import GivenPassword, NewPassword, hash_password
+from deskwire.http.people import GivenPassword, NewPassword, hash_new_password
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.services import Services
 from deskwire.http.shapes.people import AccessToken
@@ -55,7 +55,7 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     user = services.store.peek(lambda reader: reader.user_by_email(body.email))
     user = await check_password(call, body.email, user, body.password)
     if body.new_password is not None:
-        user = await change_password(services, user, body.new_password)
+        user = await change_password(services, user, body.password, body.new_password)
     elif user.password_temporary:
         raise Forbidden(
             "This is a one-time password: sign in with a `newPassword` beside it.",
@@ -80,12 +80,16 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
         raise
 
 
-async def change_password(services: Services, before: User, password: str) -> User:
+async def change_password(services: Services, before: User, present: str, new: str) -> User:
     """The user with another password, which ends every token issued before.
 
-    Raises Conflict (`password_changed`) if another call has changed it since `before` was read.
+    Raises:
+        Invalid: it is easy to guess, or the present one, which may be known to who has made it up.
+        Conflict: another call has changed it since `before` was read (`password_changed`).
     """
-    password_hash = await hash_password(services, password)
+    if new == present:
+        raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
+    password_hash = await hash_new_password(services, new, before)
 
     def change(tx: Transaction) -> User:
         user = tx.user(before.id)
