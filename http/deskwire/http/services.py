@@ -15,6 +15,7 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Problem
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.identity.standins import StandIns
 from deskwire.engine.identity.throttle import Throttle
 from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
@@ -88,6 +89,7 @@ class Services:
         quotas, load: how often callers may call, and how much may be under way at once.
         stream_key: what stream tokens are signed with.
         description: the description of the API; the first call takes a moment.
+        stand_ins: what passwords of unknown addresses are checked against.
         sign_in: whether users sign in here with a password.
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
@@ -119,6 +121,7 @@ class Services:
     description: Callable[[], Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
     readiness: Readiness
+    stand_ins: StandIns
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))

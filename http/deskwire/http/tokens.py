@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import structlog
@@ -9,7 +10,15 @@ from pydantic import Field
 
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import TOKEN_S
-from deskwire.engine.errors import Conflict, Forbidden, Invalid, Problem, TooManyRequests, Unauthenticated
+from deskwire.engine.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    Problem,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+)
 from deskwire.engine.network import party_of
 from deskwire.engine.organisations.members import with_password
 from deskwire.engine.people import User
@@ -61,6 +70,8 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
             "This is a one-time password: sign in with a `newPassword` beside it.",
             code="password_change_required",
         )
+    else:
+        await _bring_up_to_date(services, user, body.password)
     return token_view(services, user)
 
 
@@ -72,12 +83,30 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
     services, network = call.services, party_of(call.address)
     try:
         with services.throttle.attempt(email, network):
-            return await services.hashing.run(network, services.passwords.check, user, password)
+            stand_in = await services.stand_ins.of(email)
+            return await services.hashing.run(network, services.passwords.check, user, password, stand_in)
     except (TooManyRequests, Unauthenticated) as refusal:
         log.warning(
             "sign_in.failed", address=call.address, reason=refusal.reason
         )  # for whoever bans addresses
         raise
+
+
+async def _bring_up_to_date(services: Services, user: User, password: str) -> None:
+    """Hash a password that was just right anew, if what a hash costs has changed; another time if that can't be now."""
+    if services.passwords.is_of_today(user):
+        return
+
+    def change(tx: Transaction) -> None:
+        now = tx.user(user.id)
+        if now is not None and now.password_hash == user.password_hash:
+            tx.save_user(replace(now, password_hash=password_hash))
+
+    try:
+        password_hash = await services.hashing.run(None, services.passwords.hash, password)
+        await services.store.write(change)
+    except Unavailable as reason:
+        log.info("sign_in.not_hashed_anew", reason=reason.reason)
 
 
 async def change_password(services: Services, before: User, present: str, new: str) -> User:
