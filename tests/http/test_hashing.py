@@ -52,7 +52,16 @@ async def test_one_network_holds_two_places_however_many_it_asks_for() -> None:
         slow.let_go()
     assert await hashing.run(HERE, str, 5) == "5"
     assert hashing._taken == 0
-    assert not hashing._of_network
+    assert not hashing._turns
+
+
+async def test_a_network_that_asks_for_more_leaves_a_thread_for_the_others() -> None:
+    hashing = Hashing()
+    async with trio.open_nursery() as nursery:
+        slow = Slow(hashing, nursery)
+        await slow.asked(HERE, 500)
+        assert await hashing.run(THERE, str, 5) == "5"
+        slow.let_go()
 
 
 async def test_who_has_shown_a_credential_waits_behind_no_more_than_all_places() -> None:

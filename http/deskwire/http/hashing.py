@@ -1,14 +1,13 @@
 """The threads that hash passwords, and the few places of those who wait for one.
 
-A hash takes tens of milliseconds on purpose, so whoever needs no credential to ask for one could keep everybody else
-waiting. So a network has two places at most, as many as there are threads: it holds up others by the work of two hashes.
+A hash takes tens of milliseconds on purpose, and nobody needs a credential to ask for one. So a network has two places at
+most, one at work and one behind it: a thread is left for the others.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final, ParamSpec, TypeVar
 
 import trio
@@ -22,7 +21,7 @@ THREADS: Final = 2
 PLACES: Final = 50
 """Passwords that may be with the threads or wait for them; half a minute's work."""
 PER_NETWORK: Final = 2
-"""Of one network's clients, who need no credential to take them."""
+"""Places of one network's clients, of which one has a thread."""
 
 
 class Hashing:
@@ -31,7 +30,7 @@ class Hashing:
     def __init__(self) -> None:
         self._threads = trio.CapacityLimiter(THREADS)
         self._taken = 0
-        self._of_network: Counter[str] = Counter()
+        self._turns: dict[str, trio.Lock] = {}
 
     async def run(self, network: str | None, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The job's result, made in a thread.
@@ -41,8 +40,9 @@ class Hashing:
 
         Raises what the job raises, or Unavailable (`sign_in_busy`) if there is no place, or none for that network.
         """
-        with self._place(), self._place_of(network):
-            return await trio.to_thread.run_sync(lambda: job(*args, **kwargs), limiter=self._threads)
+        with self._place():
+            async with self._turn_of(network):
+                return await trio.to_thread.run_sync(lambda: job(*args, **kwargs), limiter=self._threads)
 
     @contextmanager
     def _place(self) -> Iterator[None]:
@@ -54,17 +54,17 @@ class Hashing:
         finally:
             self._taken -= 1
 
-    @contextmanager
-    def _place_of(self, network: str | None) -> Iterator[None]:
+    @asynccontextmanager
+    async def _turn_of(self, network: str | None) -> AsyncIterator[None]:
         if network is None:
             yield
             return
-        if self._of_network[network] >= PER_NETWORK:
+        turn = self._turns.setdefault(network, trio.Lock())
+        if turn.locked() and turn.statistics().tasks_waiting >= PER_NETWORK - 1:
             raise Unavailable("Too many are signing in at once from your network.", code="sign_in_busy")
-        self._of_network[network] += 1
         try:
-            yield
+            async with turn:
+                yield
         finally:
-            self._of_network[network] -= 1
-            if not self._of_network[network]:
-                del self._of_network[network]
+            if not turn.locked() and not turn.statistics().tasks_waiting:
+                self._turns.pop(network, None)
