@@ -173,7 +173,7 @@ class Listening:
         1_000, integer(1, 1_000_000), "Calls that a project may make at once before that limit holds."
     )
     auth_failures_per_minute: int = setting(
-        120, integer(0, 1_000_000), "Wrong credentials that one address may show in a minute; 0: no limit."
+        120, integer(0, 1_000_000), "Wrong credentials that one network may show in a minute; 0: no limit."
     )
     idempotency_s: float = setting(  # decisions 1
         DAY_S, number(1, YEAR_S), "Seconds that the answer to a request with an Idempotency-Key is kept."

@@ -13,6 +13,7 @@ from hypercorn.config import Config as HypercornConfig
 from deskwire import descriptors
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
+from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.circuit import Rule
 from deskwire.engine.delivery.couriers import Couriers
@@ -20,11 +21,13 @@ from deskwire.engine.delivery.proxy import Proxy
 from deskwire.engine.delivery.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
+from deskwire.engine.identity.standins import StandIns
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
 from deskwire.engine.rate import Buckets
 from deskwire.engine.retention import Keep, Pruned, Retention
-from deskwire.engine.sealing import Sealing
+from deskwire.engine.sealing import Sealing, derived_key
+from deskwire.engine.sketch import Sketch
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
 from deskwire.http.certificate import Certificate
@@ -127,7 +130,12 @@ def quotas(config: Config) -> Quotas:
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return Quotas(Buckets(calls), Buckets(authorizations), Buckets(failures))
+    return Quotas(Buckets(calls), Buckets(authorizations), Sketch(failures))
+
+
+def stand_ins(store: SqliteStore, passwords: Passwords, secret: str) -> StandIns:
+    """What passwords of unknown addresses are checked against."""
+    return StandIns(store, passwords.cost, derived_key(secret, "stand-ins"), trio.current_time)
 
 
 def load(config: Config, store: SqliteStore) -> Load:

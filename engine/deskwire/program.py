@@ -190,6 +190,7 @@ async def serve(
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
                 tell.waits = waits = Waits(store, wall_clock, directory)
+                passwords = Passwords(config.argon2_memory_kib)
                 services = Services(
                     store=store,
                     keys=keys,
@@ -199,7 +200,8 @@ async def serve(
                     clock=wall_clock,
                     tokens=signers.tokens,
                     verifier=signers.verifier,
-                    passwords=Passwords(config.argon2_memory_kib),
+                    passwords=passwords,
+                    stand_ins=parts.stand_ins(store, passwords, secret),
                     webhooks=parts.webhooks(config, sealing, couriers),
                     hub=hub,
                     surveys=Surveys(

@@ -12,6 +12,7 @@ from typing import Any, Final
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.credentials import Passwords, Tokens, hash_server_key, new_server_key, random_base62
 from deskwire.engine.ids import new_id
+from deskwire.engine.organisations.members import join
 from deskwire.engine.ports import Transaction
 from deskwire.engine.teams import Team
 from deskwire.storage.files import sync
@@ -161,7 +162,7 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
     organisation = tx.insert_organisation(new_id("org", now), "Demo organisation", now)
     project = tx.insert_project(plan.project_id, organisation, "Demo project", demo.stream_key, now)
     user = tx.insert_user(plan.user_id, demo.email, "Demo owner", plan.password_hash, now)
-    tx.insert_membership(organisation, user.rowid, "owner", now)
+    join(tx, organisation, user, "owner", now)
     tx.insert_team(Team(new_id("team", now), project.rowid, "Support", now, now))
     key = demo.server_key
     tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)

@@ -91,6 +91,21 @@ def test_a_password_that_is_too_short_is_refused_without_being_repeated(shop: De
     assert "hunter2" not in refused.output
 
 
+@pytest.mark.parametrize("weak", ["Password123!", "bob@example.com1"])
+def test_a_password_that_is_easy_to_guess_is_refused_without_being_repeated(
+    shop: Deskwire, weak: str
+) -> None:
+    good(shop("user", "create", "bob@example.com", "--one-time"))
+    for command in (
+        ("create", "bobby@example.com", "--name", "bob@example.com"),
+        ("password", "bob@example.com"),
+    ):
+        refused = shop("user", *command, "--password-stdin", input=f"{weak}\n")
+        assert refused.exit_code == 1
+        assert "easy to guess" in refused.stderr
+        assert weak not in refused.output
+
+
 def test_a_token_is_valid_for_the_user_and_time_it_was_made_for(shop: Deskwire, tmp_path: Path) -> None:
     token = good(shop("token", "create", "--user", "ada@example.com", "--ttl", "60"))
     (user,) = listed(shop("user", "list", "--json"))
@@ -192,3 +207,63 @@ def test_a_directory_whose_holder_does_not_answer_is_given_up_in_time(
     assert refused.exit_code == 1
     assert "in use by another Deskwire process" in refused.stderr
     good(shop("org", "list"))
+
+
+@pytest.fixture
+def two(shop: Deskwire) -> Deskwire:
+    """Commands on a directory with a second organisation, and bob, who was made for the first."""
+    good(shop("org", "create", "Other"))
+    making = ("user", "create", "bob@example.com", "--org", "Acme", "--role", "agent", "--password-stdin")
+    good(shop(*making, input=f"{PASSWORD}\n"))
+    return shop
+
+
+ADDING = ("user", "add", "bob@example.com", "--org", "Other", "--role", "agent")
+
+
+def memberships(deskwire: Deskwire) -> list[str]:
+    """The names of bob's organisations."""
+    (bob,) = [
+        each for each in listed(deskwire("user", "list", "--json")) if each["email"] == "bob@example.com"
+    ]
+    return [each["name"] for each in bob["memberships"]]
+
+
+def test_an_account_of_another_organisation_is_not_added_unasked(two: Deskwire) -> None:
+    refused = two(*ADDING)
+    assert refused.exit_code == 1
+    for word in ("Acme", "--yes", "--keep-password"):
+        assert word in refused.stderr
+    assert memberships(two) == ["Acme"]
+    assert two(*ADDING, "--yes", "--keep-password").exit_code == 2
+
+
+def test_an_account_of_another_organisation_is_added_with_a_new_password(two: Deskwire) -> None:
+    added = two(*ADDING, "--yes")
+    assert re.fullmatch(r"\w{12,}\n", added.stdout)
+    assert "owner of the address" in added.stderr
+    assert memberships(two) == ["Acme", "Other"]
+
+
+def test_the_operator_who_knows_better_leaves_the_password_as_it_is(two: Deskwire) -> None:
+    shown = good(two(*ADDING, "--keep-password", "--json"))
+    assert "password" not in shown
+    assert memberships(two) == ["Acme", "Other"]
+
+
+@pytest.mark.parametrize(("typed", "organisations"), [("y\n", ["Acme", "Other"]), ("n\n", ["Acme"])])
+def test_on_a_terminal_it_asks(
+    two: Deskwire, monkeypatch: pytest.MonkeyPatch, typed: str, organisations: list[str]
+) -> None:
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+    answer = two(*ADDING, input=typed)
+    assert "Go on?" in answer.stderr
+    assert memberships(two) == organisations
+    assert (len(answer.stdout.strip()) > 10) == (len(organisations) == 2)
+
+
+def test_who_is_at_home_or_at_home_nowhere_is_added_unasked(two: Deskwire) -> None:
+    good(two("user", "create", "eve@example.com", "--one-time"))
+    assert "agent" in good(two("user", "add", "eve@example.com", "--org", "Other", "--role", "agent"))
+    good(two("user", "remove", "bob@example.com", "--org", "Acme"))
+    assert "agent" in good(two("user", "add", "bob@example.com", "--org", "Acme", "--role", "agent"))

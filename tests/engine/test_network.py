@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.network import network_of
+from deskwire.engine.network import network_of, party_of
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,20 @@ def test_all_addresses_of_a_64_count_for_one_and_those_of_another_do_not(
 
     assert network_of(written(prefix, one)) == network_of(written(prefix, other))
     assert network_of(written(prefix, one)) != network_of(written(prefix ^ 1 << 32, one))
+
+
+@pytest.mark.parametrize(
+    ("address", "party"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("127.0.0.1", None),
+        ("::1", None),
+        ("::ffff:127.0.0.1", None),
+        (None, None),
+        ("<local>", None),
+    ],
+)
+def test_nobody_is_counted_for_an_address_that_is_everybodys(address: str | None, party: str | None) -> None:
+    assert party_of(address) == party

@@ -114,11 +114,20 @@ def test_one_who_has_used_up_a_bucket_takes_nothing_from_another() -> None:
     assert (second.retry_after_s, shared.refused) == (1, 1)
 
 
-def test_a_flood_of_strangers_takes_no_more_memory_than_there_are_buckets() -> None:
+def test_buckets_that_are_full_again_make_room() -> None:
     shared = Buckets(Rate(60, 1))
-    for number in range(buckets.BUCKETS_MAX + 100):
-        shared.take(number, 1.0)
-    assert len(shared) == buckets.BUCKETS_MAX
+    for number in range(10 * buckets.BUCKETS_MAX):
+        shared.take(number, number / 1_000)
+    assert len(shared) <= buckets.BUCKETS_MAX
+
+
+def test_no_bucket_is_dropped_before_it_is_full_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
+    shared = Buckets(Rate(60, 2))
+    for who in ("a", "b", "a", "c", "d"):
+        shared.take(who, 1.0)
+    left = [shared.look(who, 1.0) for who in ("a", "b", "c", "d", "e")]
+    assert [each.remaining for each in left if each] == [0, 1, 1, 1, 2]
 
 
 def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> None:
@@ -127,12 +136,3 @@ def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> 
     assert shared.take("a", 1.25) == Quota(2, 0, 2, 1)
     assert [shared.look("a", 2.0), shared.look("a", 2.0)] == [Quota(2, 1, 1, 0)] * 2
     assert shared.take("a", 2.0) == Quota(2, 0, 2, 0)
-
-
-def test_the_bucket_that_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
-    shared = Buckets(Rate(60, 2))
-    for who in ("a", "b", "a", "c"):
-        shared.take(who, 1.0)
-    left = [shared.look(who, 1.0) for who in ("a", "b", "c")]
-    assert [each.remaining for each in left if each] == [0, 2, 1]

@@ -123,9 +123,15 @@ def test_on_the_way_to_a_route_there_is_nothing(path: str) -> None:
         ("//x/y", "//x/y"),
         ("http://x/a%2Fb", "/a%2Fb"),
         ("http://x", "/"),
-        ("*", "*"),
+        ("HTTPS://X:1/a;b", "/a;b"),
+        ("http://x/a#b", ""),
+        ("http:/a", ""),
+        ("ftp://x/a", ""),
+        ("x:/a", ""),
+        ("x/a", ""),
+        ("*", ""),
         ("", ""),
-        ("x:443", "443"),
+        ("x:443", ""),
     ],
 )
 def test_a_target_of_any_form_has_its_path(target: str, path: str) -> None:

@@ -24,6 +24,7 @@ from deskwire.engine.delivery.target import check_url
 from deskwire.engine.directory import Directory
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.identity.standins import StandIns
 from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
@@ -337,6 +338,7 @@ class Server:
             tokens=tokens,
             verifier=Verifier(tokens, None),
             passwords=_PASSWORDS,
+            stand_ins=StandIns(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,
             surveys=Surveys(Refreshes(actors, self.disk, trio_ms, None), Removals(actors, self.disk)),

@@ -227,3 +227,32 @@ def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path
     assert (retry.attempts, retry.due_at, retry.planned_from, retry.failing_since) == (2, 4_000, 4_000, 4_000)
     assert [row.position for row in due] == [2]
     assert (held.held, held.missed) == (2, 0)
+
+
+@pytest.mark.parametrize("organisations", [1, 2])
+def test_accounts_from_before_homes_are_at_home_where_they_were_first_members(
+    tmp_path: Path, organisations: int
+) -> None:
+    """One that is a member of nothing may have been anybody's: with several organisations its password ends."""
+    path = tmp_path / FILE_NAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrations.apply(
+            Database(connection, execute_plugins=False), stop_before="m0015_the_homes_of_accounts"
+        )
+        for number in range(1, organisations + 1):
+            connection.execute(
+                "INSERT INTO organisations VALUES (?, ?, 'Acme', 0)", (number, f"org_{number}")
+            )
+        for user in (1, 2, 3):
+            connection.execute(
+                "INSERT INTO users (rowid, id, email, name, password_hash, created_at) VALUES (?, ?, ?, 'N', 'h', 0)",
+                (user, f"usr_{user}", f"{user}@b.example"),
+            )
+        joined = [(1, 1, 9), (organisations, 2, 5)] + ([(2, 1, 4)] if organisations == 2 else [])
+        connection.executemany("INSERT INTO memberships VALUES (?, ?, 'agent', ?)", joined)
+    migrate(path)
+    with closing(connect_reader(path)) as connection:
+        first, second, loner = SqliteReader(connection).users()
+    assert (first.home, first.password_hash, first.generation) == (organisations, "h", 0)
+    assert (second.home, second.password_hash) == (organisations, "h")
+    assert (loner.home, loner.password_hash) == (None, "h" if organisations == 1 else None)

@@ -14,7 +14,6 @@ from quart_trio import QuartTrio
 from deskwire import program
 from deskwire.engine.errors import Unavailable
 from deskwire.http.app import make_app
-from deskwire.http.quotas import network_of
 from deskwire.http.services import Services
 from deskwire.storage.store import SqliteStore
 
@@ -98,17 +97,19 @@ def calling(app: QuartTrio, key: str, address: str) -> Callable[[], Any]:
     return call
 
 
-async def test_an_address_that_guesses_is_shut_out_for_a_while_and_others_are_not(
+async def test_an_address_that_guesses_is_told_to_wait_and_a_valid_key_from_there_is_served(
     apps: Apps, tmp_path: Path
 ) -> None:
+    """A key can't be guessed, so a right one is its owner's: perhaps a neighbour's behind the same address."""
     async with running(tmp_path, auth_failures_per_minute=3) as service:
         right, wrong = service.demo["serverKey"], "sk_" + "x" * 43
         guess = calling(apps[0], wrong, "192.0.2.7")
         for _ in range(3):
             assert await guess() == (401, "invalid_server_key")
         assert await guess() == (429, "too_many_failures")
-        assert await calling(apps[0], right, "192.0.2.7")() == (429, "too_many_failures")
-        assert (await calling(apps[0], right, "192.0.2.8")())[0] == 200
+        assert (await calling(apps[0], right, "192.0.2.7")())[0] == 200
+        assert await guess() == (429, "too_many_failures")
+        assert await calling(apps[0], wrong, "192.0.2.8")() == (401, "invalid_server_key")
         assert (await scrape(service))("http_rate_limited_total", reason="address") == 2
 
 
@@ -118,23 +119,6 @@ async def test_an_address_of_this_machine_is_never_shut_out(service: Service) ->
     for _ in range(130):
         assert (await service.http.get("/s2s/project", headers=wrong)).status_code == 401
     assert (await service.http.get("/s2s/project")).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("127.0.0.1", None),
-        ("::1", None),
-        ("::ffff:127.0.0.1", None),
-        (None, None),
-        ("<local>", None),
-    ],
-)
-def test_failures_are_counted_by_what_one_customer_has(address: str | None, network: str | None) -> None:
-    assert network_of(address) == network
 
 
 @pytest.fixture

@@ -38,7 +38,8 @@ async def test_the_scope_is_the_organisation_else_the_project_else_the_oldest_me
     """Contract 4.8."""
     second = await operate(service, "org.create", name="Second")
     project = await operate(service, "project.create", organisation="Second", project={"name": "P"})
-    await operate(service, "user.add", user="owner@demo.example", organisation="Second", role="viewer")
+    adding = {"user": "owner@demo.example", "organisation": "Second", "role": "viewer"}
+    await operate(service, "user.add", **adding, password="keep")
     first = await organisation_of_first(service)
     async with client(service, service.demo["token"]) as http:
         assert (await permissions(http)).json()["roles"] == ["owner"]
@@ -170,3 +171,39 @@ async def public_keys(directory: Path) -> tuple[dict[str, Any], Any]:
     file = directory / "public.pem"
     file.write_bytes(signer.pem())
     return {"jwt_public_key_file": file}, lambda user: signer.token(sub=user)
+
+
+async def test_a_password_that_guessers_try_first_is_refused_wherever_one_is_chosen(service: Service) -> None:
+    hired = await hire(service, "agent", "ada.lovelace@example.com")
+    for weak in ("Password123!", "adalovelace1815", "deskwire2026"):
+        refused = await sign_in(service, hired["email"], hired["password"], weak)
+        assert code(refused) == (422, "invalid_input")
+        (problem,) = refused.json()["errors"]
+        assert (problem["pointer"], problem["code"]) == ("/newPassword", "too_guessable")
+        assert weak not in refused.text
+    token = (await sign_in(service, hired["email"], hired["password"], PASSWORD)).json()["token"]
+    async with client(service, token) as http:
+        body = {"password": PASSWORD, "newPassword": "qwertyuiop"}
+        refused = await http.post("/users/me/password", json=body)
+        assert refused.json()["errors"][0]["code"] == "too_guessable"
+        assert "keys" in refused.json()["errors"][0]["message"] or "common" in refused.text
+        assert (await http.get("/users/me")).status_code == 200
+    assert (await sign_in(service, hired["email"], PASSWORD)).status_code == 200
+
+
+async def test_a_one_time_password_does_not_replace_itself(service: Service) -> None:
+    """Whoever has made it up knows it."""
+    hired = await hire(service, "agent")
+    refused = await sign_in(service, hired["email"], hired["password"], hired["password"])
+    assert refused.json()["errors"][0]["code"] == "unchanged"
+    assert code(await sign_in(service, hired["email"], hired["password"])) == (
+        403,
+        "password_change_required",
+    )
+
+
+async def test_nobody_hears_whether_a_new_password_is_weak_who_does_not_know_the_present_one(
+    service: Service,
+) -> None:
+    hired = await hire(service, "agent")
+    assert code(await sign_in(service, hired["email"], "wrong", "Password123!")) == (401, "invalid_login")

@@ -25,6 +25,7 @@ from deskwire.engine.audit.trail import AuditFilter, record_view
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
+from deskwire.engine.identity.guessable import hash_chosen
 from deskwire.engine.ids import new_id
 from deskwire.engine.organisations import members, projects
 from deskwire.engine.organisations.members import Newcomer, member_view, user_view, with_password
@@ -122,7 +123,8 @@ async def create_user(desk: Desk, order: orders.NewUser) -> Answer:
     """Make an account, and with a role a member."""
     if order.organisation is not None and order.role is None:
         raise Invalid(Problem("/role", "required", "A member needs a role."))
-    now, (password, password_hash) = desk.clock(), await _password(desk, order.password)
+    now, about = desk.clock(), (order.email, order.name or "")
+    password, password_hash = await _password(desk, order.password, about)
     temporary = order.password is None
     newcomer = Newcomer(new_id("usr", now), order.email, order.name or order.email, password_hash, temporary)
 
@@ -151,7 +153,8 @@ async def list_users(desk: Desk, order: orders.InOrganisation) -> Answer:
 @operation("user.password", orders.NewPasswordFor)
 async def set_password(desk: Desk, order: orders.NewPasswordFor) -> Answer:
     """Give a user another password, which ends all tokens of that user."""
-    password, password_hash = await _password(desk, order.password)
+    owner = await desk.store.read(lambda reader: user_named(reader, order.user))
+    password, password_hash = await _password(desk, order.password, (owner.email, owner.name))
 
     def change(tx: Transaction) -> Answer:
         user = with_password(user_named(tx, order.user), password_hash, temporary=order.password is None)
@@ -161,14 +164,18 @@ async def set_password(desk: Desk, order: orders.NewPasswordFor) -> Answer:
     return {**await desk.store.write(change), **_shown(password, order.password)}
 
 
-@operation("user.add", orders.MemberRole)
-async def add_member(desk: Desk, order: orders.MemberRole) -> Answer:
-    """Make a user a member of an organisation."""
-    now = desk.clock()
+@operation("user.add", orders.NewMember)
+async def add_member(desk: Desk, order: orders.NewMember) -> Answer:
+    """Make a user a member of an organisation; one from elsewhere may get a one-time password (ADR 44)."""
+    now, handover = desk.clock(), order.password
+    made = await _password(desk, None) if handover == "new" else None
 
     def add(tx: Transaction) -> Answer:
-        organisation = organisation_named(tx, order.organisation)
-        return member_view(members.join(tx, organisation.rowid, user_named(tx, order.user), order.role, now))
+        organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
+        one_time, hashed = made or ("", None)
+        member = members.add_known(tx, organisation.rowid, user, order.role, handover, hashed, now)
+        renewed = member.user.generation != user.generation
+        return {**member_view(member), **({"password": one_time} if renewed else {})}
 
     return await desk.store.write(add)
 
@@ -296,10 +303,12 @@ def _id_of(reader: Reader, handle: str | None) -> str | None:
     return user_named(reader, handle).id if handle is not None and "@" in handle else handle
 
 
-async def _password(desk: Desk, given: str | None) -> tuple[str, str]:
-    """The given password, or a made-up one, with its hash."""
-    password = random_base62(ONE_TIME_BYTES) if given is None else given
-    return password, await trio.to_thread.run_sync(desk.passwords.hash, password)
+async def _password(desk: Desk, given: str | None, about: tuple[str, ...] = ()) -> tuple[str, str]:
+    """The given password, or a made-up one, with its hash. Raises Invalid if the given one is easy to guess."""
+    if given is not None:
+        return given, await trio.to_thread.run_sync(hash_chosen, desk.passwords, given, about, "/password")
+    made_up = random_base62(ONE_TIME_BYTES)
+    return made_up, await trio.to_thread.run_sync(desk.passwords.hash, made_up)
 
 
 def _shown(password: str, given: str | None) -> dict[str, str]:
@@ -312,7 +321,8 @@ def _user(reader: Reader, user: User) -> dict[str, Any]:
         {"organisationId": each.organisation.id, "name": each.organisation.name, "role": each.role}
         for each in found
     ]
-    return {**user_view(user), "memberships": memberships}
+    home = None if user.home is None else reader.organisation_of(user.home).id
+    return {**user_view(user), "homeOrganisationId": home, "memberships": memberships}
 
 
 def _items(found: Sequence[V], view: Callable[[V], Answer]) -> Answer:

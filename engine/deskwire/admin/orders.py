@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from deskwire.engine.clock import milliseconds
+from deskwire.engine.organisations.members import Handover
 from deskwire.engine.people import Role
 from deskwire.http.audit import ActionName
 from deskwire.http.people import Email, Name, NewPassword
@@ -82,6 +83,12 @@ class MemberRole(Body):
     user: Handle
     organisation: Handle | None = None
     role: Role
+
+
+class NewMember(MemberRole):
+    """A user who becomes a member; `password` says what becomes of it if the account is another organisation's."""
+
+    password: Handover | None = None
 
 
 class MemberGone(Body):

@@ -28,7 +28,11 @@ _AGAIN_S: Final = 0.1
 
 
 class OrderError(Exception):
-    """The order was refused or could not be carried out; the text says why."""
+    """The order was refused or could not be carried out; the text says why, and `code` the reason of a refusal."""
+
+    def __init__(self, text: str, code: str | None = None) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool = False) -> dict[str, Any]:
@@ -50,7 +54,7 @@ def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool
         raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
     if "refusal" in said:
         words = said["refusal"]
-        raise OrderError("\n".join(words["problems"] or [words["detail"]]))
+        raise OrderError("\n".join(words["problems"] or [words["detail"]]), words["code"])
     answer: dict[str, Any] = said["answer"]
     return answer
 

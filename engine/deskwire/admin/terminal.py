@@ -23,6 +23,14 @@ WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width
 ROLES: Final = ("owner", "admin", "agent", "viewer")
 
 
+class Refused(click.ClickException):
+    """What ends a command whose order was refused; `code` is the reason."""
+
+    def __init__(self, message: str, code: str | None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def common_options(command: CommandT) -> CommandT:
     """Give a command `--data` and `--json`."""
     data = click.option(
@@ -44,7 +52,7 @@ def order(data: Path | None, operation: str, /, *, make: bool = False, **argumen
     try:
         return reach.order(config, operation, arguments, make=make)
     except reach.OrderError as error:
-        raise click.ClickException(str(error)) from error
+        raise Refused(str(error), error.code) from error
 
 
 def show(answer: Mapping[str, Any], as_json: bool, columns: Columns) -> None:
@@ -87,6 +95,17 @@ def new_password(from_stdin: bool, one_time: bool) -> str | None:
         )
     typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     return typed
+
+
+def confirm_new_password(refusal: Refused) -> None:
+    """Ask whether an account of another organisation gets a new password; ends the command if not, or with no terminal."""
+    if not sys.stdin.isatty():
+        raise click.ClickException(
+            f"{refusal.message} --yes gives it a new one-time password and ends its tokens; --keep-password leaves it "
+            "as it is, if you know that nobody but the owner of the address knows it."
+        )
+    words = f"{refusal.message} It gets a new one-time password, and all its tokens end. Go on?"
+    click.confirm(words, abort=True, err=True)
 
 
 def password_options(command: CommandT) -> CommandT:

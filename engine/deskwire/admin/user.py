@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,9 @@ import click
 from deskwire.admin.terminal import (
     ROLES,
     Columns,
+    Refused,
     common_options,
+    confirm_new_password,
     made,
     new_password,
     order,
@@ -104,10 +107,40 @@ def password(user: str, password_stdin: bool, one_time: bool, data: Path | None,
 @click.argument("user")
 @_ORG
 @_ROLE
+@click.option("--yes", is_flag=True, help="Give an account of another organisation a new password unasked.")
+@click.option(
+    "--keep-password", is_flag=True, help="You know that nobody but the address's owner knows the password."
+)
 @common_options
-def add(user: str, organisation: str | None, role: str, data: Path | None, as_json: bool) -> None:
-    """Make a USER (id or e-mail address) a member of an organisation."""
-    show(order(data, "user.add", user=user, organisation=organisation, role=role), as_json, MEMBER)
+def add(
+    user: str,
+    organisation: str | None,
+    role: str,
+    yes: bool,
+    keep_password: bool,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Make a USER (id or e-mail address) a member of an organisation.
+
+    People of the organisation that an account was made for may know its password. Elsewhere it gets a one-time
+    password, for the owner of the address alone, and all tokens of the user end. Asks before that.
+    """
+    if yes and keep_password:
+        raise click.UsageError("--yes and --keep-password exclude each other.")
+    asked = partial(order, data, "user.add", user=user, organisation=organisation, role=role)
+    try:
+        answer = asked(password="new" if yes else "keep" if keep_password else None)
+    except Refused as refusal:
+        if refusal.code != "other_home":
+            raise
+        confirm_new_password(refusal)
+        answer = asked(password="new")
+    if "password" in answer:
+        words = f"{answer['email']} is a member. Give this one-time password to nobody but the owner of the address:"
+        made(answer, as_json, "password", words)
+    else:
+        show(answer, as_json, MEMBER)
 
 
 @user.command("role")

@@ -129,18 +129,30 @@ class Passwords:
 
     def __init__(self, memory_kib: int) -> None:
         self._hasher = argon2.PasswordHasher(memory_cost=memory_kib)
-        self._nobody = self._hasher.hash(secrets.token_urlsafe())
+
+    @property
+    def cost(self) -> str:
+        """What the hashes of today begin with: algorithm, version and cost."""
+        memory, passes, lanes = self._hasher.memory_cost, self._hasher.time_cost, self._hasher.parallelism
+        return f"$argon2id$v={argon2.low_level.ARGON2_VERSION}$m={memory},t={passes},p={lanes}$"
+
+    def is_of_today(self, user: User) -> bool:
+        """Whether a user's hash has the cost that it would have today."""
+        return user.password_hash is not None and user.password_hash.startswith(self.cost)
 
     def hash(self, password: str) -> str:
         """The hash to store."""
         return self._hasher.hash(password)
 
-    def check(self, user: User | None, password: str) -> User:
-        """The user, if that is the password; the same work is done for an unknown one.
+    def check(self, user: User | None, password: str, stand_in: str) -> User:
+        """The user, if that is the password; the work of a check is done for an unknown one, too.
+
+        Args:
+            stand_in: what is checked against if there is no such user, or none with a password; never right.
 
         Raises Unauthenticated if user or password are wrong, without saying which.
         """
-        stored = self._nobody if user is None or user.password_hash is None else user.password_hash
+        stored = stand_in if user is None or user.password_hash is None else user.password_hash
         try:
             self._hasher.verify(stored, password)
         except (argon2.exceptions.VerifyMismatchError, argon2.exceptions.InvalidHashError):

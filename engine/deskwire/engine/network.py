@@ -31,3 +31,17 @@ def network_of(address: str | None) -> str:
     if isinstance(known, IPv6Address):
         known = known.ipv4_mapped or known
     return str(IPv6Network((known, PREFIX), strict=False) if isinstance(known, IPv6Address) else known)
+
+
+@lru_cache(maxsize=1024)  # as above
+def party_of(address: str | None) -> str | None:
+    """The network that a client's failures are counted for; None for this machine's own addresses, and for none.
+
+    A loopback address is a proxy's or a local script's: everybody's calls may come from it.
+    """
+    try:
+        known = ip_address((address or "").strip().partition("%")[0])
+    except ValueError:
+        return None
+    mapped = known.ipv4_mapped if isinstance(known, IPv6Address) else None
+    return None if (mapped or known).is_loopback else network_of(address)

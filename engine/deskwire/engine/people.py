@@ -87,6 +87,8 @@ class User:
         password_hash: None for one who signs in elsewhere.
         password_temporary: somebody else has made the password up; it is good for setting another one.
         generation: grows with each new password, and ends the tokens that were issued before it.
+        home: the organisation whose people may know the password, as the account or its password was made for it
+            (storage key); None for none so far.
     """
 
     rowid: int
@@ -97,6 +99,7 @@ class User:
     password_temporary: bool = False
     generation: int = 0
     created_at: int = 0
+    home: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

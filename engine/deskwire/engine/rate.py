@@ -7,29 +7,32 @@ whole nanoseconds: nothing is lost to rounding, however long a service runs.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
 _SECOND_NS: Final = 1_000_000_000
-_MINUTE_NS: Final = 60 * _SECOND_NS
 
 BUCKETS_MAX: Final = 20_000
-"""Buckets kept, some 4 MB; the one that was used longest ago makes room. A full one is as good as none."""
+"""Buckets kept, some 4 MB, before those are dropped that are full again and so as good as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What is allowed: `burst` at once, and on average `per_minute`, at least one."""
+    """What is allowed: `burst` at once, and on average `per_minute`, at least one.
+
+    Args:
+        minutes: the stretch of time that `per_minute` is for, if it is another one.
+    """
 
     per_minute: int
     burst: int
+    minutes: int = 1
 
     @property
     def step_ns(self) -> int:
         """Nanoseconds in which one is refilled."""
-        return -(-_MINUTE_NS // self.per_minute)
+        return -(-60 * self.minutes * _SECOND_NS // self.per_minute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,26 @@ def take(rate: Rate, full_at_ns: int, now_ns: int) -> int | None:
     return after if after - now_ns <= rate.burst * rate.step_ns else None
 
 
+def taken(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
+    """What is left in a bucket from which one was just taken."""
+    left = quota(rate, full_at_ns, now_ns)
+    return Quota(left.limit, left.remaining, left.reset_s, 0)
+
+
 def _seconds(ns: int) -> int:
     return math.ceil(ns / _SECOND_NS)
 
 
+def nanoseconds(now_s: float) -> int:
+    """A time in seconds as buckets count it."""
+    return int(now_s * _SECOND_NS)
+
+
 class Buckets:
-    """A bucket for each of those who share a rate, bounded in number.
+    """A bucket for each of those who share a rate, exact; for callers who are known, and so limited in number.
+
+    A bucket is kept until it is full again: nobody gets a new one by having others made. Whoever may be anybody is
+    counted by a `Sketch`.
 
     Args:
         rate: None for no limit.
@@ -78,30 +95,33 @@ class Buckets:
     def __init__(self, rate: Rate | None) -> None:
         self.refused = 0
         self._rate = rate
-        self._full_at: OrderedDict[Hashable, int] = OrderedDict()
+        self._full_at: dict[Hashable, int] = {}
+        self._room = BUCKETS_MAX
 
     def take(self, who: Hashable, now_s: float) -> Quota | None:
         """Take one for `who`; what is left. With a `retry_after_s` there was none. None if there is no limit."""
         if self._rate is None:
             return None
-        now, before = int(now_s * _SECOND_NS), self._full_at.get(who, 0)
+        now, before = nanoseconds(now_s), self._full_at.get(who, 0)
         after = take(self._rate, before, now)
         if after is None:
             self.refused += 1
             return quota(self._rate, before, now)
         self._full_at[who] = after
-        self._full_at.move_to_end(who)
-        if len(self._full_at) > BUCKETS_MAX:
-            self._full_at.popitem(last=False)
-        left = quota(self._rate, after, now)
-        return Quota(left.limit, left.remaining, left.reset_s, 0)
+        if len(self._full_at) > self._room:
+            self._drop_the_full(now)
+        return taken(self._rate, after, now)
 
     def look(self, who: Hashable, now_s: float) -> Quota | None:
         """What `who` has left, taking nothing; None if there is no limit."""
         if self._rate is None:
             return None
-        return quota(self._rate, self._full_at.get(who, 0), int(now_s * _SECOND_NS))
+        return quota(self._rate, self._full_at.get(who, 0), nanoseconds(now_s))
 
     def __len__(self) -> int:
         """How many buckets are kept."""
         return len(self._full_at)
+
+    def _drop_the_full(self, now: int) -> None:
+        self._full_at = {who: full_at for who, full_at in self._full_at.items() if full_at > now}
+        self._room = max(BUCKETS_MAX, 2 * len(self._full_at))  # so that most takes go over none

@@ -50,7 +50,8 @@ from deskwire.http.validation import Empty, parse_body, parse_query
 log: Final = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
-_NONE_GIVEN: Final = "missing_credential"
+_COUNTED_ELSEWHERE: Final = ("missing_credential", "invalid_login")
+"""Refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
 
 
 @value
@@ -103,8 +104,8 @@ async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | 
     try:
         reply = _reply(await exchange.serve())
     except DomainError as error:
-        if isinstance(error, Unauthenticated) and error.reason != _NONE_GIVEN:
-            services.quotas.note_failure(exchange.client)
+        if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
+            error = services.quotas.note_failure(exchange.client) or error
         reply = refused(error, asked.id)
     return reply, exchange.quota
 
@@ -191,7 +192,7 @@ class _Exchange:
         access, place = asked.route.access, asked.place
         if place is not None:
             place.asked_by(self.client)
-        if access.kind != "none" or asked.route.method != "GET":
+        if access.kind == "metrics":
             quotas.check_address(self.client)
         caller = await admit(self._services, access, asked.headers, asked.peer, asked.path)
         if place is not None and (owner := caller.project or caller.user) is not None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import trio
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.errors import Unavailable
-from deskwire.engine.people import Role
+from deskwire.engine.identity.guessable import hash_chosen
+from deskwire.engine.people import Role, User
 from deskwire.http.services import Services
 from deskwire.http.validation import Body
 
 PASSWORD_MIN = 10
-WAITING_MAX = 50
-"""Passwords that wait for one of the threads; half a minute's work."""
 
 
 def _printable(text: str) -> str:
@@ -62,14 +59,16 @@ class KeyBody(Body):
     label: Name
 
 
+async def hash_new_password(services: Services, password: str, owner: User) -> str:
+    """The hash of a password that its owner has chosen.
+
+    Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
+    """
+    return await services.hashing.run(
+        None, hash_chosen, services.passwords, password, (owner.email, owner.name), "/newPassword"
+    )
+
+
 async def hash_password(services: Services, password: str) -> str:
-    """The hash to store. Raises Unavailable (`sign_in_busy`) if too many wait."""
-    room_for_password(services)
-    threads = services.password_threads
-    return await trio.to_thread.run_sync(services.passwords.hash, password, limiter=threads)
-
-
-def room_for_password(services: Services) -> None:
-    """Raise Unavailable (`sign_in_busy`) if too many passwords wait to be hashed or checked."""
-    if services.password_threads.statistics().tasks_waiting >= WAITING_MAX:
-        raise Unavailable("Too many are signing in at once.", code="sign_in_busy", retry_after_s=5)
+    """The hash to store, for who has shown a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
+    return await services.hashing.run(None, services.passwords.hash, password)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
-from typing import Final, Literal
+from typing import Literal
 
 import trio
 
 from deskwire.engine.errors import TooManyRequests
+from deskwire.engine.network import party_of
 from deskwire.engine.people import Project, User
 from deskwire.engine.rate import Buckets, Quota, Rate
+from deskwire.engine.sketch import Sketch
 
 Counted = Literal["calls", "authorizations"]
 """Which quota of a project a call takes from."""
-
-_PREFIX_BITS: Final = 64
-"""Of an IPv6 address: what one customer is given at least, so what one attacker has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +26,13 @@ class Quotas:
         calls: of projects; of a user, for what is about no project.
         authorizations: of channels of the stream, by project. Who has thousands of channels asks for all of them at
             once, after each reconnect, and pusher-js takes a refusal for final.
-        failures: of addresses to authenticate.
+        failures: of networks to authenticate.
         clock: Trio's.
     """
 
     calls: Buckets
     authorizations: Buckets
-    failures: Buckets
+    failures: Sketch
     clock: Callable[[], float] = trio.current_time
 
     def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
@@ -48,41 +45,30 @@ class Quotas:
         return None
 
     def check_address(self, address: str | None) -> None:
-        """Raise TooManyRequests (`too_many_failures`) if this address has failed too often."""
-        place = network_of(address)
-        left = None if place is None else self.failures.look(place, self.clock())
+        """Raise TooManyRequests (`too_many_failures`) if this address's network has failed too often.
+
+        For credentials that people choose, which can be guessed. A server key or an access token can't: it is looked
+        at whatever came before, so that nobody is shut out by a neighbour (ADR 24).
+        """
+        network = party_of(address)
+        left = None if network is None else self.failures.look(network, self.clock())
         if left is not None and left.retry_after_s:
             self.failures.refused += 1
-            raise TooManyRequests(
-                "Too many calls from this address came without a valid credential.",
-                code="too_many_failures",
-                retry_after_s=left.retry_after_s,
-            )
+            raise _failed_too_often(left)
 
-    def note_failure(self, address: str | None) -> None:
-        """Count a call that was answered with 401."""
-        place = network_of(address)
-        if place is not None:
-            self.failures.take(place, self.clock())
+    def note_failure(self, address: str | None) -> TooManyRequests | None:
+        """Count a call with a wrong credential; the refusal if its network had failed too often before."""
+        network = party_of(address)
+        left = None if network is None else self.failures.take(network, self.clock())
+        return _failed_too_often(left) if left is not None and left.retry_after_s else None
 
 
-@lru_cache(maxsize=1024)  # a client has the same one in each of its calls
-def network_of(address: str | None) -> str | None:
-    """What failures are counted by: the address, of IPv6 its /64; None for one that is this machine's own.
-
-    A loopback address is a proxy's or a local script's: everybody's calls may come from it.
-    """
-    try:
-        parsed = ip_address(address or "")
-    except ValueError:
-        return None
-    if isinstance(parsed, IPv6Address):
-        if parsed.ipv4_mapped is None:
-            return (
-                None if parsed.is_loopback else str(IPv6Address(int(parsed) >> _PREFIX_BITS << _PREFIX_BITS))
-            )
-        parsed = parsed.ipv4_mapped
-    return None if parsed.is_loopback else str(parsed)
+def _failed_too_often(left: Quota) -> TooManyRequests:
+    return TooManyRequests(
+        "Too many calls from this address came without a valid credential.",
+        code="too_many_failures",
+        retry_after_s=left.retry_after_s,
+    )
 
 
 def refusal_of(left: Quota, counted: Counted) -> TooManyRequests:

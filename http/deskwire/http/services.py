@@ -18,6 +18,7 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Problem
 from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.identity.standins import StandIns
 from deskwire.engine.identity.throttle import Throttle
 from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
@@ -27,6 +28,7 @@ from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
+from deskwire.http.hashing import Hashing
 from deskwire.http.keys import Keys
 from deskwire.http.load import Load
 from deskwire.http.measured import Measured
@@ -90,6 +92,7 @@ class Services:
         quotas, load: how often callers may call, and how much may be under way at once.
         stream_key: what stream tokens are signed with.
         description: the description of the API.
+        stand_ins: what passwords of unknown addresses are checked against.
         sign_in: whether users sign in here with a password.
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
@@ -122,11 +125,12 @@ class Services:
     description: Once[Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
     readiness: Readiness
+    stand_ins: StandIns
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
-    throttle: Throttle = field(default_factory=Throttle)
+    throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))
+    hashing: Hashing = field(default_factory=Hashing)
     refusals: Refusals = field(default_factory=Refusals)
-    password_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
     key_uses: dict[int, int] = field(default_factory=dict)
 
     def signed(self, by: By) -> Services:

@@ -16,19 +16,28 @@ from deskwire.engine.errors import BadRequest
 from deskwire.http.routing import Route
 
 _BROKEN: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SCHEMES: Final = ("http", "https")
 _REST: Final = "<path:"
 """Begins the parameter that takes the rest of a path, slashes included; none of our words can follow it."""
 
 
 def path_of(target: str) -> str:
-    """The path in a request's target, as it was sent, without its query (RFC 9112 3.2). Raises BadRequest."""
+    """The path in a request's target, as it was sent, without its query.
+
+    A target is a path, or the URL of one by http (RFC 9112 3.2.1, 3.2.2). The path of any other, such as one with a
+    fragment, is empty, and leads nowhere: it would be another name for what a proxy in front knows by one.
+
+    Raises BadRequest for a URL that can't be read.
+    """
     if target.startswith("/"):
         return target
     try:
         url = urlsplit(target)
     except ValueError:
         raise _bad("The URL that it is in is none.") from None
-    return url.path or ("/" if url.netloc else "")
+    if url.scheme not in _SCHEMES or not url.netloc or "#" in target:
+        return ""
+    return url.path or "/"
 
 
 def parts_of(path: str) -> list[str]:

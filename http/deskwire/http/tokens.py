@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import structlog
-import trio
 from pydantic import Field
 
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import TOKEN_S
-from deskwire.engine.errors import Conflict, Forbidden, TooManyRequests, Unauthenticated
+from deskwire.engine.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    Problem,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+)
+from deskwire.engine.network import party_of
 from deskwire.engine.organisations.members import with_password
 from deskwire.engine.people import User
 from deskwire.engine.ports import Transaction
-from deskwire.http.people import GivenPassword, NewPassword, hash_password, room_for_password
+from deskwire.http.people import GivenPassword, NewPassword, hash_new_password
 from deskwire.http.routing import OPEN, Answer, Call, Routes
 from deskwire.http.services import Services
 from deskwire.http.shapes.people import AccessToken
@@ -57,7 +66,7 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     user = services.store.peek(lambda reader: reader.user_by_email(body.email))
     user = await check_password(call, body.email, user, body.password)
     if body.new_password is not None:
-        user = await change_password(call.signed(user).services, user, body.new_password)
+        user = await change_password(call.signed(user).services, user, body.password, body.new_password)
     elif user.password_temporary:
         refusal = Forbidden(
             "This is a one-time password: sign in with a `newPassword` beside it.",
@@ -65,6 +74,8 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
         )
         await record_failure(call, user, refusal)
         raise refusal
+    else:
+        await _bring_up_to_date(services, user, body.password)
     await record_sign_in(call, user)
     return token_view(services, user)
 
@@ -74,29 +85,46 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
 
     Raises Unauthenticated (`invalid_login`), TooManyRequests (`too_many_sign_ins`), Unavailable (`sign_in_busy`).
     """
-    services = call.services
-    room_for_password(services)
+    services, network = call.services, party_of(call.address)
     try:
-        services.throttle.begin(email, call.address, trio.current_time())
-        checked = await trio.to_thread.run_sync(
-            services.passwords.check, user, password, limiter=services.password_threads
-        )
+        with services.throttle.attempt(email, network):
+            stand_in = await services.stand_ins.of(email)
+            return await services.hashing.run(network, services.passwords.check, user, password, stand_in)
     except (TooManyRequests, Unauthenticated) as refusal:
         log.warning(
             "sign_in.failed", address=call.address, reason=refusal.reason
         )  # for whoever bans addresses
         await record_failure(call, user, refusal)
         raise
-    services.throttle.succeeded(email, call.address)
-    return checked
 
 
-async def change_password(services: Services, before: User, password: str) -> User:
+async def _bring_up_to_date(services: Services, user: User, password: str) -> None:
+    """Hash a password that was just right anew, if what a hash costs has changed; another time if that can't be now."""
+    if services.passwords.is_of_today(user):
+        return
+
+    def change(tx: Transaction) -> None:
+        now = tx.user(user.id)
+        if now is not None and now.password_hash == user.password_hash:
+            tx.save_user(replace(now, password_hash=password_hash))
+
+    try:
+        password_hash = await services.hashing.run(None, services.passwords.hash, password)
+        await services.store.write(change)
+    except Unavailable as reason:
+        log.info("sign_in.not_hashed_anew", reason=reason.reason)
+
+
+async def change_password(services: Services, before: User, present: str, new: str) -> User:
     """The user with another password, which ends every token issued before.
 
-    Raises Conflict (`password_changed`) if another call has changed it since `before` was read.
+    Raises:
+        Invalid: it is easy to guess, or the present one, which may be known to who has made it up.
+        Conflict: another call has changed it since `before` was read (`password_changed`).
     """
-    password_hash = await hash_password(services, password)
+    if new == present:
+        raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
+    password_hash = await hash_new_password(services, new, before)
 
     def change(tx: Transaction) -> User:
         user = tx.user(before.id)

@@ -87,7 +87,7 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
     user = await check_password(call, call.user.email, call.user, body.password)
-    return token_view(services, await change_password(services, user, body.new_password))
+    return token_view(services, await change_password(services, user, body.password, body.new_password))
 
 
 @routes.add(

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage.schema import ELEVENTH, FOURTEENTH, NINTH, TENTH, THIRTEENTH, TWELFTH
+from deskwire.storage.schema import ELEVENTH, FIFTEENTH, FOURTEENTH, NINTH, TENTH, THIRTEENTH, TWELFTH
 
 migrations: Final = Migrations("deskwire")
 
@@ -367,6 +367,12 @@ def m0013_what_an_outage_keeps_waiting(db: Database) -> None:
 def m0014_audit_trail(db: Database) -> None:
     """Who did what."""
     _execute(db, FOURTEENTH)
+
+
+@migrations()
+def m0015_the_homes_of_accounts(db: Database) -> None:
+    """Which organisation an account was made for."""
+    _execute(db, FIFTEENTH)
 
 
 def known_migrations() -> set[str]:

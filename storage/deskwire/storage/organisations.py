@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.audit.deeds import account_changed, differences, project_changed
@@ -23,6 +23,17 @@ from deskwire.storage.people import (
 
 _ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
+
+_UPTO_SIGN: Final = "rtrim({0}, replace({0}, '$', ''))"
+"""What stands up to the last `$`, that included."""
+_ENCODED: Final = (
+    f"substr({_UPTO_SIGN.format('password_hash')}, 1, length({_UPTO_SIGN.format('password_hash')}) - 1)"
+)
+_COSTS: Final = (
+    f"SELECT {_UPTO_SIGN.format('encoded')}, count(*) FROM "
+    f"(SELECT {_ENCODED} AS encoded FROM users WHERE password_hash IS NOT NULL) GROUP BY 1"
+)
+"""Users by what their hashes are without their last two parts, salt and hash."""
 
 _OWN: Final = frozenset({"consumers", "server_keys", "teams"})
 """Tables that may refer to a project which is removed."""
@@ -73,6 +84,9 @@ class OrganisationReads:
     def users(self) -> Sequence[User]:
         sql = f"SELECT {USER} FROM users u WHERE u.deleted_at IS NULL ORDER BY u.rowid"
         return [as_user(row) for row in self.conn.execute(sql)]
+
+    def password_costs(self) -> Mapping[str, int]:
+        return dict(self.conn.execute(_COSTS).fetchall())
 
     def projects(
         self, organisation: int | None, user: int | None, before: int, limit: int
@@ -174,8 +188,9 @@ class OrganisationWrites(PeopleReads, PeopleWrites):
         row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
         self.record(*account_changed(as_user(row), user))
         self.conn.execute(
-            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ? WHERE rowid = ?",
-            (user.name, user.password_hash, user.password_temporary, user.generation, user.rowid),
+            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ?, home = ? "
+            "WHERE rowid = ?",
+            (user.name, user.password_hash, user.password_temporary, user.generation, user.home, user.rowid),
         )
 
     def delete_user(self, user: int, at: int) -> None:

@@ -127,3 +127,14 @@ CREATE UNIQUE INDEX audit_counted ON audit (slot, tally) WHERE slot IS NOT NULL;
 CREATE TABLE audit_window (one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL) STRICT;
 INSERT INTO audit_window VALUES (1, CAST(strftime('%s', 'now') AS INTEGER) * 1000);
 """
+
+
+FIFTEENTH: Final = """
+-- The organisation whose people may know the account's password, which is taken for that of the oldest membership.
+ALTER TABLE users ADD COLUMN home INTEGER REFERENCES organisations;
+UPDATE users SET home = (
+    SELECT organisation FROM memberships WHERE user = users.rowid ORDER BY created_at, organisation LIMIT 1);
+-- Where there are several, an account of none may have been one's before: it gets into another only with a new password.
+UPDATE users SET password_hash = NULL, generation = generation + 1
+    WHERE home IS NULL AND password_hash IS NOT NULL AND (SELECT count(*) FROM organisations) > 1;
+"""

@@ -35,6 +35,8 @@ def account_changed(before: User, after: User) -> list[Deed]:
     found = []
     if after.name != before.name:
         found.append(_account("account.changed", after, {"name": (before.name, after.name)}))
+    if after.generation == before.generation:  # the same password may be hashed anew
+        return found
     if after.password_hash != before.password_hash:
         found.append(
             _account(
@@ -46,7 +48,7 @@ def account_changed(before: User, after: User) -> list[Deed]:
                 ),
             )
         )
-    elif after.generation != before.generation:
+    else:
         found.append(_account("account.tokens_revoked", after, {}))
     return found
 

@@ -1,87 +1,111 @@
-"""Slows down guessing of passwords: failures are counted in memory, by address, by account, and by both."""
+"""Slows down guessing of passwords: failures are counted in memory, by network, by account, and by both.
+
+An attempt counts as failed from its begin until it has succeeded, so attempts side by side do not slip through. One that
+is refused tries no password. It counts for its network all the same, as going on after a refusal is what machines do,
+but not for the account: nobody keeps it shut by going on.
+
+Who has signed in from a network before has failures of its own there, and is not held up by what others do to the account
+or from the network. What others do can't end that: only signing in adds to those who are known.
+"""
 
 from __future__ import annotations
 
-import math
-from collections import OrderedDict
-from dataclasses import dataclass
-from ipaddress import ip_address
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from deskwire.engine.errors import TooManyRequests
+from deskwire.engine.errors import TooManyRequests, Unauthenticated
+from deskwire.engine.rate import Quota, Rate, nanoseconds, quota, take
+from deskwire.engine.sketch import Sketch
 
-WINDOW_S: Final = 900.0
+WINDOW_MINUTES: Final = 15
 PER_PAIR: Final = 10
-"""Failures of one client address at one account."""
+"""Failures of one network at one account."""
 PER_ACCOUNT: Final = 100
-PER_ADDRESS: Final = 100
-COUNTERS_MAX: Final = 20_000
-"""Counters kept; about 4 MB. The one that began longest ago makes room, so a flood only forgets, never grows."""
+PER_NETWORK: Final = 100
+KNOWN_MAX: Final = 10_000
+"""Accounts with a network that they have signed in from, some 3 MB. The one that was used longest ago makes room, and is
+counted as everybody is, with its failures of before."""
 
-
-@dataclass(slots=True)
-class _Counter:
-    since: float
-    failures: int = 0
+_PAIR_RATE: Final = Rate(PER_PAIR, PER_PAIR, WINDOW_MINUTES)
 
 
 class Throttle:
-    """Lets a limited number of attempts at signing in fail within a window.
+    """Lets a limited number of attempts at signing in fail within a quarter of an hour.
 
-    An attempt is counted before it is made and taken back when it succeeds: attempts side by side do not slip
-    through.
+    Args:
+        clock: Trio's.
     """
 
-    def __init__(self) -> None:
-        self._counters: OrderedDict[tuple[str, str], _Counter] = OrderedDict()
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._pairs = Sketch(_PAIR_RATE)
+        self._accounts = Sketch(Rate(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
+        self._networks = Sketch(Rate(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
+        self._under_way: Counter[tuple[Sketch, str]] = Counter()
+        self._known: OrderedDict[str, int] = OrderedDict()  # when the bucket of the pair is full again
 
-    def begin(self, email: str, address: str | None, now_s: float) -> None:
-        """Count an attempt. Raises TooManyRequests, and counts nothing, if one of the limits is reached."""
-        found = [(self._counter(key, now_s), limit) for key, limit in _limits(email, address)]
-        full = [counter for counter, limit in found if counter.failures >= limit]
+    @contextmanager
+    def attempt(self, email: str, network: str | None) -> Iterator[None]:
+        """Count what is done inside as an attempt: failed if it raises Unauthenticated, else as good as none.
+
+        Args:
+            network: None for a client on this machine: it may be a proxy, and everybody's.
+
+        Raises TooManyRequests, and does nothing, if too many have failed.
+        """
+        account = email.lower()
+        pair = f"{account} {network or ''}"
+        counted = [(self._pairs, pair), (self._accounts, account)]
+        if network is not None:
+            counted.append((self._networks, network))
+        self._check(pair, counted, network)
+        self._under_way.update(counted)
+        try:
+            yield
+        except Unauthenticated:
+            self._failed(pair, counted)
+            raise
+        else:
+            self._succeeded(pair)
+        finally:
+            self._under_way.subtract(counted)
+            for each in counted:
+                if not self._under_way[each]:
+                    del self._under_way[each]
+
+    def _check(self, pair: str, counted: list[tuple[Sketch, str]], network: str | None) -> None:
+        now = self._clock()
+        known = self._known.get(pair)
+        if known is None:
+            looks = [(self._under_way[each], each[0].look(each[1], now)) for each in counted]
+        else:
+            looks = [(self._under_way[counted[0]], quota(_PAIR_RATE, known, nanoseconds(now)))]
+        full = [left for under_way, left in looks if left is not None and left.remaining <= under_way]
         if full:
-            wait_s = math.ceil(max(counter.since for counter in full) + WINDOW_S - now_s)
-            raise TooManyRequests(
-                "Too many attempts to sign in have failed; wait.",
-                code="too_many_sign_ins",
-                retry_after_s=max(1, wait_s),
-            )
-        for counter, _ in found:
-            counter.failures += 1
+            if network is not None:
+                self._networks.take(network, now)
+            raise _refusal(full)
 
-    def succeeded(self, email: str, address: str | None) -> None:
-        """Take the attempt back, and forget what failed before from this address at this account."""
-        (pair, _), *others = _limits(email, address)
-        self._counters.pop(pair, None)
-        for key, _ in others:
-            counter = self._counters.get(key)
-            if counter is not None and counter.failures:
-                counter.failures -= 1
+    def _failed(self, pair: str, counted: list[tuple[Sketch, str]]) -> None:
+        now = self._clock()
+        for sketch, key in counted:
+            sketch.take(key, now)
+        known = self._known.get(pair)
+        if known is not None:
+            self._known[pair] = take(_PAIR_RATE, known, nanoseconds(now)) or known
 
-    def _counter(self, key: tuple[str, str], now_s: float) -> _Counter:
-        counter = self._counters.get(key)
-        if counter is None or now_s - counter.since >= WINDOW_S:
-            self._counters.pop(key, None)
-            counter = self._counters[key] = _Counter(now_s)
-            if len(self._counters) > COUNTERS_MAX:
-                self._counters.popitem(last=False)
-        return counter
+    def _succeeded(self, pair: str) -> None:
+        self._known[pair] = 0
+        self._known.move_to_end(pair)
+        if len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
 
 
-def _limits(email: str, address: str | None) -> list[tuple[tuple[str, str], int]]:
-    """The counters of an attempt, that of both together first.
-
-    A loopback address is a proxy's or a local script's: everybody's attempts may come from it.
-    """
-    account, where = email.lower(), address or ""
-    limits = [((account, where), PER_PAIR), ((account, "*"), PER_ACCOUNT)]
-    if not _local(where):
-        limits.append((("*", where), PER_ADDRESS))
-    return limits
-
-
-def _local(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return True
+def _refusal(full: list[Quota]) -> TooManyRequests:
+    return TooManyRequests(
+        "Too many attempts to sign in have failed; wait.",
+        code="too_many_sign_ins",
+        retry_after_s=max(1, *(left.retry_after_s for left in full)),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from deskwire.engine.clock import iso
 from deskwire.engine.errors import Conflict, NotFound
@@ -95,17 +95,56 @@ def add_newcomer(
         raise Conflict(
             "There is an account with this e-mail address; the operator can add it.", code="email_in_use"
         )
-    user = replace(
-        with_password(user, newcomer.password_hash, temporary=newcomer.temporary), name=newcomer.name
-    )
+    user = with_password(user, newcomer.password_hash, temporary=newcomer.temporary)
+    user = replace(user, name=newcomer.name, home=organisation)
     tx.save_user(user)
     return join(tx, organisation, user, role, at)
 
 
+Handover = Literal["new", "keep"]
+"""What becomes of the password of an account that gets into an organisation other than its home."""
+
+
+def add_known(
+    tx: Transaction,
+    organisation: int,
+    user: User,
+    role: Role,
+    handover: Handover | None,
+    password_hash: str | None,
+    at: int,
+) -> Member:
+    """Make an account a member on the operator's word (ADR 44).
+
+    Where it was made people may know its password, and none of them is to come in with it. So an account from
+    elsewhere gets a one-time password, all its tokens end, and this is its home from then on.
+
+    Args:
+        handover: `keep` if the operator knows that only the address's owner knows the password.
+        password_hash: of the one-time password, if the handover is `new`.
+
+    Raises Conflict: `already_member`, or `other_home` if the handover is to be chosen.
+    """
+    if tx.role(organisation, user.rowid) is None and user.home not in (None, organisation):
+        if handover is None:
+            home = tx.organisation_of(user.home)
+            raise Conflict(
+                f"{user.email} is an account of {home.name}, whose people may know its password.",
+                code="other_home",
+            )
+        if handover == "new":
+            user = replace(with_password(user, password_hash, temporary=True), home=organisation)
+            tx.save_user(user)
+    return join(tx, organisation, user, role, at)
+
+
 def join(tx: Transaction, organisation: int, user: User, role: Role, at: int) -> Member:
-    """Make an existing user a member. Raises Conflict (`already_member`)."""
+    """Make an existing user a member, at home here if nowhere yet. Raises Conflict (`already_member`)."""
     if tx.role(organisation, user.rowid) is not None:
         raise Conflict("This user is a member already.", code="already_member")
+    if user.home is None:
+        user = replace(user, home=organisation)
+        tx.save_user(user)
     tx.insert_membership(organisation, user.rowid, role, at)
     return Member(user, role, at)
 

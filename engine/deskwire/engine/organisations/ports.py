@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from deskwire.engine.people import Member, Membership, Organisation, Project, Role, ServerKey, User
@@ -34,6 +34,9 @@ class OrganisationReader(Protocol):
 
     def users(self) -> Sequence[User]:
         """All of them, oldest first."""
+
+    def password_costs(self) -> Mapping[str, int]:
+        """How many users have a password hash that begins with this algorithm, version and cost."""
 
     def projects(
         self, organisation: int | None, user: int | None, before: int, limit: int
@@ -77,7 +80,7 @@ class OrganisationTransaction(OrganisationReader, Protocol):
         """End a membership, and those in the teams of the organisation's projects."""
 
     def save_user(self, user: User) -> None:
-        """Store a user's name and password."""
+        """Store a user's name, password and home."""
 
     def delete_user(self, user: int, at: int) -> None:
         """Leave nothing of a user who is a member of nothing, from `at` (ms) on, but the user id."""

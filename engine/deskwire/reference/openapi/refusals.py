@@ -50,7 +50,7 @@ RULES: Final = (
     Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
     Rule(("bad_path",), lambda route: "<" in route.path),
     Rule(("overloaded",), lambda route: True),
-    Rule(("too_many_failures",), lambda route: route.access.kind != "none" or route.method != "GET"),
+    Rule(("too_many_failures",), lambda route: route.access.kind != "none"),
     Rule(("rate_limited",), lambda route: route.access.kind in _COUNTED),
     Rule(
         (
