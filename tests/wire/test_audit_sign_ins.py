@@ -121,7 +121,9 @@ async def test_every_organisation_of_a_member_sees_its_sign_ins_and_no_other_doe
     hired = await hire(service, "agent")
     for name in ("Second", "Third"):
         await operate(service, "org.create", name=name)
-    await operate(service, "user.add", user=hired["id"], organisation="Second", role="viewer")
+    await operate(
+        service, "user.add", user=hired["id"], organisation="Second", role="viewer", password="keep"
+    )
     await sign_in(service, hired["email"], hired["password"], PASSWORD)
     seen = {
         name: [
