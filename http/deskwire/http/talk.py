@@ -26,12 +26,12 @@ class Talk:
     Args:
         store: says whether server keys are still in force.
         key: what tokens are signed with.
-        admitted: the project, or why there is none (Pusher protocol, 4001, 4007).
+        project: whose stream it is.
 
     `keys` are the ids of the server keys that its subscriptions were authorized with.
     """
 
-    __slots__ = ("_admitted", "_awaited", "_clock", "_hub", "_key", "_store", "keys", "session", "socket_id")
+    __slots__ = ("_awaited", "_clock", "_hub", "_key", "_project", "_store", "keys", "session", "socket_id")
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Talk:
         clock: Clock,
         key: bytes,
         session: Session,
-        admitted: Project | pusher.Close,
+        project: Project,
     ) -> None:
         self.keys: tuple[str, ...] = ()
         self._store = store
@@ -48,14 +48,14 @@ class Talk:
         self._clock = clock
         self._key = key
         self.session = session
-        self._admitted = admitted
+        self._project = project
         self.socket_id = pusher.new_socket_id()
         self._awaited: tuple[str, ...] = ()
 
     @property
     def project_id(self) -> str:
-        """The project's id, empty if the connection was refused."""
-        return self._admitted.id if isinstance(self._admitted, Project) else ""
+        """The project's id."""
+        return self._project.id
 
     def withdraw(self, keys: set[str], projects: set[str]) -> bool:
         """End the connection if one of these server keys or projects, which are no more, has let it in; whether so.
@@ -75,11 +75,8 @@ class Talk:
         return True
 
     async def greet(self) -> None:
-        """Begin: with the socket id, or with the reason why not."""
-        if isinstance(self._admitted, pusher.Close):
-            self.session.end(self._admitted)
-        else:
-            await self.session.send(pusher.connection_established(self.socket_id))
+        """Begin, with the socket id."""
+        await self.session.send(pusher.connection_established(self.socket_id))
 
     async def hear(self, text: str) -> None:
         """Act on one message."""
@@ -101,8 +98,7 @@ class Talk:
                 pass
 
     async def _subscribe(self, name: str, auth: str) -> None:
-        project = self._admitted
-        assert isinstance(project, Project), "refused connections are not heard"
+        project = self._project
         try:
             channel = open_channel(project, name)
             grant = self._granted(project, name, auth)
@@ -170,7 +166,7 @@ class Talk:
         """Keep a refused client's connection; when it may have the channel it is told to come back."""
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return
-        self.session.settled = True
+        self.session.settle()
         self._awaited = (*self._awaited, channel.name)
 
         async def wait() -> None:
