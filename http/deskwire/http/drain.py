@@ -17,13 +17,12 @@ _READS: Final = 64
 """Reads at most, a megabyte: who sends more is not waiting for an answer."""
 
 
-async def drain(stream: trio.abc.Stream) -> bool:
-    """Read until the peer closes, or a close frame of its begins what comes; False if it sends too much before.
+async def drain(stream: trio.abc.Stream) -> None:
+    """Read until the peer closes, a close frame of its begins what comes, or it has sent too much.
 
     Raises BrokenResourceError and ClosedResourceError.
     """
     for _ in range(_READS):
         data = await stream.receive_some(_READ)
         if not data or data.startswith(CLOSE):
-            return True
-    return False
+            return

@@ -343,8 +343,8 @@ class Session:
             over = False
             while not (over or self._deaf):
                 over = await self._take_all(party) or (not self._deaf and not await self._receive())
-            if not (over or await drain(self._stream)):
-                await trio.sleep_forever()  # until the goodbye is over
+            if not over:
+                await drain(self._stream)  # has checkpoints, in which the goodbye is said
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
 
