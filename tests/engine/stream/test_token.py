@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import jwt
 import pytest
@@ -107,3 +108,18 @@ def test_another_key_and_another_algorithm_are_refused() -> None:
 def test_any_text_at_all_is_refused_as_a_token(text: str) -> None:
     with pytest.raises(TokenRefused):
         check(text)
+
+
+@pytest.mark.parametrize("field", ["channel", "consumer_id", "resume", "key_id"])
+def test_a_token_with_half_a_surrogate_pair_is_refused_with_the_reason(field: str) -> None:
+    """Only who has the key can sign one; it is no text all the same, and fits into no database."""
+    unsound: Any = {field: "x\ud800"}
+    with pytest.raises(TokenRefused, match="surrogate"):
+        check(issue(KEY, replace(GRANT, **unsound), now_ms=NOON))
+
+
+@pytest.mark.parametrize("expires", [float("inf"), float("nan"), "never", True, None])
+def test_a_token_that_never_ends_is_refused(expires: object) -> None:
+    claims = jwt.decode(issue(KEY, GRANT, now_ms=NOON), options={"verify_signature": False})
+    with pytest.raises(TokenRefused):
+        check(jwt.encode({**claims, "exp": expires}, KEY, algorithm="HS256"))
