@@ -32,6 +32,10 @@ class Close:
 UNKNOWN_APP: Final = Close(4001, "There is no app with this key.")
 BAD_PROTOCOL: Final = Close(4007, "The protocol version must be 5, 6 or 7.")
 SUPERSEDED: Final = Close(4009, "Superseded by another consumer")
+ENDED: Final = Close(4009, "This consumer has been ended by a call to the API.")
+PARTLY_ENDED: Final = Close(
+    4100, "A consumer of this connection has been ended by a call to the API; connect again."
+)
 REVOKED: Final = Close(4009, "The server key that authorized this connection has been revoked.")
 PARTLY_REVOKED: Final = Close(
     4100, "A server key that authorized some of this has been revoked; connect again."

@@ -12,6 +12,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
+from deskwire.engine.stream.subscription import Loss
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http import pusher
 from deskwire.http.session import Session
@@ -148,9 +149,7 @@ class Talk:
         if held is None and len(subscriptions) >= _CHANNELS:
             raise Forbidden(f"A connection may hold {_CHANNELS} channels.", code="too_many_channels")
         if held is None:
-            held = await self._hub.subscribe(
-                project, channel, grant, lambda: self.session.end(pusher.SUPERSEDED)
-            )
+            held = await self._hub.subscribe(project, channel, grant, self._lost)
             subscriptions[channel.name] = held  # from here on the session leaves it
             start = held.start
             answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
@@ -158,6 +157,15 @@ class Talk:
                 self.session.follow(held)
         else:
             await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
+
+    def _lost(self, loss: Loss) -> None:
+        """End the connection that has lost a channel. With others left its client is told to come back for them."""
+        if loss == "superseded":
+            self.session.end(pusher.SUPERSEDED)
+        elif any(held.current for held in self.session.subscriptions.values()):
+            self.session.end(pusher.PARTLY_ENDED)
+        else:
+            self.session.end(pusher.ENDED)
 
     async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
