@@ -203,6 +203,25 @@ async def sent_before_the_end(peer: RawPeer) -> int:
     return sent
 
 
+async def test_a_request_that_comes_byte_by_byte_is_not_read_for_ever(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Each of them is a read; a head may have 16 KB."""
+    stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY)
+    ours, theirs = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_one, stream, theirs)
+        start, sent = trio.current_time(), 0
+        with suppress(trio.BrokenResourceError):
+            for byte in upgrade("?protocol=7&x=" + "x" * 1_000):
+                await ours.send_all(bytes((byte,)))
+                await trio.testing.wait_all_tasks_blocked()
+                sent += 1
+        assert 100 < sent < 1_000
+        assert trio.current_time() == start
+        nursery.cancel_scope.cancel()
+
+
 REFUSED = [(upgrade(key="unknown"), 4001), (upgrade("?protocol=3"), 4007)]
 
 

@@ -35,7 +35,7 @@ from deskwire.http.measured import Traffic
 from deskwire.http.outlet import Outlet
 from deskwire.http.party import Party
 from deskwire.http.pings import Pings
-from deskwire.http.places import Place
+from deskwire.http.strangers import Stranger
 from deskwire.http.texts import Texts, TooLong
 from deskwire.http.transport import LINGER_S, FrontStream
 from deskwire.http.wire import Wire
@@ -58,7 +58,7 @@ class Session:
         stream: the transport; closed by the caller.
         traffic: counts what is written.
         rest: bytes that came behind the handshake.
-        place: what it holds until it is settled.
+        stranger: it, until it is settled.
     """
 
     __slots__ = (
@@ -75,8 +75,8 @@ class Session:
         "_out",
         "_patience",
         "_pings",
-        "_place",
         "_said",
+        "_stranger",
         "_stream",
         "_texts",
         "_traffic",
@@ -93,10 +93,10 @@ class Session:
         traffic: Traffic,
         bounds: Bounds,
         rest: bytes,
-        place: Place,
+        stranger: Stranger,
     ) -> None:
         self.subscriptions: dict[str, Subscription] = {}
-        self._place: Place | None = place
+        self._stranger: Stranger | None = stranger
         self._stream = stream
         self._out = Outlet(stream, bounds.write_timeout_s, traffic)
         self._hub = hub
@@ -116,7 +116,7 @@ class Session:
         self._pings = Pings(bounds.ping_s, trio.current_time())
         self._patience = trio.current_time() + bounds.unsubscribed_s
         self._waiting = trio.CancelScope()
-        place.make_room = partial(self.end, pusher.NEVER_SUBSCRIBED)
+        stranger.make_room = partial(self.end, pusher.NEVER_SUBSCRIBED)
 
     async def run(self, party: Party) -> None:
         """Serve until the connection is over: `party` greets, then hears each text message, in order.
@@ -137,10 +137,12 @@ class Session:
                 self._hub.leave(held, for_good=False)
 
     def settle(self) -> None:
-        """Let it stay without a bound on time: its client has shown what it may."""
-        if self._place is not None:
-            self._place.free()
-            self._place = None
+        """Let it stay, for as long as it likes and whoever needs room: its client has shown a good token."""
+        if isinstance(self._stream, FrontStream):
+            self._stream.keep()
+        if self._stranger is not None:
+            self._stranger.known()
+            self._stranger = None
 
     def spawn(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run `task` as long as the connection lives."""
@@ -158,8 +160,6 @@ class Session:
         Its answer has been written: from here on a pong confirms where it begins, and a gap before that.
         """
         self.subscriptions[held.channel.name] = held
-        if isinstance(self._stream, FrontStream):
-            self._stream.keep()
         held.written = held.start.position
         self.settle()
         held.listen(partial(self._stir, held))
@@ -314,7 +314,7 @@ class Session:
         """When the reader is to stop waiting and keep time."""
         if self._ending:
             return inf
-        return min(self._pings.due_at(), inf if self._place is None else self._patience)
+        return min(self._pings.due_at(), inf if self._stranger is None else self._patience)
 
     async def _keep_time(self) -> None:
         """Heartbeats, confirmations, and the end of those who never subscribe."""
@@ -322,7 +322,7 @@ class Session:
         if not self._pings.beat(now):
             self._traffic.no_pong += 1
             self.end(pusher.NO_PONG)
-        elif self._place is not None and now >= self._patience:
+        elif self._stranger is not None and now >= self._patience:
             self.end(pusher.NEVER_SUBSCRIBED)
         elif now >= due:
             async with self._out.lock:
@@ -380,7 +380,7 @@ class Session:
         self._frames += 1
         self._bound(self._inflow.frame(trio.current_time()))
         if self._frames % _TURN == 0:
-            await trio.sleep(0 if self._place is None else _STRANGER_S)
+            await trio.sleep(0 if self._stranger is None else _STRANGER_S)
 
     def _bound(self, goodbye: pusher.Close | None) -> bool:
         """End the connection if it has sent too much; whether it has."""

@@ -23,10 +23,10 @@ from deskwire.http.flusher import Flusher
 from deskwire.http.frames import close_frame, text_frame
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
 from deskwire.http.measured import Traffic
-from deskwire.http.places import Place, Places
 from deskwire.http.proxies import Network, client_address
 from deskwire.http.revocations import Revocations
 from deskwire.http.session import GOODBYE_S, Session
+from deskwire.http.strangers import Stranger, Strangers
 from deskwire.http.talk import Talk
 from deskwire.http.transport import LINGER_S, FrontStream
 
@@ -50,7 +50,7 @@ class RealtimeStream:
         write_timeout_s: how long one write may take before the connection is dropped.
         inbound_bytes: size of the largest message a client may send.
         unsubscribed_s: how long a connection may stay without ever subscribing.
-        unsubscribed_each: how many of one network may be without a subscription (`Places`).
+        unsubscribed_each: how many of one network may be without a subscription (`Strangers`).
         trusted_proxies: networks of proxies that say whose connection they pass on.
     """
 
@@ -74,7 +74,7 @@ class RealtimeStream:
         self._key = key
         self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
-        self._places = Places(unsubscribed_each)
+        self._strangers = Strangers(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
         self._talks: dict[Talk, None] = {}  # in the order in which they came
@@ -103,16 +103,16 @@ class RealtimeStream:
         Cancellation: the connection is dropped without a goodbye.
         """
         talk: Talk | None = None
-        place: Place | None = None
+        stranger: Stranger | None = None
         try:
             opening = await self._open(stream)
             if opening is not None:
-                place = await self._places.take(self._network(stream, opening))
-                admitted = self._admit(opening, place)
+                stranger = await self._strangers.admit(self._network(stream, opening))
+                admitted = self._admit(opening, stranger)
                 if isinstance(admitted, pusher.Close):
                     await _turn_away(stream, admitted)
-                elif place is not None:
-                    talk = self._begin(stream, opening.rest, place, admitted)
+                elif stranger is not None:
+                    talk = self._begin(stream, opening.rest, stranger, admitted)
                     await talk.session.run(talk)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
@@ -121,8 +121,8 @@ class RealtimeStream:
         finally:
             if talk is not None:
                 del self._talks[talk]
-            if place is not None:
-                place.leave()
+            if stranger is not None:
+                stranger.leave()
             await trio.aclose_forcefully(stream)
 
     def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
@@ -133,7 +133,7 @@ class RealtimeStream:
         self._closing = goodbye
         for scope in self._openings:
             scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
-        self._places.close()
+        self._strangers.close()
         for talk in list(self._talks):
             talk.session.end(goodbye)
 
@@ -168,8 +168,8 @@ class RealtimeStream:
             return None
         return result
 
-    def _begin(self, stream: trio.abc.Stream, rest: bytes, place: Place, project: Project) -> Talk:
-        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, place)
+    def _begin(self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project) -> Talk:
+        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, stranger)
         talk = Talk(self._store, self._hub, self._clock, self._key, session, project)
         self._talks[talk] = None
         return talk
@@ -179,10 +179,10 @@ class RealtimeStream:
         peer = stream.peer if isinstance(stream, FrontStream) else None
         return network_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
-    def _admit(self, opening: Opening, place: Place | None) -> Project | pusher.Close:
+    def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
         if self._closing is not None:
             return self._closing
-        if place is None:
+        if stranger is None:
             self.traffic.crowded += 1
             return pusher.CROWDED
         if opening.refusal is not None:

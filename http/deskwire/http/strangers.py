@@ -28,11 +28,11 @@ def _ended() -> None:
 
 
 @dataclass(eq=False, slots=True)
-class Place:
-    """What a connection holds until it has subscribed.
+class Stranger:
+    """A connection that has not subscribed, in its place.
 
     Args:
-        since: when it was taken.
+        since: when it took the place.
         make_room: ends the connection, as another needs the place.
     """
 
@@ -40,30 +40,30 @@ class Place:
     since: float
     make_room: Callable[[], None] = _ended
 
-    def free(self) -> None:
-        """Give it back: the connection has subscribed."""
+    def known(self) -> None:
+        """Give the place back: the connection has subscribed."""
         self._room.free(self)
 
     def leave(self) -> None:
         """Say that the connection has ended. The place is kept for its time: else they could follow each other at any rate."""
         self.make_room = _ended
         if self.since + KEPT_S <= trio.current_time():
-            self.free()
+            self._room.free(self)
 
 
 @dataclass(eq=False, slots=True)
 class _Room:
     """The places of one network, those that were taken first in front."""
 
-    taken: dict[Place, None] = field(default_factory=dict)
+    taken: dict[Stranger, None] = field(default_factory=dict)
     line: Mutex = field(default_factory=Mutex)
     freed: trio.Event = field(default_factory=trio.Event)
 
-    def free(self, place: Place) -> None:
-        self.taken.pop(place, None)
+    def free(self, stranger: Stranger) -> None:
+        self.taken.pop(stranger, None)
         self.freed.set()
 
-    async def take(self, each: int) -> Place:
+    async def take(self, each: int) -> Stranger:
         while len(self.taken) >= each:
             oldest = next(iter(self.taken))
             if oldest.since + KEPT_S <= trio.current_time():
@@ -73,9 +73,9 @@ class _Room:
             self.freed = trio.Event()
             with trio.move_on_at(oldest.since + KEPT_S):
                 await self.freed.wait()
-        place = Place(self, trio.current_time())
-        self.taken[place] = None
-        return place
+        stranger = Stranger(self, trio.current_time())
+        self.taken[stranger] = None
+        return stranger
 
     def forgettable(self, now: float) -> bool:
         """Whether nobody needs it any more."""
@@ -84,8 +84,8 @@ class _Room:
         )
 
 
-class Places:
-    """The places of all networks.
+class Strangers:
+    """Those of all networks.
 
     Args:
         each: how many a network has.
@@ -97,8 +97,8 @@ class Places:
         self._waiting: set[trio.CancelScope] = set()
         self._swept = 0.0
 
-    async def take(self, network: str) -> Place | None:
-        """A place, at once if there is one; None if none is free in time."""
+    async def admit(self, network: str) -> Stranger | None:
+        """A newcomer in its place, at once if there is one; None if none is free in time."""
         self._sweep()
         room = self._rooms.setdefault(network, _Room())
         with trio.move_on_after(WAIT_S) as waiting:

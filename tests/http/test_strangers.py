@@ -7,26 +7,26 @@ from collections.abc import Callable
 import trio
 from trio.testing import MockClock
 
-from deskwire.http.places import KEPT_S, WAIT_S, Place, Places
+from deskwire.http.strangers import KEPT_S, WAIT_S, Stranger, Strangers
 
 
-async def taken(places: Places, network: str = "a") -> Place:
+async def taken(places: Strangers, network: str = "a") -> Stranger:
     """A place that is free now."""
     start = trio.current_time()
-    place = await places.take(network)
+    place = await places.admit(network)
     assert place is not None
     assert trio.current_time() == start
     return place
 
 
-async def waited(places: Places, network: str = "a") -> tuple[bool, float]:
+async def waited(places: Strangers, network: str = "a") -> tuple[bool, float]:
     """Whether one got a place, and after which time."""
     start = trio.current_time()
-    return await places.take(network) is not None, trio.current_time() - start
+    return await places.admit(network) is not None, trio.current_time() - start
 
 
 async def test_one_networks_places_are_not_anothers(autojump_clock: MockClock) -> None:
-    places = Places(2)
+    places = Strangers(2)
     for _ in range(2):
         await taken(places, "a")
     await taken(places, "b")
@@ -34,29 +34,29 @@ async def test_one_networks_places_are_not_anothers(autojump_clock: MockClock) -
 
 
 async def test_whoever_has_subscribed_needs_no_place(autojump_clock: MockClock) -> None:
-    places = Places(2)
+    places = Strangers(2)
     for _ in range(1_000):
-        (await taken(places)).free()
+        (await taken(places)).known()
 
 
 async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_coming(
     autojump_clock: MockClock,
 ) -> None:
-    places = Places(1)
+    places = Strangers(1)
     held, order = await taken(places), list[int]()
 
     async def wait(number: int) -> None:
-        place = await places.take("a")
+        place = await places.admit("a")
         assert place is not None
         order.append(number)
         await trio.sleep(1)
-        place.free()
+        place.known()
 
     async with trio.open_nursery() as nursery:
         for number in range(3):
             nursery.start_soon(wait, number)
             await trio.testing.wait_all_tasks_blocked()
-        held.free()
+        held.known()
         await trio.testing.wait_all_tasks_blocked()
         assert order == [0]
     assert order == [0, 1, 2]
@@ -65,9 +65,9 @@ async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_c
 async def test_connections_that_come_and_go_get_no_more_places_than_ones_that_stay(
     autojump_clock: MockClock,
 ) -> None:
-    places, start, got = Places(3), trio.current_time(), 0
+    places, start, got = Strangers(3), trio.current_time(), 0
     while trio.current_time() < start + 10 * KEPT_S:
-        place = await places.take("a")
+        place = await places.admit("a")
         if place is not None:
             got += 1
             place.leave()
@@ -75,7 +75,7 @@ async def test_connections_that_come_and_go_get_no_more_places_than_ones_that_st
 
 
 async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock: MockClock) -> None:
-    places, ended = Places(2), list[int]()
+    places, ended = Strangers(2), list[int]()
 
     def note(number: int) -> Callable[[], None]:
         return lambda: ended.append(number)
@@ -90,7 +90,7 @@ async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock
 
 
 async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: MockClock) -> None:
-    places, ended = Places(2), list[str]()
+    places, ended = Strangers(2), list[str]()
     (await taken(places)).make_room = lambda: ended.append("it")
     await trio.sleep(100 * KEPT_S)
     await taken(places)
@@ -98,7 +98,7 @@ async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: 
 
 
 async def test_a_place_of_one_that_has_ended_late_is_free_at_once(autojump_clock: MockClock) -> None:
-    places = Places(1)
+    places = Strangers(1)
     held = await taken(places)
     await trio.sleep(KEPT_S)
     held.leave()
@@ -106,11 +106,11 @@ async def test_a_place_of_one_that_has_ended_late_is_free_at_once(autojump_clock
 
 
 async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) -> None:
-    places = Places(1)
+    places = Strangers(1)
     await taken(places)
     async with trio.open_nursery() as nursery:
         for _ in range(3):
-            nursery.start_soon(places.take, "a")
+            nursery.start_soon(places.admit, "a")
         await trio.testing.wait_all_tasks_blocked()
         start = trio.current_time()
         places.close()
@@ -119,7 +119,7 @@ async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) ->
 
 async def test_networks_of_which_nobody_comes_any_more_are_forgotten(autojump_clock: MockClock) -> None:
     """An attacker may have as many as it likes."""
-    places = Places(2)
+    places = Strangers(2)
     for number in range(1_000):
         (await taken(places, f"2001:db8:{number:x}::/64")).leave()
     stays = await taken(places, "stays")
