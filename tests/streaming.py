@@ -24,7 +24,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.stream.subscription import Batch, Subscription
+from deskwire.engine.stream.subscription import Batch, Loss, Subscription
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.connections import Connections
 from deskwire.http.front import FrontLimits, serve_front
@@ -142,7 +142,7 @@ class Stage:
         self,
         consumer_id: str,
         resume: str = "auto",
-        superseded: Callable[[], None] = lambda: None,
+        lost: Callable[[Loss], None] = lambda _: None,
         *,
         typing: bool = False,
         channel: str = CHANNEL,
@@ -150,7 +150,7 @@ class Stage:
         """Subscribe without a socket."""
         grant = Grant(self.project.id, KEY_ID, "1.1", channel, consumer_id, typing, resume)
         opened = open_channel(self.project, channel)
-        return await self.hub.subscribe(self.project, opened, grant, superseded)
+        return await self.hub.subscribe(self.project, opened, grant, lost)
 
     async def announce(self, kind: str, data: Mapping[str, Any]) -> StoredEvent:
         """Commit one event with this data."""

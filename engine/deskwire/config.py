@@ -215,6 +215,11 @@ class Config(Listening):
     stream_unsubscribed_s: float = setting(
         120.0, number(1, DAY_S), "Seconds that a connection may stay without any subscription."
     )
+    stream_unsubscribed_each: int = setting(  # ADR 42
+        50,
+        integer(1, 1_000_000),
+        "Connections of one address that may be without a subscription at once; a further one waits for its turn.",
+    )
     stream_resume_window_s: float = setting(  # decisions 5 and 8
         2 * HOUR_S,
         number(0, 100 * YEAR_S),

@@ -160,6 +160,8 @@ def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> Realtime
         write_timeout_s=config.stream_write_timeout_s,
         inbound_bytes=config.stream_inbound_bytes,
         unsubscribed_s=config.stream_unsubscribed_s,
+        unsubscribed_each=config.stream_unsubscribed_each,
+        trusted_proxies=config.trusted_proxies,
     )
 
 

@@ -132,7 +132,7 @@ def test_every_id_of_a_callers_choosing_says_how_it_stands_in_a_path() -> None:
         for each in operation.get("parameters", ())
         if each["in"] == "path" and "%2F" in each["description"]
     }
-    assert found == {"userId", "entryName", "entryId"}
+    assert found == {"userId", "entryName", "entryId", "consumerId"}
     assert all(
         "bad_path" in operation["responses"]["400"]["$ref"]
         for path, item in described()["paths"].items()

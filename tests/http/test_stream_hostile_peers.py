@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -12,9 +14,10 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessage
 
+from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.handshake import Handshake
 from tests.rawpeer import RawPeer, upgrade
-from tests.streaming import Front, Stage
+from tests.streaming import CHANNEL, KEY, KEY_ID, NOON, PROJECT_ID, STREAM_KEY, Front, Stage
 
 _MASK = b"\x00\x00\x00\x00"
 
@@ -177,6 +180,39 @@ async def test_a_channel_that_is_not_the_projects_is_refused(
     message = await peer.message()
     assert message["event"] == "pusher:subscription_error"
     assert orjson.loads(message["data"])["status"] == status
+
+
+@pytest.mark.parametrize("where", ["channel", "consumer_id", "key_id", "resume"])
+async def test_half_a_surrogate_pair_in_a_signed_token_is_refused_and_the_connection_stays(
+    front: Front, where: str
+) -> None:
+    client = await front.connect()
+    grant = Grant(PROJECT_ID, KEY_ID, client.socket_id, CHANNEL, "c1")
+    unsound: Any = {where: "\ud800"}
+    token = issue(KEY, replace(grant, **unsound), now_ms=NOON)
+    await client.say("pusher:subscribe", {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{token}"})
+    refused = await client.expect("pusher:subscription_error")
+    assert (refused["status"], "surrogate" in refused["error"]) == (401, True)
+    await client.subscribe("c1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"event":"pusher:subscribe","data":{"channel":"private-contact-\\ud800","auth":"x"}}',
+        '{"event":"pusher:subscribe","data":"{\\"channel\\":\\"\\\\udfff\\",\\"auth\\":\\"\\\\ud800\\"}"}',
+        '{"event":"pusher:unsubscribe","data":{"channel":"\\ud800"}}',
+        '{"event":"client-\\ud800","data":{}}',
+    ],
+)
+async def test_half_a_surrogate_pair_in_a_message_is_told_and_the_connection_stays(
+    peer: RawPeer, text: str
+) -> None:
+    await peer.send(TextMessage(text))
+    told = await peer.message()
+    assert (told["event"], "code" in told["data"]) == ("pusher:error", False)
+    await peer.send(TextMessage('{"event":"pusher:ping"}'))
+    assert (await peer.message())["event"] == "pusher:pong"
 
 
 async def test_a_close_frame_is_answered_with_its_code(peer: RawPeer) -> None:

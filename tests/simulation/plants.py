@@ -154,7 +154,7 @@ def _write_to_who_lost_the_channel(patch: Patch) -> None:
     def taken(self: Any, *values: Any) -> Any:
         previous = take(self, *values)
         if previous is not None:
-            previous.current, previous.superseded = True, lambda: None
+            previous.current, previous.lost = True, lambda _: None
         return previous
 
     patch.setattr(Seat, "take", taken)

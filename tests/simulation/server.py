@@ -99,10 +99,8 @@ class _TellingHub(Hub):
 
     judge: Judge
 
-    async def subscribe(
-        self, project: Project, channel: Channel, grant: Grant, superseded: Any
-    ) -> Subscription:
-        held = await super().subscribe(project, channel, grant, superseded)
+    async def subscribe(self, project: Project, channel: Channel, grant: Grant, lost: Any) -> Subscription:
+        held = await super().subscribe(project, channel, grant, lost)
         self.judge.seated(_CONNECTION.get(), channel.name, grant.consumer_id)
         return held
 

@@ -109,6 +109,7 @@ GET /v3/s2s/import/conversation                                 | server_key   |
 GET /v3/s2s/project                                             | server_key   | -                    | -
 POST /v3/s2s/stream/auth                                        | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/stream/consumers                                    | server_key   | -                    | -
+DELETE /v3/s2s/stream/consumers/{consumerId}                    | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/surveys/{surveyId}                                  | server_key   | -                    | -
 POST /v3/s2s/surveys/{surveyId}/responses                       | server_key   | -                    | body_limit_bytes
 GET /v3/s2s/webhooks                                            | server_key   | -                    | -

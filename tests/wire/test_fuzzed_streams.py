@@ -83,7 +83,8 @@ def test_every_text_is_a_value_to_the_codec(text: str) -> None:
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    async with running(tmp_path) as started:
+    """A service that lets all examples come at once, from one address."""
+    async with running(tmp_path, stream_unsubscribed_each=100_000) as started:
         yield started
 
 
@@ -133,6 +134,61 @@ async def until_pong(peer: RawPeer) -> None:
             return
         if orjson.loads(event.data)["event"] == "pusher:pong":
             return
+
+
+_OPCODES: Final = st.sampled_from([0, 0, 1, 1, 2, 8, 9, 10, 3, 11])
+_PAYLOADS: Final = st.one_of(
+    st.just(b""),
+    st.binary(max_size=8),
+    st.sampled_from([b"x" * 125, b"x" * 126, b"[" * 65_535, b"[" * 65_536, b"\xed\xa0\x80", b"\x03\xe8"]),
+    _TEXTS.map(lambda text: text.encode("utf-8", "replace")),
+)
+
+
+def frame(opcode: int, fin: bool, payload: bytes, masked: bool = True) -> bytes:
+    """A frame as a client makes it, or should not."""
+    size, mask = len(payload), 0x80 * masked
+    if size < 126:
+        length = bytes((mask | size,))
+    elif size < 1 << 16:
+        length = bytes((mask | 126,)) + size.to_bytes(2)
+    else:
+        length = bytes((mask | 127,)) + size.to_bytes(8)
+    return bytes((0x80 * fin | opcode,)) + length + (bytes(4) if masked else b"") + payload
+
+
+_FRAME_BYTES: Final = st.builds(
+    frame, _OPCODES, st.booleans(), _PAYLOADS, st.sampled_from([True] * 9 + [False])
+)
+_RUNS: Final = st.tuples(_FRAME_BYTES, st.sampled_from([1, 1, 1, 2, 20, 600]))
+
+
+async def test_frames_of_any_kind_and_number_are_answered_or_end_the_connection(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Parts that do not fit together, runs beyond what a connection may send, cut anywhere, also behind a refusal."""
+    keys = [await stream_key(service), "unknown"]
+
+    async def talk(key: str, data: bytes, marks: list[int]) -> None:
+        with trio.fail_after(ANSWER_S):
+            async with await dial(service) as stream:
+                await stream.send_all(upgrade(key=key))
+                with suppress(trio.BrokenResourceError):
+                    for piece in cut(data, marks):
+                        await stream.send_all(piece)
+                    await stream.send_eof()
+                    async for _ in stream:
+                        pass
+
+    @budget(40)
+    @given(st.sampled_from(keys), st.lists(_RUNS, min_size=1, max_size=5), CUTS)
+    def run(key: str, runs: list[tuple[bytes, int]], marks: list[int]) -> None:
+        data = b"".join(made * times for made, times in runs if len(made) * times < 1 << 22)
+        here(lambda: talk(key, data, marks))
+
+    await hold(run)
+    assert "connection_failed" not in capsys.readouterr().out
+    assert (await service.http.get("/s2s/project")).status_code == 200
 
 
 _HEADS: Final = st.sampled_from(

@@ -85,6 +85,39 @@ def forged(algorithm: Any, claims: dict[str, Any], secret: bytes) -> str:
     return (signed + b"." + base64.urlsafe_b64encode(mac).rstrip(b"=")).decode()
 
 
+UNSOUND = [
+    {"sub": "\ud800"},
+    {"sub": "usr_\udfffx"},
+    {"name": {"given": ["\ud800"]}},
+    {"\ud800": 1},
+    {"exp": float("inf")},
+    {"exp": float("nan")},
+    {"nbf": float("inf")},
+    {"iat": float("-inf")},
+]
+
+
+@pytest.mark.parametrize("claim", ["sub", "email"])
+@pytest.mark.parametrize("claims", UNSOUND, ids=range(len(UNSOUND)))
+async def test_claims_that_are_signed_and_no_text_are_refused_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], claims: dict[str, Any], claim: str
+) -> None:
+    """What a provider has signed is still what its users may have typed. Half a surrogate pair fits into no database."""
+    signer = Signer("ES256")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    settings = {"jwt_public_key_file": tmp_path / "public.pem", "jwt_user_claim": claim}
+    async with running(tmp_path / "data", **settings) as service:
+        known = {"sub": await me(service), "email": service.demo["user"]["email"], "email_verified": True}
+        if claim == "email" and "sub" in claims:
+            claims = {"email": claims["sub"]}
+        token = signer.token(**{**known, **claims})
+        async with client(service, token) as http:
+            answer = await http.get("/users/me")
+        assert code(answer) == (401, "invalid_token")
+        assert "not valid" in answer.json()["detail"]
+    assert "Traceback" not in capsys.readouterr().out
+
+
 async def test_an_algorithm_that_is_not_allowed_is_refused_although_there_is_a_key(tmp_path: Path) -> None:
     signer = Signer("RS256", "rsa")
     (tmp_path / "jwks.json").write_bytes(jwks(signer, Signer("ES256", "ec")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from tests.operator import operate
 from .conftest import Service, running
 from .surveying import survey
 from .test_out import receiving, register
+from .test_stream_revocation import Streams, project_channel
 
 BODIES: Final[Mapping[str, Any]] = {
     "MessageBody": {"text": "x"},
@@ -113,6 +114,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "delivery_id": delivery["id"],
         "user_id": (await service.dashboard.get("/users/me")).json()["id"],
         "user:user_id": "u1",
+        "consumer_id": await consumer(service),
         "session_id": contact["id"],
         "contact_id": contact["id"],
         "entry_name": "plan",
@@ -128,6 +130,14 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "key_id": key["id"],
         "upload_id": "upl_00000000000000000000000000",
     }
+
+
+async def consumer(service: Service) -> str:
+    """The id of one that has consumed the project's channel."""
+    async with AsyncExitStack() as stack:
+        stream = await Streams(service, stack).open(service.demo["serverKey"])
+        await stream.subscribe(project_channel(service), "mirror-17")
+    return "mirror-17"
 
 
 def address(route: Route, objects: Mapping[str, str]) -> str:

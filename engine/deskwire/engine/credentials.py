@@ -11,6 +11,7 @@ import argon2
 import jwt
 
 from deskwire.engine.errors import Unauthenticated
+from deskwire.engine.identity.claims import UnsoundClaims, claims_of
 from deskwire.engine.people import ServerKey, User
 from deskwire.engine.ports import Reader
 
@@ -104,14 +105,14 @@ def checked_claims(
 ) -> dict[str, Any]:
     """The claims of a valid token.
 
-    Raises Unauthenticated if it is expired, altered, unsigned, signed in any other way, or lacks `sub` or
-    `exp`. A token for another audience, such as the stream's, is refused, too.
+    Raises Unauthenticated if it is expired, altered, unsigned, signed in any other way, lacks `sub` or
+    `exp`, or holds what can't be used. A token for another audience, such as the stream's, is refused, too.
     """
     try:
-        claims: dict[str, Any] = jwt.decode(
+        return claims_of(
             token,
             key,
-            algorithms=[algorithm],
+            algorithm,
             issuer=issuer,
             audience=audience,
             leeway=leeway_s,
@@ -119,9 +120,10 @@ def checked_claims(
         )
     except jwt.ExpiredSignatureError:
         raise Unauthenticated("The access token has expired.", code="token_expired") from None
+    except UnsoundClaims as unsound:
+        raise Unauthenticated(f"The access token is not valid. {unsound}", code="invalid_token") from None
     except jwt.PyJWTError:
         raise Unauthenticated("The access token is not valid.", code="invalid_token") from None
-    return claims
 
 
 class Passwords:

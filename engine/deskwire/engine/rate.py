@@ -61,9 +61,9 @@ def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
     return Quota(rate.burst, remaining, _seconds(missing_ns), _seconds(wait_ns))
 
 
-def take(rate: Rate, full_at_ns: int, now_ns: int) -> int | None:
-    """When the bucket is full again after one was taken; None if there was none."""
-    after = max(full_at_ns, now_ns) + rate.step_ns
+def take(rate: Rate, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
+    """When the bucket is full again after so many were taken; None if it held fewer."""
+    after = max(full_at_ns, now_ns) + count * rate.step_ns
     return after if after - now_ns <= rate.burst * rate.step_ns else None
 
 

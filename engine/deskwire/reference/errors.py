@@ -61,6 +61,7 @@ CODES: Final = (
     Code(403, "password_change_required", "A one-time password: sign in with a `newPassword` beside it."),
     Code(403, "sign_in_disabled", "Users of this installation sign in elsewhere."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
+    Code(404, "consumer_not_found", "No channel has this consumer, or none that the call names."),
     Code(404, "contact_not_found", "There is no such contact in this project."),
     Code(404, "conversation_not_found", "There is no such conversation: remove it from every mirror."),
     Code(404, "delivery_not_found", "There is no such delivery, or it is older than the delivery log."),

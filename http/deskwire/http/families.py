@@ -334,11 +334,14 @@ METRICS: Final = (
     Metric(
         "stream_dropped_connections_total",
         "counter",
-        "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not answer pings.",
+        "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not answer pings; "
+        "`flooded`, it sent more than it may; `crowded`, too many of its address had not subscribed.",
         _named(
             lambda s: {
                 "write_timeout": s.measured.traffic.write_timeouts,
                 "no_pong": s.measured.traffic.no_pong,
+                "flooded": s.measured.traffic.flooded,
+                "crowded": s.measured.traffic.crowded,
             }
         ),
         ("reason",),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 _TEXT: Final = 0x81
+CLOSE: Final = b"\x88"
+"""How a close frame begins."""
 _SHORT: Final = 125
 _TWO_BYTES: Final = 0xFFFF
 
@@ -17,3 +19,9 @@ def text_frame(payload: bytes) -> bytes:
     if size <= _TWO_BYTES:
         return bytes((_TEXT, 126)) + size.to_bytes(2) + payload
     return bytes((_TEXT, 127)) + size.to_bytes(8) + payload
+
+
+def close_frame(code: int, reason: str) -> bytes:
+    """An unmasked close frame (5.5.1); the reason is cut to what a control frame holds."""
+    payload = code.to_bytes(2) + reason.encode()[: _SHORT - 2].decode(errors="ignore").encode()
+    return CLOSE + bytes((len(payload),)) + payload

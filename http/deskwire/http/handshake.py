@@ -36,12 +36,14 @@ class Opening:
 
     Args:
         protocol: the query's `protocol`, None if missing.
+        forwarded_for: values of `X-Forwarded-For`, in the order of the headers.
         answer: bytes to send.
         rest: bytes the client sent behind its request, already frames.
     """
 
     stream_key: str
     protocol: str | None
+    forwarded_for: tuple[str, ...]
     answer: bytes
     rest: bytes
 
@@ -96,7 +98,10 @@ class Handshake:
         answer = self._accept(keys[0], headers.get(b"sec-websocket-protocol", b""))
         rest = self._http.trailing_data[0]
         stream_key = unquote(path.removeprefix(PREFIX))
-        return Opening(stream_key, protocol[-1] if protocol else None, answer, rest)
+        forwarded_for = tuple(
+            value.decode("latin-1") for name, value in request.headers if name == b"x-forwarded-for"
+        )
+        return Opening(stream_key, protocol[-1] if protocol else None, forwarded_for, answer, rest)
 
     def _accept(self, key: bytes, offered: bytes) -> bytes:
         headers = [

@@ -51,12 +51,16 @@ class Traffic:
         events, typing: frames that were written whole.
         write_timeouts: connections whose peer did not read in time.
         no_pong: connections whose peer left its pings without an answer.
+        flooded: connections that sent more than they may.
+        crowded: connections that were refused as too many from their address had not subscribed.
     """
 
     events: int = 0
     typing: int = 0
     write_timeouts: int = 0
     no_pong: int = 0
+    flooded: int = 0
+    crowded: int = 0
 
 
 class Stalls:

@@ -32,12 +32,20 @@ class Close:
 UNKNOWN_APP: Final = Close(4001, "There is no app with this key.")
 BAD_PROTOCOL: Final = Close(4007, "The protocol version must be 5, 6 or 7.")
 SUPERSEDED: Final = Close(4009, "Superseded by another consumer")
+ENDED: Final = Close(4009, "This consumer has been ended by a call to the API.")
+PARTLY_ENDED: Final = Close(
+    4100, "A consumer of this connection has been ended by a call to the API; connect again."
+)
 REVOKED: Final = Close(4009, "The server key that authorized this connection has been revoked.")
 PARTLY_REVOKED: Final = Close(
     4100, "A server key that authorized some of this has been revoked; connect again."
 )
 OVER_CAPACITY: Final = Close(4100, "Over capacity; connect again.")
 NEVER_SUBSCRIBED: Final = Close(4100, "No subscription was made; connect again.")
+CROWDED: Final = Close(4100, "Too many connections from this address have not subscribed; connect again.")
+TOO_MANY_FRAMES: Final = Close(4100, "More websocket frames than a connection may send; connect again.")
+TOO_MANY_MESSAGES: Final = Close(4100, "More messages than a connection may send; connect again.")
+TOO_MANY_BYTES: Final = Close(4100, "More bytes than a connection may send; connect again.")
 STANDBY: Final = Close(4100, "The channel is free again; connect and subscribe.")
 SHUTTING_DOWN: Final = Close(4100, "The server is shutting down; connect again in a moment.")
 RESTARTING: Final = Close(4200, "The server is restarting; connect again.")

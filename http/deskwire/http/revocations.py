@@ -71,5 +71,5 @@ def _ask(in_force: Callable[[Reader, str], bool], each: str, reader: Reader) -> 
 
 
 def _is_there(reader: Reader, project: str) -> bool:
-    """Whether there is such a project; without one a connection is refused already."""
-    return not project or reader.project(project) is not None
+    """Whether there is such a project."""
+    return reader.project(project) is not None

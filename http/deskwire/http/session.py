@@ -5,6 +5,8 @@
   slow reader, is done by a task that is there only as long as that takes.
 - The connection ends once, by `end`: with a goodbye (`pusher:error`, close frame, then reading until the
   peer's close frame, Pusher protocol close codes) or without one. After that no event is written.
+- What the peer sends is bounded (ADR 42), and has others wait for few frames at a time. Of a peer that has broken a
+  rule nothing more is parsed.
 - A consumer confirms what it has by the pong to a ping that was written behind the events (decisions 5).
 """
 
@@ -25,19 +27,26 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http import pusher
 from deskwire.http.bounds import Bounds
+from deskwire.http.drain import drain
 from deskwire.http.flusher import Flusher
 from deskwire.http.frames import text_frame
+from deskwire.http.inflow import Inflow
 from deskwire.http.measured import Traffic
 from deskwire.http.outlet import Outlet
 from deskwire.http.party import Party
 from deskwire.http.pings import Pings
+from deskwire.http.strangers import Stranger
 from deskwire.http.texts import Texts, TooLong
 from deskwire.http.transport import LINGER_S, FrontStream
 from deskwire.http.wire import Wire
 
-_GOODBYE_S: Final = 5.0
+GOODBYE_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
 _READ: Final = 16 * 1024
+_TURN: Final = 16
+"""Frames after which other tasks have their turn: less than a millisecond."""
+_STRANGER_S: Final = 0.25
+"""How long such a turn of others is while the connection has not subscribed; clients send one or two frames before that."""
 _WRITE_BYTES: Final = 64 * 1024
 """Bytes of frames after which one write of several channels is full."""
 
@@ -49,6 +58,7 @@ class Session:
         stream: the transport; closed by the caller.
         traffic: counts what is written.
         rest: bytes that came behind the handshake.
+        stranger: it, until it is settled.
     """
 
     __slots__ = (
@@ -57,19 +67,21 @@ class Session:
         "_deaf",
         "_ending",
         "_flusher",
+        "_frames",
         "_fresh",
         "_hub",
+        "_inflow",
         "_nursery",
         "_out",
         "_patience",
         "_pings",
         "_said",
+        "_stranger",
         "_stream",
         "_texts",
         "_traffic",
         "_waiting",
         "_wire",
-        "settled",
         "subscriptions",
     )
 
@@ -81,9 +93,10 @@ class Session:
         traffic: Traffic,
         bounds: Bounds,
         rest: bytes,
+        stranger: Stranger,
     ) -> None:
         self.subscriptions: dict[str, Subscription] = {}
-        self.settled = False
+        self._stranger: Stranger | None = stranger
         self._stream = stream
         self._out = Outlet(stream, bounds.write_timeout_s, traffic)
         self._hub = hub
@@ -98,9 +111,12 @@ class Session:
         self._deaf = False
         self._said: int | None = None
         self._texts = Texts(bounds.inbound_bytes)
+        self._inflow = Inflow(bounds.inbound_bytes)
+        self._frames = 0
         self._pings = Pings(bounds.ping_s, trio.current_time())
         self._patience = trio.current_time() + bounds.unsubscribed_s
         self._waiting = trio.CancelScope()
+        stranger.make_room = partial(self.end, pusher.NEVER_SUBSCRIBED)
 
     async def run(self, party: Party) -> None:
         """Serve until the connection is over: `party` greets, then hears each text message, in order.
@@ -120,6 +136,14 @@ class Session:
             for held in self.subscriptions.values():
                 self._hub.leave(held, for_good=False)
 
+    def settle(self) -> None:
+        """Let it stay, for as long as it likes and whoever needs room: its client has shown a good token."""
+        if isinstance(self._stream, FrontStream):
+            self._stream.keep()
+        if self._stranger is not None:
+            self._stranger.known()
+            self._stranger = None
+
     def spawn(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run `task` as long as the connection lives."""
         assert self._nursery is not None, "the session runs"
@@ -136,10 +160,8 @@ class Session:
         Its answer has been written: from here on a pong confirms where it begins, and a gap before that.
         """
         self.subscriptions[held.channel.name] = held
-        if isinstance(self._stream, FrontStream):
-            self._stream.keep()
         held.written = held.start.position
-        self.settled = True
+        self.settle()
         held.listen(partial(self._stir, held))
         self._stir(held)
         if held.typing:
@@ -268,7 +290,7 @@ class Session:
 
     async def _say_goodbye(self, goodbye: pusher.Close) -> None:
         # Of a peer that has broken the rules no close frame is looked for (RFC 6455 7.1.1).
-        with trio.move_on_after(LINGER_S if self._deaf else _GOODBYE_S):
+        with trio.move_on_after(LINGER_S if self._deaf else GOODBYE_S):
             async with self._out.lock:
                 await self._farewell(goodbye)
             await trio.sleep_forever()  # the reader ends the session at the peer's close frame
@@ -292,7 +314,7 @@ class Session:
         """When the reader is to stop waiting and keep time."""
         if self._ending:
             return inf
-        return min(self._pings.due_at(), inf if self.settled else self._patience)
+        return min(self._pings.due_at(), inf if self._stranger is None else self._patience)
 
     async def _keep_time(self) -> None:
         """Heartbeats, confirmations, and the end of those who never subscribe."""
@@ -300,7 +322,7 @@ class Session:
         if not self._pings.beat(now):
             self._traffic.no_pong += 1
             self.end(pusher.NO_PONG)
-        elif not self.settled and now >= self._patience:
+        elif self._stranger is not None and now >= self._patience:
             self.end(pusher.NEVER_SUBSCRIBED)
         elif now >= due:
             async with self._out.lock:
@@ -317,12 +339,14 @@ class Session:
 
     async def _read(self, party: Party) -> None:
         """Read until the peer has closed, or gone; and keep time, as this task waits anyway."""
-        while not await self._take_all(party):
-            try:
-                if not await self._receive():
-                    return
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                return
+        try:
+            over = False
+            while not (over or self._deaf):
+                over = await self._take_all(party) or (not self._deaf and not await self._receive())
+            if not over:
+                await drain(self._stream)  # has checkpoints, in which the goodbye is said
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
 
     async def _receive(self) -> bool:
         """Feed the protocol with what comes next; False at the end. Nothing is kept while waiting for it."""
@@ -333,18 +357,37 @@ class Session:
                 if isinstance(self._stream, FrontStream):
                     await self._stream.until_readable()
                 data = bytes(await self._stream.receive_some(_READ))
-                if data and not self._deaf and self._wire.state is not ConnectionState.CLOSED:
+                if data and self._wire.state is not ConnectionState.CLOSED:
                     self._wire.receive_data(data)
+                    self._bound(self._inflow.bytes(len(data), trio.current_time()))
                 return bool(data)
 
     async def _take_all(self, party: Party) -> bool:
         """Handle what has come; True at the end of the connection."""
+        before = self._frames
         for event in self._wire.events():
+            await self._count_frame()
             if self._deaf:
-                break
+                return False
             if await self._take(event, party):
                 return True
+        if self._frames == before:
+            await self._count_frame()  # a read that has completed none costs as much
         return False
+
+    async def _count_frame(self) -> None:
+        """End the connection if it has sent too many; let others have their turn now and then."""
+        self._frames += 1
+        self._bound(self._inflow.frame(trio.current_time()))
+        if self._frames % _TURN == 0:
+            await trio.sleep(0 if self._stranger is None else _STRANGER_S)
+
+    def _bound(self, goodbye: pusher.Close | None) -> bool:
+        """End the connection if it has sent too much; whether it has."""
+        if goodbye is not None and not self._deaf:
+            self._traffic.flooded += 1
+            self._hang_up(goodbye)
+        return goodbye is not None
 
     async def _take(self, event: Event, party: Party) -> bool:
         """Handle one event; True at the end of the connection."""
@@ -372,7 +415,7 @@ class Session:
         except TooLong:
             text = None
             self._hang_up(pusher.Close(1009, f"A message may have {self._bounds.inbound_bytes} bytes."))
-        if text is not None:
+        if text is not None and not self._bound(self._inflow.message(trio.current_time())):
             await party.hear(text)
 
     def _hang_up(self, goodbye: pusher.Close) -> None:

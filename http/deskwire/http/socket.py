@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -11,18 +12,23 @@ import trio
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.failure import survived
+from deskwire.engine.network import network_of
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
 from deskwire.http.bounds import Bounds
+from deskwire.http.drain import drain
 from deskwire.http.flusher import Flusher
+from deskwire.http.frames import close_frame, text_frame
 from deskwire.http.handshake import Handshake, NoWebsocket, Opening
 from deskwire.http.measured import Traffic
+from deskwire.http.proxies import Network, client_address
 from deskwire.http.revocations import Revocations
-from deskwire.http.session import Session
+from deskwire.http.session import GOODBYE_S, Session
+from deskwire.http.strangers import Stranger, Strangers
 from deskwire.http.talk import Talk
-from deskwire.http.transport import LINGER_S
+from deskwire.http.transport import LINGER_S, FrontStream
 
 log: Final = structlog.get_logger(__name__)
 
@@ -31,6 +37,8 @@ _OPENING_S: Final = 10.0
 _OPENING_AT_THE_STOP_S: Final = 0.5
 """How long it may once all are told to end; one that is dropped before it is answered may be away for long (ADR 38)."""
 _READ: Final = 16 * 1024
+_READS: Final = 256
+"""Reads of one request at most: it has 16 KB, and proxies pass it on in few parts."""
 
 
 class RealtimeStream:
@@ -42,6 +50,8 @@ class RealtimeStream:
         write_timeout_s: how long one write may take before the connection is dropped.
         inbound_bytes: size of the largest message a client may send.
         unsubscribed_s: how long a connection may stay without ever subscribing.
+        unsubscribed_each: how many of one network may be without a subscription (`Strangers`).
+        trusted_proxies: networks of proxies that say whose connection they pass on.
     """
 
     def __init__(
@@ -55,6 +65,8 @@ class RealtimeStream:
         write_timeout_s: float = 20.0,
         inbound_bytes: int = 65_536,
         unsubscribed_s: float = 120.0,
+        unsubscribed_each: int = 50,
+        trusted_proxies: Sequence[Network] = (),
     ) -> None:
         self._store = store
         self._hub = hub
@@ -62,6 +74,8 @@ class RealtimeStream:
         self._key = key
         self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
+        self._strangers = Strangers(unsubscribed_each)
+        self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
         self._talks: dict[Talk, None] = {}  # in the order in which they came
         self._revocations = Revocations(store, self._talks.keys())
@@ -89,10 +103,17 @@ class RealtimeStream:
         Cancellation: the connection is dropped without a goodbye.
         """
         talk: Talk | None = None
+        stranger: Stranger | None = None
         try:
-            talk = self._begin(stream, await self._open(stream))
-            if talk is not None:
-                await talk.session.run(talk)
+            opening = await self._open(stream)
+            if opening is not None:
+                stranger = await self._strangers.admit(self._network(stream, opening))
+                admitted = self._admit(opening, stranger)
+                if isinstance(admitted, pusher.Close):
+                    await _turn_away(stream, admitted)
+                elif stranger is not None:
+                    talk = self._begin(stream, opening.rest, stranger, admitted)
+                    await talk.session.run(talk)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
         except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
@@ -100,6 +121,8 @@ class RealtimeStream:
         finally:
             if talk is not None:
                 del self._talks[talk]
+            if stranger is not None:
+                stranger.leave()
             await trio.aclose_forcefully(stream)
 
     def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
@@ -110,6 +133,7 @@ class RealtimeStream:
         self._closing = goodbye
         for scope in self._openings:
             scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
+        self._strangers.close()
         for talk in list(self._talks):
             talk.session.end(goodbye)
 
@@ -128,8 +152,10 @@ class RealtimeStream:
     async def _shake_hands(self, stream: trio.abc.Stream) -> Opening | None:
         handshake, result = Handshake(), None
         with trio.move_on_after(_OPENING_S):
-            while result is None:
+            for _ in range(_READS):
                 result = handshake.feed(bytes(await stream.receive_some(_READ)))
+                if result is not None:
+                    break
         if result is None:
             return None
         with trio.move_on_after(self._bounds.write_timeout_s) as writing:
@@ -137,22 +163,28 @@ class RealtimeStream:
         if writing.cancelled_caught:
             return None
         if isinstance(result, NoWebsocket):
-            await _drain(stream)
+            with trio.move_on_after(LINGER_S):
+                await drain(stream)
             return None
         return result
 
-    def _begin(self, stream: trio.abc.Stream, opening: Opening | None) -> Talk | None:
-        if opening is None:
-            return None
-        admitted = self._admit(opening)
-        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, opening.rest)
-        talk = Talk(self._store, self._hub, self._clock, self._key, session, admitted)
+    def _begin(self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project) -> Talk:
+        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, stranger)
+        talk = Talk(self._store, self._hub, self._clock, self._key, session, project)
         self._talks[talk] = None
         return talk
 
-    def _admit(self, opening: Opening) -> Project | pusher.Close:
+    def _network(self, stream: trio.abc.Stream, opening: Opening) -> str:
+        """Whom the connection is counted for until it has subscribed."""
+        peer = stream.peer if isinstance(stream, FrontStream) else None
+        return network_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
+
+    def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
         if self._closing is not None:
             return self._closing
+        if stranger is None:
+            self.traffic.crowded += 1
+            return pusher.CROWDED
         if opening.refusal is not None:
             return opening.refusal
         try:
@@ -167,8 +199,9 @@ def _tell(talk: Talk | None, failure: BaseException) -> None:
     log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
 
 
-async def _drain(stream: trio.abc.Stream) -> None:
-    """Read until the client closes, so that closing first does not destroy the answer on its way."""
-    with trio.move_on_after(LINGER_S):
-        while await stream.receive_some(_READ):
-            pass
+async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.Close) -> None:
+    """Say why the connection is refused, and wait for the client to close; what it sends is not parsed."""
+    refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
+    with trio.move_on_after(GOODBYE_S):
+        await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))
+        await drain(stream)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from deskwire.engine.clock import iso
@@ -89,3 +91,28 @@ async def list_consumers(call: Call[Body, Query]) -> Answer:
         for each in consumers
     ]
     return {"items": items, "nextCursor": None}
+
+
+class ConsumerQuery(Query):
+    """On which channel; all that it has, if none is named."""
+
+    channel: Annotated[
+        str | None,
+        Field(min_length=1, description="End it on this channel only.", examples=["private-contact-u1"]),
+    ] = None
+
+
+@routes.add(
+    "DELETE",
+    "/s2s/stream/consumers/<consumer_id>",
+    query=ConsumerQuery,
+    answer=shapes.EndedConsumer,
+)
+async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
+    """End a consumer: its connection is closed with 4009, and its channels are free for others at once.
+
+    It is refused for a minute, and for as long as another holds the channel; a new `consumerId` never is.
+    """
+    consumer_id = call.path["consumer_id"]
+    ended = await call.services.hub.end(call.project, consumer_id, call.query.channel)
+    return {"consumerId": consumer_id, "ended": list(ended)}

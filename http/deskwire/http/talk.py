@@ -12,6 +12,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
+from deskwire.engine.stream.subscription import Loss
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http import pusher
 from deskwire.http.session import Session
@@ -26,12 +27,12 @@ class Talk:
     Args:
         store: says whether server keys are still in force.
         key: what tokens are signed with.
-        admitted: the project, or why there is none (Pusher protocol, 4001, 4007).
+        project: whose stream it is.
 
     `keys` are the ids of the server keys that its subscriptions were authorized with.
     """
 
-    __slots__ = ("_admitted", "_awaited", "_clock", "_hub", "_key", "_store", "keys", "session", "socket_id")
+    __slots__ = ("_awaited", "_clock", "_hub", "_key", "_project", "_store", "keys", "session", "socket_id")
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Talk:
         clock: Clock,
         key: bytes,
         session: Session,
-        admitted: Project | pusher.Close,
+        project: Project,
     ) -> None:
         self.keys: tuple[str, ...] = ()
         self._store = store
@@ -48,14 +49,14 @@ class Talk:
         self._clock = clock
         self._key = key
         self.session = session
-        self._admitted = admitted
+        self._project = project
         self.socket_id = pusher.new_socket_id()
         self._awaited: tuple[str, ...] = ()
 
     @property
     def project_id(self) -> str:
-        """The project's id, empty if the connection was refused."""
-        return self._admitted.id if isinstance(self._admitted, Project) else ""
+        """The project's id."""
+        return self._project.id
 
     def withdraw(self, keys: set[str], projects: set[str]) -> bool:
         """End the connection if one of these server keys or projects, which are no more, has let it in; whether so.
@@ -75,11 +76,8 @@ class Talk:
         return True
 
     async def greet(self) -> None:
-        """Begin: with the socket id, or with the reason why not."""
-        if isinstance(self._admitted, pusher.Close):
-            self.session.end(self._admitted)
-        else:
-            await self.session.send(pusher.connection_established(self.socket_id))
+        """Begin, with the socket id."""
+        await self.session.send(pusher.connection_established(self.socket_id))
 
     async def hear(self, text: str) -> None:
         """Act on one message."""
@@ -101,8 +99,7 @@ class Talk:
                 pass
 
     async def _subscribe(self, name: str, auth: str) -> None:
-        project = self._admitted
-        assert isinstance(project, Project), "refused connections are not heard"
+        project = self._project
         try:
             channel = open_channel(project, name)
             grant = self._granted(project, name, auth)
@@ -152,9 +149,7 @@ class Talk:
         if held is None and len(subscriptions) >= _CHANNELS:
             raise Forbidden(f"A connection may hold {_CHANNELS} channels.", code="too_many_channels")
         if held is None:
-            held = await self._hub.subscribe(
-                project, channel, grant, lambda: self.session.end(pusher.SUPERSEDED)
-            )
+            held = await self._hub.subscribe(project, channel, grant, self._lost)
             subscriptions[channel.name] = held  # from here on the session leaves it
             start = held.start
             answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
@@ -163,6 +158,15 @@ class Talk:
         else:
             await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
 
+    def _lost(self, loss: Loss) -> None:
+        """End the connection that has lost a channel. With others left its client is told to come back for them."""
+        if loss == "superseded":
+            self.session.end(pusher.SUPERSEDED)
+        elif any(held.current for held in self.session.subscriptions.values()):
+            self.session.end(pusher.PARTLY_ENDED)
+        else:
+            self.session.end(pusher.ENDED)
+
     async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
@@ -170,7 +174,7 @@ class Talk:
         """Keep a refused client's connection; when it may have the channel it is told to come back."""
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return
-        self.session.settled = True
+        self.session.settle()
         self._awaited = (*self._awaited, channel.name)
 
         async def wait() -> None:

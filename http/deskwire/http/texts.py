@@ -10,28 +10,31 @@ class TooLong(Exception):
 
 
 class Texts:
-    """One connection's inbound text; nothing is kept between messages.
+    """One connection's inbound text; nothing is kept between messages, and of one that is under way one buffer.
 
     Args:
         limit: bytes of a whole message.
     """
 
-    __slots__ = ("_limit", "_parts", "_size")
+    __slots__ = ("_buffer", "_limit")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._parts: list[str] = []
-        self._size = 0
+        self._buffer: bytearray | None = None
 
     def add(self, event: TextMessage) -> str | None:
         """The whole message, if this is its last part. Raises TooLong."""
-        if event.data:
-            self._parts.append(event.data)
-            self._size += len(event.data.encode())
-        if self._size > self._limit:
-            raise TooLong
+        if self._buffer is None and event.message_finished:
+            self._check(len(event.data.encode()))
+            return event.data
+        buffer = self._buffer = bytearray() if self._buffer is None else self._buffer
+        buffer += event.data.encode()
+        self._check(len(buffer))
         if not event.message_finished:
             return None
-        text = "".join(self._parts)
-        self._parts, self._size = [], 0
-        return text
+        self._buffer = None
+        return buffer.decode()
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise TooLong

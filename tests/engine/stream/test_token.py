@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import jwt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskwire.engine.credentials import Tokens
+from deskwire.engine.errors import Unauthenticated
 from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
 from tests.streaming import KEY, NOON
 
@@ -107,3 +112,46 @@ def test_another_key_and_another_algorithm_are_refused() -> None:
 def test_any_text_at_all_is_refused_as_a_token(text: str) -> None:
     with pytest.raises(TokenRefused):
         check(text)
+
+
+@pytest.mark.parametrize("field", ["channel", "consumer_id", "resume", "key_id"])
+def test_a_token_with_half_a_surrogate_pair_is_refused_with_the_reason(field: str) -> None:
+    """Only who has the key can sign one; it is no text all the same, and fits into no database."""
+    unsound: Any = {field: "x\ud800"}
+    with pytest.raises(TokenRefused, match="surrogate"):
+        check(issue(KEY, replace(GRANT, **unsound), now_ms=NOON))
+
+
+@pytest.mark.parametrize("expires", [float("inf"), float("nan"), "never", True, None])
+def test_a_token_that_never_ends_is_refused(expires: object) -> None:
+    claims = jwt.decode(issue(KEY, GRANT, now_ms=NOON), options={"verify_signature": False})
+    with pytest.raises(TokenRefused):
+        check(jwt.encode({**claims, "exp": expires}, KEY, algorithm="HS256"))
+
+
+_ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=5)
+_ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_ANY_TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+_CLAIMS = st.sampled_from(
+    ["aud", "prj", "key", "sid", "ch", "cid", "typ", "res", "iat", "nbf", "exp", "sub", "jti"]
+)
+
+
+@given(st.dictionaries(_CLAIMS | _ANY_TEXT, _ANY_JSON, min_size=1, max_size=4))
+def test_whatever_is_signed_is_a_grant_or_refused(changed: dict[str, Any]) -> None:
+    claims = jwt.decode(issue(KEY, GRANT, now_ms=NOON), options={"verify_signature": False})
+    payload = json.dumps({**claims, **changed}).encode()
+    with suppress(TokenRefused):
+        granted = check(jwt.PyJWS().encode(payload, KEY, algorithm="HS256"))
+        assert all(isinstance(each, str) for each in (granted.consumer_id, granted.key_id, granted.resume))
+        (granted.consumer_id + granted.key_id + granted.resume).encode()
+
+
+@given(st.dictionaries(_CLAIMS | _ANY_TEXT | st.just("gen"), _ANY_JSON, min_size=1, max_size=4))
+def test_whatever_an_access_token_says_is_somebody_or_refused(changed: dict[str, Any]) -> None:
+    payload = json.dumps({"sub": "usr_1", "exp": 1 << 40, **changed}).encode()
+    with suppress(Unauthenticated):
+        Tokens("s" * 32).identity(jwt.PyJWS().encode(payload, b"s" * 32, algorithm="HS256")).value.encode()

@@ -11,17 +11,17 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
-from deskwire.engine.errors import Conflict, Unavailable
+from deskwire.engine.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Brief, Reader, Store, StreamConsumer, Transaction
-from deskwire.engine.stream.channel import Channel, Kind
+from deskwire.engine.stream.channel import Channel, Kind, open_channel
 from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
 from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
-from deskwire.engine.stream.subscription import Start, Subscription
+from deskwire.engine.stream.subscription import Loss, Start, Subscription
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
@@ -94,12 +94,12 @@ class Hub:
         self.takings: Final = Takings()
 
     async def subscribe(
-        self, project: Project, channel: Channel, grant: Grant, superseded: Callable[[], None]
+        self, project: Project, channel: Channel, grant: Grant, lost: Callable[[Loss], None]
     ) -> Subscription:
         """Take the channel over for the grant's consumer; on return it is the one holder.
 
         Args:
-            superseded: called when the next consumer takes the channel from this one.
+            lost: called when the consumer has lost the channel, to the next one or by `end`.
 
         Raises:
             ConsumerSuperseded: the consumer is fenced.
@@ -126,7 +126,7 @@ class Hub:
                 position = seat.position if continues else start.position
                 generation, since = await self._commit(seat, grant.consumer_id, position)
                 holder = Subscription(
-                    self._log, tail, channel, grant.consumer_id, start, superseded, typing=grant.typing
+                    self._log, tail, channel, grant.consumer_id, start, lost, typing=grant.typing
                 )
                 self._swap(seat, holder, generation, since)
                 undo.pop_all()
@@ -181,6 +181,44 @@ class Hub:
             if channel.project == project.rowid
         }
         return await self._store.read(query)
+
+    async def end(self, project: Project, consumer_id: str, channel: str | None = None) -> Sequence[str]:
+        """End a consumer on all channels of the project, or on that one; returns those that it was connected to.
+
+        Its confirmed positions stay: whoever takes a channel next begins there.
+
+        Raises NotFound (`consumer_not_found`): it holds no such channel, and was not the last to.
+        """
+
+        def query(reader: Reader) -> list[str]:
+            rows = reader.stream_consumers(project.rowid)
+            return [
+                row.channel
+                for row in rows
+                if row.consumer_id == consumer_id and channel in (None, row.channel)
+            ]
+
+        names, ended = await self._store.read(query), list[Subscription]()
+        if not names:
+            raise NotFound("No channel has this consumer.", code="consumer_not_found")
+        for name in names:
+            holder = await self._put_out(open_channel(project, name), consumer_id)
+            ended += [] if holder is None else [holder]
+        for holder in ended:  # now that each can see which others on its connection go with it
+            holder.lost("ended")
+        return [holder.channel.name for holder in ended]
+
+    async def _put_out(self, channel: Channel, consumer_id: str) -> Subscription | None:
+        seat = await self._seat(channel)
+        async with seat.lock:
+            if seat.consumer_id != consumer_id:
+                return None  # somebody else has just taken it
+            holder = seat.end(trio.current_time())
+        self._positions.touch(seat)
+        if holder is not None:
+            self._typists.get(channel.project, set()).discard(holder)
+            log.info("stream.ended", channel=channel.name, consumer=consumer_id)
+        return holder
 
     async def lags(self) -> Mapping[Kind, Lag]:
         """How far the connected consumers are behind, by the kind of their channels."""
@@ -281,4 +319,4 @@ class Hub:
                 by=holder.consumer_id,
                 generation=generation,
             )
-            previous.superseded()
+            previous.lost("superseded")

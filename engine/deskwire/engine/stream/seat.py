@@ -5,6 +5,7 @@
   channel, or within the lease after the successor dropped off, it is fenced: it may not come back.
 - The same consumer on another socket replaces itself and is not fenced.
 - A holder that unsubscribes lifts the fence at once; one that drops off keeps it for the lease.
+- One that is ended is fenced itself, for the lease or while another holds the channel; all others may take it at once.
 - Consumers that take a channel from each other with ever new ids, as supervisors that restart them make them
   do, are slowed down: only so many takeovers from a connected holder within a minute.
 """
@@ -135,6 +136,17 @@ class Seat:
             self.superseded = {}
         self._tell()
         return True
+
+    def end(self, now: float) -> Subscription | None:
+        """Put out whoever holds the channel or was the last to, and keep it out; returns the holder."""
+        holder, self.holder = self.holder, None
+        if holder is not None:
+            holder.current = False
+        ended = {} if self.consumer_id is None else {self.consumer_id: None}
+        if holder is not None or self.superseded != ended:  # a second time means nothing
+            self.superseded, self.dropped_at, self.released = ended, now, False
+            self._tell()
+        return holder
 
     def _tell(self) -> None:
         if self._changed is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import trio
 
@@ -17,6 +17,9 @@ from deskwire.engine.events import PassingEvent, StoredEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.stream.channel import Channel, carries
 from deskwire.engine.window import Tail
+
+Loss = Literal["superseded", "ended"]
+"""How a consumer loses a channel: another has taken it, or it was ended by a call."""
 
 _EVENTS: Final = 64
 """Events of one batch at most: what a read from the disk may bring into memory."""
@@ -53,7 +56,7 @@ class Subscription:
     """A consumer's hold on one channel; made by `Hub.subscribe`, which has opened the channel in the log.
 
     Args:
-        superseded: called once, on the Trio thread, when another consumer has taken the channel.
+        lost: called once, on the Trio thread, when the consumer has lost the channel.
         written: position up to which everything is written, -1 before its consumer was told where it begins.
     """
 
@@ -69,8 +72,8 @@ class Subscription:
         "channel",
         "consumer_id",
         "current",
+        "lost",
         "start",
-        "superseded",
         "typing",
         "written",
     )
@@ -82,14 +85,14 @@ class Subscription:
         channel: Channel,
         consumer_id: str,
         start: Start,
-        superseded: Callable[[], None],
+        lost: Callable[[Loss], None],
         *,
         typing: bool,
     ) -> None:
         self.channel = channel
         self.consumer_id = consumer_id
         self.start = start
-        self.superseded = superseded
+        self.lost = lost
         self.typing = typing
         self.current = True
         self.written = -1

@@ -7,11 +7,12 @@ stored. It is bound to one socket, one channel and one consumer, and worth as mu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import jwt
 
 from deskwire.engine.errors import Unauthenticated
+from deskwire.engine.identity.claims import claims_of
 
 AUDIENCE: Final = "stream"
 TOKEN_S: Final = 300
@@ -88,13 +89,13 @@ def verify(key: bytes, token: str, *, project_id: str, socket_id: str, channel: 
     return grant
 
 
-def _read(key: bytes, token: str) -> tuple[Grant, float]:
+def _read(key: bytes, token: str) -> tuple[Grant, int]:
     required = ["aud", "prj", "key", "sid", "ch", "cid", "typ", "res", "iat", "exp"]
     try:
-        claims: dict[str, Any] = jwt.decode(
+        claims = claims_of(
             token,
             key,
-            algorithms=[_ALGORITHM],
+            _ALGORITHM,
             audience=AUDIENCE,
             options={"require": required, "verify_exp": False, "verify_iat": False},  # by our clock, above
         )
@@ -109,7 +110,7 @@ def _read(key: bytes, token: str) -> tuple[Grant, float]:
             "cid": str(consumer_id),
             "typ": bool(typing),
             "res": str(resume),
-            "exp": int() | float() as expires,
+            "exp": int(expires),
         }:
             return Grant(project_id, key_id, socket_id, channel, consumer_id, typing, resume), expires
         case _:

@@ -69,6 +69,13 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "delivery_id": PathParameter(
         "The delivery.", "dlv_01KZ00000000000000000000D1", "delivery_not_found", webhooks.Delivery
     ),
+    "consumer_id": PathParameter(
+        f"The consumer's `consumerId`; at most 128 characters. {_ENCODED}",
+        "crm-1",
+        "consumer_not_found",
+        webhooks.StreamConsumer,
+        "consumerId",
+    ),
     "ticket_id": PathParameter(
         "The ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
     ),

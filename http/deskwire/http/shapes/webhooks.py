@@ -137,6 +137,19 @@ class StreamConsumer(Shape):
     lag: Annotated[int, Field(ge=0, description="Events that it has not confirmed.", examples=[0])]
 
 
+class EndedConsumer(Shape):
+    """A consumer that has been ended."""
+
+    consumer_id: Annotated[str, Field(examples=["crm-1"])]
+    ended: Annotated[
+        list[str],
+        Field(
+            description="Channels that it was connected to.",
+            examples=[["private-project-prj_01KZ000000000000000000SH0P"]],
+        ),
+    ]
+
+
 class ServerProject(Shape):
     """The project that a server key belongs to."""
 

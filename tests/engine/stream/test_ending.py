@@ -1,0 +1,121 @@
+"""Ending a consumer by a call: its channels are free for others at once, and it is kept out for a while (ADR 42)."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.errors import NotFound
+from deskwire.engine.stream.hub import ConsumerSuperseded
+from tests.streaming import CHANNEL, JumpStore, Stage, jump_stage, next_batch, number
+
+CONTACT = "private-contact-u1"
+
+
+async def test_a_consumer_that_is_ended_is_told_and_holds_nothing_any_more(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    told = list[str]()
+    held = await stage.hold("c1", lost=told.append)
+    assert await stage.hub.end(stage.project, "c1") == [CHANNEL]
+    assert (told, held.current) == (["ended"], False)
+    (status,) = await stage.hub.consumers(stage.project)
+    assert (status.consumer_id, status.connected) == ("c1", False)
+
+
+async def test_its_channel_is_free_for_others_at_once_and_they_go_on_where_it_was(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Those that it had superseded included: they are who stands by."""
+    await stage.hold("c0")
+    held = await stage.hold("c1")
+    missed = await stage.emit(2)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c0")
+    await stage.hub.end(stage.project, "c1")
+    standby = await stage.hold("c0")
+    assert [number(each) for each in (await next_batch(standby)).events] == [number(each) for each in missed]
+    assert (held.current, standby.current) == (False, True)
+
+
+async def test_a_standby_hears_of_it(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.hold("c0")
+    await stage.hold("c1")
+    start = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.hub.until_unfenced, stage.channel, "c0")
+        await trio.testing.wait_all_tasks_blocked()
+        await stage.hub.end(stage.project, "c1")
+    assert trio.current_time() == start
+
+
+async def test_who_was_ended_is_refused_for_a_minute(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.hold("c1")
+    await stage.hub.end(stage.project, "c1")
+    await trio.sleep(59)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c1")
+    await trio.sleep(1)
+    assert (await stage.hold("c1")).current
+
+
+async def test_and_for_as_long_as_another_holds_the_channel(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.hold("c1")
+    await stage.hub.end(stage.project, "c1")
+    await stage.hold("c2")
+    await trio.sleep(80_000)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c1")
+
+
+async def test_a_second_time_ends_nobody_and_makes_the_minute_no_longer(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    told = list[str]()
+    await stage.hold("c1", lost=told.append)
+    await stage.hub.end(stage.project, "c1")
+    await trio.sleep(59)
+    assert await stage.hub.end(stage.project, "c1") == []
+    await trio.sleep(1)
+    assert (await stage.hold("c1")).current
+    assert told == ["ended"]
+
+
+async def test_one_that_has_dropped_off_loses_the_protection_of_its_lease(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    await stage.hold("c0")
+    stage.hub.leave(await stage.hold("c1"), for_good=False)
+    with pytest.raises(ConsumerSuperseded):
+        await stage.hold("c0")
+    assert await stage.hub.end(stage.project, "c1") == []
+    assert (await stage.hold("c0")).current
+
+
+async def test_all_its_channels_go_or_the_one_that_is_named(autojump_clock: MockClock, stage: Stage) -> None:
+    for channel in (CHANNEL, CONTACT):
+        await stage.hold("c1", channel=channel)
+    await stage.hold("other", channel="private-contact-u2")
+    assert await stage.hub.end(stage.project, "c1", CONTACT) == [CONTACT]
+    assert await stage.hub.end(stage.project, "c1") == [CHANNEL]
+    held = {each.channel: each.connected for each in await stage.hub.consumers(stage.project)}
+    assert held == {CHANNEL: False, CONTACT: False, "private-contact-u2": True}
+
+
+async def test_who_was_superseded_is_no_consumer_any_more(autojump_clock: MockClock, stage: Stage) -> None:
+    await stage.hold("c1")
+    new = await stage.hold("c2")
+    for consumer_id, channel in (("c1", None), ("nobody", None), ("c2", CONTACT)):
+        with pytest.raises(NotFound):
+            await stage.hub.end(stage.project, consumer_id, channel)
+    assert new.current
+
+
+async def test_after_a_crash_too(autojump_clock: MockClock, store: JumpStore, stage: Stage) -> None:
+    """Of a channel that nobody has asked for since the start."""
+    await stage.hold("c0")
+    await stage.hold("c1")
+    again = await jump_stage(store)
+    assert await again.hub.end(again.project, "c1") == []
+    assert (await again.hold("c0")).current
