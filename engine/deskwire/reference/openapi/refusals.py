@@ -164,4 +164,4 @@ def _example(code: Code) -> Schema:
         "requestId": "req_01KZ000000000000000000REQ1",
     }
     detail = _DETAIL.get(code.code)
-    return document if detail is None else {**document, "errors": [detail]}
+    return document if detail is None else {**document, "errors": [detail], "errorsTotal": 1}
