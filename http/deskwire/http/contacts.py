@@ -11,7 +11,7 @@ from deskwire.engine.ports import Reader
 from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Flag, Query
@@ -31,7 +31,7 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
     _user_id(call)
 
 
-@routes.add("PUT", _ONE, body=Identity, answer=shapes.Contact, further=(_look_at_user_id,))
+@routes.add("PUT", _ONE, body=Identity, limit=MEDIUM, answer=shapes.Contact, further=(_look_at_user_id,))
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     """Make a contact or replace its identity; fields left out become null."""
     user_id, now = _user_id(call), call.services.clock()

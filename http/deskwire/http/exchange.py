@@ -27,6 +27,7 @@ from deskwire.engine.rate import Quota
 from deskwire.engine.value import value
 from deskwire.http.access import admit, require_permission
 from deskwire.http.connections import Place
+from deskwire.http.decoding import decoded
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.partial import refusal_with_all, what_fits
@@ -179,7 +180,7 @@ class _Exchange:
         except Invalid as refused:
             if not route.further or route.body is None:
                 raise
-            fits = what_fits(route.body, raw)
+            fits = what_fits(route.body, decoded(raw) if raw else {})
             call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
             raise await refusal_with_all(route, call, refused) from None
         finally:
@@ -207,9 +208,9 @@ class _Exchange:
         """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
         asked, limits = self._asked, self._services.limits
         route = asked.route
-        if (route.body is None and route.json_only) or route.limit is None:
+        limit = route.body_max(limits)
+        if (route.body is None and route.json_only) or limit is None:
             return b""
-        limit: int = getattr(limits, route.limit)
         if asked.length is not None and asked.length > limit:
             raise _too_large(limit)
         if route.streamed:

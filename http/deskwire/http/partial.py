@@ -13,7 +13,6 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from deskwire.engine.errors import DomainError, Invalid, Problem
-from deskwire.http.decoding import decoded
 from deskwire.http.routing import Call, Route
 from deskwire.http.unknown import Unknown, without_null, without_unknown
 
@@ -44,13 +43,13 @@ def _by_pointer(refusal: Invalid) -> Mapping[str, list[Problem]]:
     return found
 
 
-def what_fits(model: type[B], raw: bytes) -> B:
-    """The fields of a JSON body that fit its model, each by itself; in their place None for those that do not.
+def what_fits(model: type[B], value: Any) -> B:
+    """The fields of a JSON value that fit its model, each by itself; in their place None for those that do not.
 
     So it is for one that is required and was not sent; others that were not sent have their defaults.
     """
-    value = without_unknown(model, decoded(raw) if raw else {}, Unknown())
-    return _fitting(model, value if isinstance(value, dict) else {})
+    known = without_unknown(model, value, Unknown())
+    return _fitting(model, known if isinstance(known, dict) else {})
 
 
 def _fitting(model: type[B], given: Mapping[str, Any]) -> B:

@@ -15,7 +15,7 @@ from deskwire.engine.surveys.insights import Insights, insights_view
 from deskwire.engine.surveys.progress import refresh_view
 from deskwire.engine.surveys.shape import escaped
 from deskwire.engine.surveys.survey import Survey
-from deskwire.http.routing import Answer, Call, Routes
+from deskwire.http.routing import WHOLE, Answer, Call, Routes
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.surveys import MANAGE, ONE, READ
 from deskwire.http.validation import Body, Positive, Query
@@ -114,7 +114,9 @@ async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
     _check(body, survey)
 
 
-@routes.add("PUT", _INSIGHTS, MANAGE, body=InsightsBody, answer=shapes.Insights, further=(_look_at_ids,))
+@routes.add(
+    "PUT", _INSIGHTS, MANAGE, body=InsightsBody, limit=WHOLE, answer=shapes.Insights, further=(_look_at_ids,)
+)
 async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     """Store insights that were made elsewhere."""
     body, project, now = call.body, call.project.rowid, call.services.clock()

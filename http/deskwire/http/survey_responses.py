@@ -20,7 +20,7 @@ from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.engine.turn import put_contact
 from deskwire.http.conversations import contact_key
-from deskwire.http.routing import S2S, Answer, Call, Media, Routes, Streamed
+from deskwire.http.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed
 from deskwire.http.s2s import ContactBody
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.shapes.base import Deleted, page_of
@@ -67,6 +67,7 @@ async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
     "/s2s/surveys/<survey_id>/responses",
     S2S,
     body=ResponseBody,
+    limit=LARGE,
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
     idempotent=True,

@@ -20,7 +20,7 @@ from deskwire.engine.translation import (
     parse_entry_id,
     translation_view,
 )
-from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.routing import WHOLE, Answer, Call, Routes, dashboard
 from deskwire.http.shapes import content as shapes
 from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
@@ -141,6 +141,7 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     _ONE,
     _MANAGE,
     body=TranslationBody,
+    limit=WHOLE,
     answer=shapes.Translation,
     errors=("bad_entry_id",),
     further=(_look_at_language,),

@@ -239,7 +239,7 @@ def _too_large(pointer: str) -> Problem:
     return Problem(pointer, "too_large", INTEGERS)
 
 
-def parse_query(model: type[Q], pairs: dict[str, list[str]]) -> Q:
+def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
     """The query parameters as their model.
 
     Raises BadRequest naming every parameter that is unknown, bad, or given more than once.
@@ -248,7 +248,7 @@ def parse_query(model: type[Q], pairs: dict[str, list[str]]) -> Q:
         default: Q = _default(model)
         return default
     unknown = Unknown("unknown_parameter", _WORDS["unknown_parameter"], mark="?")
-    known: dict[str, list[str]] = without_unknown(model, pairs, unknown)
+    known: dict[str, list[str]] = without_unknown(model, dict(pairs), unknown)
     twice = [
         Problem(f"?{name}", "repeated", "The parameter is given more than once.")
         for name, values in known.items()
