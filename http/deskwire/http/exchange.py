@@ -6,7 +6,7 @@ Whoever has read the request from its connection, Quart or our own lane (ADR 28)
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Hashable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from deskwire.engine.errors import (
 )
 from deskwire.engine.failure import survived
 from deskwire.engine.rate import Quota
+from deskwire.engine.tenant import TENANT, Tenant
 from deskwire.engine.value import value
 from deskwire.http.access import admit, require_permission
 from deskwire.http.connections import Place
@@ -33,7 +34,7 @@ from deskwire.http.idempotency import REPLAYED, answered, key_of
 from deskwire.http.partial import refusal_with_all, what_fits
 from deskwire.http.problems import PROBLEM, problem, refusal
 from deskwire.http.proxies import client_address
-from deskwire.http.quotas import refusal_of
+from deskwire.http.quotas import network_of, refusal_of
 from deskwire.http.routing import (
     NO_CONTENT,
     Answer,
@@ -144,7 +145,7 @@ def note(
 class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `carried_out`."""
 
-    __slots__ = ("_asked", "_services", "_taken", "client", "quota")
+    __slots__ = ("_asked", "_services", "_stranger", "_taken", "_who", "client", "quota")
 
     def __init__(self, services: Services, asked: Asked) -> None:
         self._services = services
@@ -152,6 +153,8 @@ class _Exchange:
         forwarded_for = asked.headers.getlist("x-forwarded-for")
         self.client = client_address(asked.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
+        self._who: Hashable = None
+        self._stranger = False
         self._taken = 0  # of the room for bodies
 
     async def serve(self) -> Answer:
@@ -160,6 +163,10 @@ class _Exchange:
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
+        self._who = caller.tenant or ("address", network_of(self.client))
+        self._stranger = caller.tenant is None
+        tenant = Tenant(self._who)
+        TENANT.set(tenant)
         query = parse_query(route.query, asked.arguments)
         key = key_of(route, asked.headers)
         try:
@@ -172,11 +179,11 @@ class _Exchange:
             call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
             if route.watching:
                 return await answered(route, call, key)
-            load.begin()
+            load.begin(self._who)
             try:
                 return await answered(route, call, key)
             finally:
-                load.end()
+                load.end(self._who)
         except Invalid as refused:
             if not route.further or route.body is None:
                 raise
@@ -184,7 +191,9 @@ class _Exchange:
             call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
             raise await refusal_with_all(route, call, refused) from None
         finally:
-            load.bodies_bytes -= self._taken
+            tenant.waiting = False
+            if self._taken:
+                load.leave(self._who, self._taken, stranger=self._stranger)
 
     async def _admitted(self) -> Caller:
         """The caller, who may call this, and has not called too often."""
@@ -232,7 +241,7 @@ class _Exchange:
         return bytes(body)
 
     def _take(self, size: int) -> None:
-        self._services.load.room(size)
+        self._services.load.room(self._who, size, stranger=self._stranger)
         self._taken += size
 
 

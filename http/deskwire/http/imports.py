@@ -95,7 +95,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     yours: sent again it changes nothing, so after a broken connection the same lines are sent once more.
     """
     _check(call.incoming.headers)
-    with call.services.load.importing():
+    with call.services.load.importing(call.project.rowid):
         intake, lines = Intake(call), Lines(LINE_BYTES)
         async for piece in Steady(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
             await intake.take(lines.feed(piece))

@@ -6,7 +6,7 @@ The table of routes is the source for the dispatcher and for everything that is 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import UnionType
@@ -173,6 +173,13 @@ class Caller:
     key: ServerKey | None = None
     named_project: str | None = None
     credential: str = ""
+
+    @property
+    def tenant(self) -> Hashable:
+        """Whose share of the service the call takes from; None for one without a credential."""
+        if self.project is not None:
+            return self.project.rowid
+        return None if self.user is None else ("user", self.user.rowid)
 
 
 @dataclass(frozen=True, slots=True)
