@@ -70,11 +70,11 @@ DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation |
 GET /v3/organisations/{organisationId}/members/{userId}         | organisation | -                    | -
 PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/projects                 | organisation | -                    | -
-POST /v3/organisations/{organisationId}/projects                | organisation | projects.manage      | 8 KiB
+POST /v3/organisations/{organisationId}/projects                | organisation | projects.manage      | 64 KiB
 GET /v3/projects                                                | user         | -                    | -
 DELETE /v3/projects/{projectId}                                 | project      | projects.manage      | 8 KiB
 GET /v3/projects/{projectId}                                    | project      | -                    | -
-PATCH /v3/projects/{projectId}                                  | project      | projects.manage      | 8 KiB
+PATCH /v3/projects/{projectId}                                  | project      | projects.manage      | 64 KiB
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB

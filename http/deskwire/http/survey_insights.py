@@ -18,7 +18,7 @@ from deskwire.engine.surveys.survey import Survey
 from deskwire.http.routing import WHOLE, Answer, Call, Routes
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.surveys import MANAGE, ONE, READ
-from deskwire.http.validation import Body, Positive, Query
+from deskwire.http.validation import Body, Positive, Query, few
 
 routes = Routes()
 _INSIGHTS = f"{ONE}/insights"
@@ -41,7 +41,7 @@ class ThemeBody(Body):
     title: Title
     sentiment: Literal["positive", "neutral", "negative"]
     count: Count
-    counts_by_version: Annotated[dict[str, Count], Field(max_length=100, default_factory=dict)]
+    counts_by_version: Annotated[dict[str, Count], Field(max_length=100, default_factory=dict), few(100)]
     quotes: Annotated[
         list[Annotated[str, Field(max_length=2_000)]], Field(max_length=20, default_factory=list)
     ]

@@ -146,11 +146,13 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
 
 def _check(body: ResponseBody, definition: Definition) -> None:
     """Raise Invalid with all that speaks against the answers."""
-    problems = [] if body.answers is None else answer_problems(definition, body.answers)
+    too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
+    # Of as much as that the answers are not looked at one by one.
+    problems = [] if body.answers is None or too_long else answer_problems(definition, body.answers)
     if body.language not in (None, *definition.languages):
         said = f"The languages of this version are {', '.join(definition.languages)}."
         problems.append(Problem("/language", "unknown_language", said))
-    if len(orjson.dumps(body.answers)) > _ANSWERS_BYTES:
+    if too_long:
         said = f"All answers together may take at most {_ANSWERS_BYTES:,} bytes."
         problems.append(Problem("/answers", "too_long", said))
     if problems:

@@ -136,6 +136,18 @@ def unique(items: L) -> L:
     return items
 
 
+def few(most: int) -> BeforeValidator:
+    """Of an object with more names than that none is looked at; its own bound comes behind all that is wrong with them."""
+
+    def look(value: object) -> object:
+        if isinstance(value, dict) and len(value) > most:
+            said = "Dictionary should have at most {most} items after validation, not {found}"
+            raise PydanticCustomError("too_long", said, {"most": most, "found": len(value)})
+        return value
+
+    return BeforeValidator(look)
+
+
 def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
     """Raise Invalid for each field of a patch that is null, unless null clears it; others may be left out only.
 
