@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.shares import Shares, Turns, lent
+from deskwire.engine.shares import Paced, Shares, Turns, lent
 
 WHO = st.sampled_from("abcde")
 
@@ -123,3 +123,36 @@ async def test_a_thread_that_is_left_behind_keeps_its_place_until_it_ends() -> N
     ended.set()
     with trio.fail_after(10):
         await turns.take("b")
+
+
+async def test_work_that_holds_up_everybody_takes_a_third_of_the_time_in_turns(
+    autojump_clock: MockClock,
+) -> None:
+    paced, done = Paced(), list[tuple[Hashable, float]]()
+
+    async def work(who: Hashable) -> None:
+        async with paced.turn(who):
+            await trio.sleep(1)  # as if it were computed
+            done.append((who, trio.current_time() - began))
+
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        for who in ("greedy", "greedy", "greedy", "modest"):
+            nursery.start_soon(work, who)
+            await wait_all_tasks_blocked()
+    assert done == [("greedy", 1), ("greedy", 4), ("modest", 7), ("greedy", 10)]
+    assert trio.current_time() - began == 12
+
+
+async def test_work_that_fails_is_followed_by_a_pause_and_by_the_next(autojump_clock: MockClock) -> None:
+    paced, began = Paced(), trio.current_time()
+
+    async def fail() -> None:
+        async with paced.turn("a"):
+            await trio.sleep(1)
+            raise ValueError("bad")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="bad"):
+            await fail()
+    assert trio.current_time() - began == 6

@@ -6,7 +6,7 @@ Whoever has read the request from its connection, Quart or our own lane (ADR 28)
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from deskwire.http.connections import Place
 from deskwire.http.decoding import decoded
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
+from deskwire.http.load import LARGE_BYTES
 from deskwire.http.partial import refusal_with_all, what_fits
 from deskwire.http.problems import PROBLEM, problem, refusal
 from deskwire.http.proxies import client_address
@@ -47,7 +48,7 @@ from deskwire.http.routing import (
     Streamed,
 )
 from deskwire.http.services import Services
-from deskwire.http.validation import Empty, parse_body, parse_query
+from deskwire.http.validation import Body, Empty, parse_body, parse_query
 
 log: Final = structlog.get_logger(__name__)
 
@@ -62,7 +63,7 @@ class Asked:
     Args:
         id: the request's own, `req_…`.
         path: the values of the route's parameters.
-        arguments: those of the query, each as often as it came.
+        arguments: reads those of the query, each as often as it came; not before it is known who asks.
         peer: address of the connection's other end.
         mimetype: of the body, in small letters and without parameters; empty if the request says none.
         length: of the body, as the request says it.
@@ -75,7 +76,7 @@ class Asked:
     method: str
     route: Route
     path: Mapping[str, str]
-    arguments: Mapping[str, list[str]]
+    arguments: Callable[[], Mapping[str, list[str]]]
     headers: Fields
     peer: str | None
     mimetype: str
@@ -167,7 +168,7 @@ class _Exchange:
         self._stranger = caller.tenant is None
         tenant = Tenant(self._who)
         TENANT.set(tenant)
-        query = parse_query(route.query, asked.arguments)
+        query = parse_query(route.query, asked.arguments())
         key = key_of(route, asked.headers)
         try:
             raw = await self._read()
@@ -175,7 +176,7 @@ class _Exchange:
                 raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
             if route.json_only and raw.isspace():
                 raw = b""
-            body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
+            body = await self._parsed(parse_body, raw) if route.json_only else Empty()
             call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
             if route.watching:
                 return await answered(route, call, key)
@@ -185,9 +186,9 @@ class _Exchange:
             finally:
                 load.end(self._who)
         except Invalid as refused:
-            if not route.further or route.body is None:
+            if not route.further:
                 raise
-            fits = what_fits(route.body, decoded(raw) if raw else {})
+            fits = await self._parsed(_what_fits, raw)
             call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
             raise await refusal_with_all(route, call, refused) from None
         finally:
@@ -240,9 +241,23 @@ class _Exchange:
             )
         return bytes(body)
 
+    async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
+        """The body as its model, parsed in turn if that may hold up others."""
+        model, load = self._asked.route.body, self._services.load
+        if model is None:
+            return Empty()
+        if len(raw) <= LARGE_BYTES and not self._stranger:
+            return parse(model, raw)
+        async with load.parsing.turn(self._who):
+            return parse(model, raw)
+
     def _take(self, size: int) -> None:
         self._services.load.room(self._who, size, stranger=self._stranger)
         self._taken += size
+
+
+def _what_fits(model: type[Body], raw: bytes) -> Body:
+    return what_fits(model, decoded(raw) if raw else {})
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Final, Literal
 
 from deskwire.engine.errors import TooManyRequests, Unavailable
-from deskwire.engine.shares import Shares
+from deskwire.engine.shares import Paced, Shares
 
 RETRY_AFTER_S: Final = 1
 
@@ -20,6 +20,9 @@ IMPORTS_MAX: Final = 2
 
 STRANGERS_PART: Final = 4
 """Of the room for bodies those who have shown no credential get this part at most."""
+
+LARGE_BYTES: Final = 64 * 1024
+"""A body of more than that can take milliseconds to be parsed, in which nobody else has a turn."""
 
 _Kind = Literal["requests", "waits", "bodies", "writes", "imports"]
 
@@ -40,7 +43,7 @@ _CROWDED: Final = {
 class Load:
     """What requests take of the process.
 
-    `refused` counts requests for which there was no place at all, by what there was too much of, and `crowded` those whose
+    `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all, by what there was too much of, and `crowded` those whose
     sender had its share.
 
     Args:
@@ -73,6 +76,7 @@ class Load:
         self._bodies = Shares(bodies_bytes_max)
         self._strangers = Shares(bodies_bytes_max // STRANGERS_PART)
         self._imports = Shares(IMPORTS_MAX)
+        self.parsing: Final = Paced()
         self._writes_max = writes_max
         self._writes = writes
 

@@ -29,7 +29,7 @@ LIMIT_MAX: Final = 200
 
 
 _FEW_BYTES: Final = 4 * 1024
-"""In a body of this size validation may find what it will: its errors are made in some milliseconds."""
+"""A body of this size is validated as it is: the errors of all that can be wrong in it are made in some milliseconds."""
 
 _WORDS: Final = {
     "unknown_field": "There is no such field.",
@@ -219,21 +219,34 @@ def fitted(model: type[B], value: object, raw: bytes) -> B:
     Args:
         raw: what the value was read from; a number in it that the value does not show is a problem, too.
     """
+    if len(raw) <= _FEW_BYTES:
+        try:
+            return _exact(model, model.model_validate(value), raw, value)
+        except ValidationError:
+            pass  # what is wrong is said in one way below, whatever the size
     unknown = Unknown()
-    known = value if len(raw) <= _FEW_BYTES else without_unknown(model, value, unknown)
+    known = without_unknown(model, value, unknown)
     try:
         body = model.model_validate(known)
     except ValidationError as error:
         found = [_problem(each, "/") for each in error.errors(include_url=False)]
-        large, unnamed = large_integers(raw, value)
+        large, unnamed = large_integers(raw, known)
         if model.as_sent:  # where it fits; elsewhere the parser's words are about a double that nobody sent
             large, unnamed = [each.pointer for each in found if each.pointer in large], 0
         others = (each for each in found if each.pointer not in large)
         problems = (*others, *map(_too_large, large), *unknown.problems)
         raise Invalid(*problems, unnamed=unnamed + unknown.unnamed) from None
-    large, unnamed = large_integers(raw, value) if _takes_doubles(model) else ([], 0)
-    if large or unknown.count:
+    if unknown.count:
+        large, unnamed = large_integers(raw, known) if _takes_doubles(model) else ([], 0)
         raise Invalid(*map(_too_large, large), *unknown.problems, unnamed=unnamed + unknown.unnamed)
+    return _exact(model, body, raw, known)
+
+
+def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
+    """The body, if no integer in it has become a double. Raises Invalid."""
+    large, unnamed = large_integers(raw, value) if _takes_doubles(model) else ([], 0)
+    if large:
+        raise Invalid(*map(_too_large, large), unnamed=unnamed)
     return body
 
 
