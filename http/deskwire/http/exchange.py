@@ -23,6 +23,7 @@ from deskwire.engine.errors import (
     UnsupportedMediaType,
 )
 from deskwire.engine.failure import survived
+from deskwire.engine.network import network_of
 from deskwire.engine.rate import Quota
 from deskwire.engine.tenant import TENANT, Tenant
 from deskwire.engine.value import value
@@ -35,7 +36,7 @@ from deskwire.http.load import LARGE_BYTES
 from deskwire.http.partial import refusal_with_all, what_fits
 from deskwire.http.problems import PROBLEM, problem, refusal
 from deskwire.http.proxies import client_address
-from deskwire.http.quotas import network_of, refusal_of
+from deskwire.http.quotas import refusal_of
 from deskwire.http.routing import (
     NO_CONTENT,
     Answer,
