@@ -108,7 +108,14 @@ class Config(Listening):
         "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
     )
     read_connections: int = setting(
-        4, integer(1, 256), "Database connections for reading, each with a thread."
+        4,
+        integer(1, 256),
+        "Database connections for reading, each with a thread; a project has half of them at most.",
+    )
+    read_timeout_s: float = setting(  # ADR 43
+        1.0,
+        number(0.01, HOUR_S),
+        "Seconds that one look into the database may take for a request, which is answered with 503 then.",
     )
 
     upgrade_copies: int = setting(  # ADR 22

@@ -24,8 +24,8 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         no_effect = "{} has no effect while {} lets everything through"
         yield about(no_effect, "webhook_allow", "allow_private_webhooks")
     for name in ("body_limit_bytes", "network_logs_limit_bytes"):
-        if config.request_bodies_bytes < getattr(config, name):
-            yield about("{} must not be less than {}", "request_bodies_bytes", name)
+        if config.request_bodies_bytes < 2 * getattr(config, name):  # nobody gets more than half (ADR 43)
+            yield about("{} must be at least twice {}", "request_bodies_bytes", name)
     sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
     given = [name for name in sources if getattr(config, name) is not None]
     if len(given) > 1:

@@ -144,7 +144,9 @@ class Listening:
         "Connections that clients may have at once; a further one ends the one that has done nothing for longest.",
     )
     body_limit_bytes: int = setting(  # decisions 8
-        1 * MIB, integer(KIB, GIB), "Largest request body in bytes; a larger one is answered with 413."
+        1 * MIB,
+        integer(KIB, GIB),
+        "Largest JSON body in bytes of any call, most of which take less; a larger one is answered with 413.",
     )
     network_logs_limit_bytes: int = setting(  # contract 8
         2 * MIB, integer(KIB, GIB), "Largest body of a network log snapshot in bytes."
@@ -158,13 +160,18 @@ class Listening:
     request_bodies_bytes: int = setting(
         256 * MIB,
         integer(MIB, 64 * GIB),
-        "Bytes of request bodies that may be in memory at the same time, and of answers whose clients do not read.",
+        "Bytes of request bodies that may be in memory at the same time, half of them a project's at most and a quarter of "
+        "clients without a credential, and of answers whose clients do not read.",
     )
     requests_under_way: int = setting(
-        1_000, integer(1, 1_000_000), "Requests that may be worked on at once; further ones get 503."
+        1_000,
+        integer(1, 1_000_000),
+        "Requests that may be worked on at once, half of them a project's; further ones get 503, or 429.",
     )
     feed_waits: int = setting(
-        1_000, integer(1, 1_000_000), "Calls of the feed that may wait for events at the same time."
+        1_000,
+        integer(1, 1_000_000),
+        "Calls of the feed that may wait for events at the same time, half of them a project's.",
     )
     rate_limit_per_minute: int = setting(  # decisions 8
         6_000, integer(0, 60_000_000), "Calls of one project in a minute, on average; 0 means no limit."

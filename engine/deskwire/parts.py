@@ -101,7 +101,7 @@ def webhook_policy(config: Config) -> Policy:
 def webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
     """What the endpoints' routes need of the deliveries."""
     policy = webhook_policy(config)
-    resolver = spelled_addresses if config.webhook_proxy else SystemResolver()
+    resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,

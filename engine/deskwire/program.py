@@ -244,6 +244,7 @@ def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[Sqlit
         queue=config.writer_queue,
         readers=config.read_connections,
         on_commit=tell,
+        read_timeout_s=config.read_timeout_s,
         upgrade_copies=config.upgrade_copies,
     )
 

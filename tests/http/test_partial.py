@@ -45,7 +45,7 @@ def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.Da
     names = [field.alias or name for name, field in model.model_fields.items()]
     sent |= data.draw(st.dictionaries(st.sampled_from(names), ODD, max_size=2))
     raw = orjson.dumps(sent)
-    made = what_fits(model, raw)
+    made = what_fits(model, sent)
     held(model, made)
     try:
         parsed = parse_body(model, raw)
@@ -55,7 +55,7 @@ def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.Da
     assert made.model_fields_set == parsed.model_fields_set
 
 
-@pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"5", b'"x"'])
-def test_of_what_is_no_object_nothing_fits(raw: bytes) -> None:
+@pytest.mark.parametrize("value", [{}, None, [], 5, "x"])
+def test_of_what_is_no_object_nothing_fits(value: object) -> None:
     for model in MODELS:
-        assert what_fits(model, raw).model_fields_set == set()
+        assert what_fits(model, value).model_fields_set == set()

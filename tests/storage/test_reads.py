@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Hashable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
+import pytest
 import trio
 
 from deskwire.engine.conversation import Conversation
+from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader
+from deskwire.engine.tenant import TENANT, Tenant
+from deskwire.storage.store import SqliteStore, open_store
+from deskwire.storage.transaction import SqliteReader
 from tests.builders import PROJECT, create, post, running
 
 
@@ -48,3 +57,71 @@ async def test_what_many_states_have_alike_is_in_memory_once(tmp_path: Path) -> 
         assert one.status is other.status
         assert one.attributes is other.attributes
         assert one.attributes == {}
+
+
+ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
+
+
+def endless(reader: Reader) -> None:
+    assert isinstance(reader, SqliteReader)
+    reader.conn.execute(ENDLESS).fetchone()
+
+
+@contextmanager
+def on_behalf_of(who: Hashable) -> Iterator[Tenant]:
+    tenant = Tenant(who)
+    token = TENANT.set(tenant)
+    try:
+        yield tenant
+    finally:
+        TENANT.reset(token)
+
+
+async def test_a_read_that_takes_too_long_for_a_request_is_ended_and_its_connection_goes_on(
+    tmp_path: Path,
+) -> None:
+    async with store_with(tmp_path, readers=1, read_timeout_s=0.05) as store:
+        for _ in range(3):
+            with on_behalf_of("a"), pytest.raises(Unavailable) as refused, trio.fail_after(30):
+                await store.read(endless)
+            assert (refused.value.reason, refused.value.retry_after_s) == ("read_timeout", 1)
+            with on_behalf_of("a"):
+                assert await store.read(lambda reader: reader.last_event_position()) == 0
+
+
+async def test_what_the_service_itself_reads_takes_its_time(tmp_path: Path) -> None:
+    async with store_with(tmp_path, readers=1, read_timeout_s=0.001) as store:
+
+        def long(reader: Reader) -> int:
+            assert isinstance(reader, SqliteReader)
+            return int(
+                reader.conn.execute(f"{ENDLESS.replace('FROM c)', 'FROM c LIMIT 2000000)')}").fetchone()[0]
+            )
+
+        assert await store.read(long) == 2_000_000
+        with on_behalf_of("a") as tenant:
+            tenant.waiting = False  # it has its answer, and this goes on behind it
+            assert await store.read(long) == 2_000_000
+        with on_behalf_of("a"), pytest.raises(Unavailable):
+            await store.read(long)
+
+
+async def test_reads_of_one_project_leave_a_connection_for_others(tmp_path: Path) -> None:
+    held = threading.Event()
+    async with store_with(tmp_path, readers=2) as store, trio.open_nursery() as nursery:
+
+        async def hold() -> None:
+            with on_behalf_of("greedy"):
+                await store.read(lambda _: held.wait())
+
+        for _ in range(10):
+            nursery.start_soon(hold)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        for who in ("modest", "another", "modest"):
+            with on_behalf_of(who), trio.fail_after(30):
+                await store.read(lambda reader: reader.last_event_position())
+        held.set()
+
+
+def store_with(directory: Path, **settings: Any) -> AbstractAsyncContextManager[SqliteStore]:
+    return open_store(directory, batch=1, on_commit=lambda _: None, **settings)

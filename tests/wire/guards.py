@@ -26,35 +26,35 @@ GET /docs/{asset}                                               | none         |
 GET /healthz                                                    | none         | -                    | -
 GET /metrics                                                    | metrics      | -                    | -
 GET /readyz                                                     | none         | -                    | -
-POST /v3/auth/token                                             | none         | -                    | body_limit_bytes
+POST /v3/auth/token                                             | none         | -                    | 8 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
-DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | body_limit_bytes
+DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | 8 KiB
 GET /v3/conversations/{conversationId}                          | dashboard    | conversations.read   | -
-PATCH /v3/conversations/{conversationId}                        | dashboard    | conversations.manage | body_limit_bytes
-POST /v3/conversations/{conversationId}/assign                  | dashboard    | conversations.manage | body_limit_bytes
-POST /v3/conversations/{conversationId}/close                   | dashboard    | conversations.manage | body_limit_bytes
+PATCH /v3/conversations/{conversationId}                        | dashboard    | conversations.manage | 512 KiB
+POST /v3/conversations/{conversationId}/assign                  | dashboard    | conversations.manage | 8 KiB
+POST /v3/conversations/{conversationId}/close                   | dashboard    | conversations.manage | 8 KiB
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
-POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | body_limit_bytes
+POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB
 GET /v3/conversations/{conversationId}/network-logs             | dashboard    | conversations.read   | -
-POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | body_limit_bytes
-POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | body_limit_bytes
-POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | body_limit_bytes
+POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | 8 KiB
+POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
+POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | 8 KiB
 GET /v3/conversations/{conversationId}/workflow                 | dashboard    | conversations.read   | -
-POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | body_limit_bytes
+POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | 8 KiB
 GET /v3/engagement/surveys                                      | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys                                     | dashboard    | surveys.manage       | body_limit_bytes
-DELETE /v3/engagement/surveys/{surveyId}                        | dashboard    | surveys.manage       | body_limit_bytes
+DELETE /v3/engagement/surveys/{surveyId}                        | dashboard    | surveys.manage       | 8 KiB
 GET /v3/engagement/surveys/{surveyId}                           | dashboard    | surveys.read         | -
-PATCH /v3/engagement/surveys/{surveyId}                         | dashboard    | surveys.manage       | body_limit_bytes
+PATCH /v3/engagement/surveys/{surveyId}                         | dashboard    | surveys.manage       | 8 KiB
 GET /v3/engagement/surveys/{surveyId}/insights                  | dashboard    | surveys.read         | -
 PUT /v3/engagement/surveys/{surveyId}/insights                  | dashboard    | surveys.manage       | body_limit_bytes
 GET /v3/engagement/surveys/{surveyId}/insights/refresh          | dashboard    | surveys.read         | -
-POST /v3/engagement/surveys/{surveyId}/insights/refresh         | dashboard    | surveys.manage       | body_limit_bytes
+POST /v3/engagement/surveys/{surveyId}/insights/refresh         | dashboard    | surveys.manage       | 8 KiB
 GET /v3/engagement/surveys/{surveyId}/responses                 | dashboard    | surveys.read         | -
 GET /v3/engagement/surveys/{surveyId}/responses.csv             | dashboard    | surveys.read         | -
-DELETE /v3/engagement/surveys/{surveyId}/responses/{responseId} | dashboard    | surveys.manage       | body_limit_bytes
+DELETE /v3/engagement/surveys/{surveyId}/responses/{responseId} | dashboard    | surveys.manage       | 8 KiB
 GET /v3/engagement/surveys/{surveyId}/responses/{responseId}    | dashboard    | surveys.read         | -
 POST /v3/engagement/surveys/{surveyId}/validate                 | dashboard    | surveys.read         | body_limit_bytes
 GET /v3/engagement/surveys/{surveyId}/versions                  | dashboard    | surveys.read         | -
@@ -63,101 +63,101 @@ GET /v3/engagement/surveys/{surveyId}/versions/{version}        | dashboard    |
 GET /v3/openapi.json                                            | none         | -                    | -
 GET /v3/organisations                                           | user         | -                    | -
 GET /v3/organisations/{organisationId}                          | organisation | -                    | -
-PATCH /v3/organisations/{organisationId}                        | organisation | members.manage       | body_limit_bytes
+PATCH /v3/organisations/{organisationId}                        | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/audit                    | organisation | members.manage       | -
 GET /v3/organisations/{organisationId}/audit.ndjson             | organisation | members.manage       | -
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
-POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | body_limit_bytes
-DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | body_limit_bytes
+POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
+DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB
 GET /v3/organisations/{organisationId}/members/{userId}         | organisation | -                    | -
-PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | body_limit_bytes
+PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/projects                 | organisation | -                    | -
-POST /v3/organisations/{organisationId}/projects                | organisation | projects.manage      | body_limit_bytes
+POST /v3/organisations/{organisationId}/projects                | organisation | projects.manage      | 64 KiB
 GET /v3/projects                                                | user         | -                    | -
-DELETE /v3/projects/{projectId}                                 | project      | projects.manage      | body_limit_bytes
+DELETE /v3/projects/{projectId}                                 | project      | projects.manage      | 8 KiB
 GET /v3/projects/{projectId}                                    | project      | -                    | -
-PATCH /v3/projects/{projectId}                                  | project      | projects.manage      | body_limit_bytes
+PATCH /v3/projects/{projectId}                                  | project      | projects.manage      | 64 KiB
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
-POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | body_limit_bytes
-POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | body_limit_bytes
-DELETE /v3/s2s/contacts/{userId}                                | server_key   | -                    | body_limit_bytes
+POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
+POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
+DELETE /v3/s2s/contacts/{userId}                                | server_key   | -                    | 8 KiB
 GET /v3/s2s/contacts/{userId}                                   | server_key   | -                    | -
-PUT /v3/s2s/contacts/{userId}                                   | server_key   | -                    | body_limit_bytes
+PUT /v3/s2s/contacts/{userId}                                   | server_key   | -                    | 64 KiB
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | -                    | -
 GET /v3/s2s/contacts/{userId}/export                            | server_key   | -                    | -
-POST /v3/s2s/conversations                                      | server_key   | -                    | body_limit_bytes
-DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/conversations                                      | server_key   | -                    | 512 KiB
+DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | -                    | 8 KiB
 GET /v3/s2s/conversations/{conversationId}                      | server_key   | -                    | -
-PATCH /v3/s2s/conversations/{conversationId}                    | server_key   | -                    | body_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/assign              | server_key   | -                    | body_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/close               | server_key   | -                    | body_limit_bytes
+PATCH /v3/s2s/conversations/{conversationId}                    | server_key   | -                    | 512 KiB
+POST /v3/s2s/conversations/{conversationId}/assign              | server_key   | -                    | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/close               | server_key   | -                    | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/events               | server_key   | -                    | -
 GET /v3/s2s/conversations/{conversationId}/messages             | server_key   | -                    | -
-POST /v3/s2s/conversations/{conversationId}/messages            | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/conversations/{conversationId}/messages            | server_key   | -                    | 512 KiB
 PUT /v3/s2s/conversations/{conversationId}/network-logs         | server_key   | -                    | network_logs_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | -                    | body_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/read                | server_key   | -                    | body_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/conversations/{conversationId}/rating              | server_key   | -                    | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/read                | server_key   | -                    | 8 KiB
+POST /v3/s2s/conversations/{conversationId}/reopen              | server_key   | -                    | 8 KiB
 GET /v3/s2s/conversations/{conversationId}/workflow             | server_key   | -                    | -
-POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | -                    | body_limit_bytes
-POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/conversations/{conversationId}/workflow/reply      | server_key   | -                    | 512 KiB
+POST /v3/s2s/conversations/{conversationId}/workflow/start      | server_key   | -                    | 8 KiB
 GET /v3/s2s/deliveries/{deliveryId}                             | server_key   | -                    | -
-POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/deliveries/{deliveryId}/redeliver                  | server_key   | -                    | 8 KiB
 GET /v3/s2s/events                                              | server_key   | -                    | -
 POST /v3/s2s/import                                             | server_key   | -                    | none
 GET /v3/s2s/import/conversation                                 | server_key   | -                    | -
 GET /v3/s2s/project                                             | server_key   | -                    | -
-POST /v3/s2s/stream/auth                                        | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/stream/auth                                        | server_key   | -                    | 8 KiB
 GET /v3/s2s/stream/consumers                                    | server_key   | -                    | -
-DELETE /v3/s2s/stream/consumers/{consumerId}                    | server_key   | -                    | body_limit_bytes
+DELETE /v3/s2s/stream/consumers/{consumerId}                    | server_key   | -                    | 8 KiB
 GET /v3/s2s/surveys/{surveyId}                                  | server_key   | -                    | -
-POST /v3/s2s/surveys/{surveyId}/responses                       | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/surveys/{surveyId}/responses                       | server_key   | -                    | 512 KiB
 GET /v3/s2s/webhooks                                            | server_key   | -                    | -
-POST /v3/s2s/webhooks                                           | server_key   | -                    | body_limit_bytes
-DELETE /v3/s2s/webhooks/{endpointId}                            | server_key   | -                    | body_limit_bytes
+POST /v3/s2s/webhooks                                           | server_key   | -                    | 64 KiB
+DELETE /v3/s2s/webhooks/{endpointId}                            | server_key   | -                    | 8 KiB
 GET /v3/s2s/webhooks/{endpointId}                               | server_key   | -                    | -
-PATCH /v3/s2s/webhooks/{endpointId}                             | server_key   | -                    | body_limit_bytes
+PATCH /v3/s2s/webhooks/{endpointId}                             | server_key   | -                    | 64 KiB
 GET /v3/s2s/webhooks/{endpointId}/deliveries                    | server_key   | -                    | -
-POST /v3/s2s/webhooks/{endpointId}/recover                      | server_key   | -                    | body_limit_bytes
-POST /v3/s2s/webhooks/{endpointId}/rotate-secret                | server_key   | -                    | body_limit_bytes
-POST /v3/s2s/webhooks/{endpointId}/test                         | server_key   | -                    | body_limit_bytes
-DELETE /v3/sessions/{sessionId}/memory                          | dashboard    | memory.manage        | body_limit_bytes
+POST /v3/s2s/webhooks/{endpointId}/recover                      | server_key   | -                    | 8 KiB
+POST /v3/s2s/webhooks/{endpointId}/rotate-secret                | server_key   | -                    | 8 KiB
+POST /v3/s2s/webhooks/{endpointId}/test                         | server_key   | -                    | 8 KiB
+DELETE /v3/sessions/{sessionId}/memory                          | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory                             | dashboard    | memory.read          | -
-POST /v3/sessions/{sessionId}/memory                            | dashboard    | memory.manage        | body_limit_bytes
-DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    | memory.manage        | body_limit_bytes
+POST /v3/sessions/{sessionId}/memory                            | dashboard    | memory.manage        | 512 KiB
+DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
-PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | body_limit_bytes
+PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
 GET /v3/teams                                                   | dashboard    | tickets.read         | -
-POST /v3/teams                                                  | dashboard    | members.manage       | body_limit_bytes
-DELETE /v3/teams/{teamId}                                       | dashboard    | members.manage       | body_limit_bytes
+POST /v3/teams                                                  | dashboard    | members.manage       | 512 KiB
+DELETE /v3/teams/{teamId}                                       | dashboard    | members.manage       | 8 KiB
 GET /v3/teams/{teamId}                                          | dashboard    | tickets.read         | -
-PATCH /v3/teams/{teamId}                                        | dashboard    | members.manage       | body_limit_bytes
+PATCH /v3/teams/{teamId}                                        | dashboard    | members.manage       | 512 KiB
 GET /v3/tickets                                                 | dashboard    | tickets.read         | -
-POST /v3/tickets                                                | dashboard    | tickets.manage       | body_limit_bytes
-PUT /v3/tickets/bulk                                            | dashboard    | tickets.manage       | body_limit_bytes
-DELETE /v3/tickets/{ticketId}                                   | dashboard    | tickets.manage       | body_limit_bytes
+POST /v3/tickets                                                | dashboard    | tickets.manage       | 512 KiB
+PUT /v3/tickets/bulk                                            | dashboard    | tickets.manage       | 512 KiB
+DELETE /v3/tickets/{ticketId}                                   | dashboard    | tickets.manage       | 8 KiB
 GET /v3/tickets/{ticketId}                                      | dashboard    | tickets.read         | -
-PATCH /v3/tickets/{ticketId}                                    | dashboard    | tickets.manage       | body_limit_bytes
+PATCH /v3/tickets/{ticketId}                                    | dashboard    | tickets.manage       | 512 KiB
 GET /v3/tickets/{ticketId}/activity                             | dashboard    | tickets.read         | -
-POST /v3/tickets/{ticketId}/voice-reply                         | dashboard    | tickets.manage       | body_limit_bytes
+POST /v3/tickets/{ticketId}/voice-reply                         | dashboard    | tickets.manage       | 64 KiB
 GET /v3/translations/entries                                    | dashboard    | translations.read    | -
-DELETE /v3/translations/entries/{entryId}                       | dashboard    | translations.manage  | body_limit_bytes
+DELETE /v3/translations/entries/{entryId}                       | dashboard    | translations.manage  | 8 KiB
 GET /v3/translations/entries/{entryId}                          | dashboard    | translations.read    | -
 PUT /v3/translations/entries/{entryId}                          | dashboard    | translations.manage  | body_limit_bytes
 GET /v3/translations/missing                                    | dashboard    | translations.read    | -
 POST /v3/uploads                                                | either       | conversations.reply  | upload_body_bytes
-DELETE /v3/uploads/{uploadId}                                   | either       | conversations.reply  | body_limit_bytes
+DELETE /v3/uploads/{uploadId}                                   | either       | conversations.reply  | 8 KiB
 GET /v3/uploads/{uploadId}                                      | either       | conversations.read   | -
 GET /v3/uploads/{uploadId}/{name}                               | none         | -                    | -
-DELETE /v3/users/me                                             | user         | -                    | body_limit_bytes
+DELETE /v3/users/me                                             | user         | -                    | 8 KiB
 GET /v3/users/me                                                | user         | -                    | -
-PATCH /v3/users/me                                              | user         | -                    | body_limit_bytes
-POST /v3/users/me/password                                      | user         | -                    | body_limit_bytes
+PATCH /v3/users/me                                              | user         | -                    | 8 KiB
+POST /v3/users/me/password                                      | user         | -                    | 8 KiB
 GET /v3/users/me/permissions                                    | user         | -                    | -
 GET /v3/workflows                                               | dashboard    | conversations.read   | -
 POST /v3/workflows                                              | dashboard    | projects.manage      | body_limit_bytes
 POST /v3/workflows/validate                                     | dashboard    | conversations.read   | body_limit_bytes
-DELETE /v3/workflows/{workflowId}                               | dashboard    | projects.manage      | body_limit_bytes
+DELETE /v3/workflows/{workflowId}                               | dashboard    | projects.manage      | 8 KiB
 GET /v3/workflows/{workflowId}                                  | dashboard    | conversations.read   | -
 PATCH /v3/workflows/{workflowId}                                | dashboard    | projects.manage      | body_limit_bytes
 """

@@ -129,13 +129,12 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
 async def test_more_requests_than_may_be_under_way_are_refused_before_their_body_is_read(
     stores: list[SqliteStore], tmp_path: Path
 ) -> None:
-    async with running(tmp_path, requests_under_way=2) as service, trio.open_nursery() as nursery:
+    async with running(tmp_path, requests_under_way=1) as service, trio.open_nursery() as nursery:
         await service.create("u0")  # the key's use is noted: what waits below are conversations
         held = Held(stores[0], nursery)
         await held.there()
-        for user in ("u1", "u2"):
-            nursery.start_soon(service.create, user)
-        await queued(stores[0], 2)
+        nursery.start_soon(service.create, "u1")
+        await queued(stores[0], 1)
         status, body = await service.declare("POST", "/s2s/conversations", 1_000)  # and sends none of it
         assert status == 503
         assert b'"code":"overloaded"' in body
@@ -143,13 +142,13 @@ async def test_more_requests_than_may_be_under_way_are_refused_before_their_body
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
         assert (await service.http.get(f"{service.url}/readyz")).status_code == 200
         figures = await scrape(service)
-        assert figures("http_requests_under_way") == 2
+        assert figures("http_requests_under_way") == 1
         assert figures("http_overloaded_total", reason="requests") == 2
         held.let_go()
 
 
 async def test_calls_that_wait_in_the_feed_take_no_place_of_those_that_work(tmp_path: Path) -> None:
-    async with running(tmp_path, requests_under_way=1, feed_waits=2) as service:
+    async with running(tmp_path, requests_under_way=2, feed_waits=4) as service:
         answers: list[httpx.Response] = []
 
         async def wait() -> None:
@@ -160,11 +159,11 @@ async def test_calls_that_wait_in_the_feed_take_no_place_of_those_that_work(tmp_
                 nursery.start_soon(wait)
                 await settled(service, waits=waits)
             third = await service.http.get("/s2s/events", params={"wait": "20"})
-            assert (third.status_code, third.json()["code"]) == (503, "overloaded")
+            assert (third.status_code, third.json()["code"]) == (429, "too_many_at_once")
             await service.create()
         assert [len(answer.json()["items"]) for answer in answers] == [1, 1]
         figures = await settled(service, waits=0)
-        assert figures("http_overloaded_total", reason="waits") == 1
+        assert figures("http_rate_limited_total", reason="at_once") == 1
 
 
 async def settled(service: Service, waits: int) -> Any:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
+
+PROBLEMS_MAX: Final = 50
+"""Problems of an input that are named; whoever sends more has sent something else than was meant (ADR 43)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,16 @@ class DomainError(Exception):
 
 
 class BadRequest(DomainError):
-    """The request itself is malformed: JSON, query, a missing header."""
+    """The request itself is malformed: JSON, query, a missing header. Further problems may be `unnamed`, but counted."""
 
     code = "bad_request"
 
-    def __init__(self, detail: str, *, code: str | None = None, problems: tuple[Problem, ...] = ()) -> None:
+    def __init__(
+        self, detail: str, *, code: str | None = None, problems: tuple[Problem, ...] = (), unnamed: int = 0
+    ) -> None:
         super().__init__(detail, code=code)
         self.problems = problems
+        self.unnamed = unnamed
 
 
 class Unauthenticated(DomainError):
@@ -93,14 +99,15 @@ class RangeNotSatisfiable(DomainError):
 
 
 class Invalid(DomainError):
-    """Well-formed but invalid input; `problems` names everything that is wrong with it."""
+    """Well-formed but invalid input; `problems` names what is wrong with it, and `unnamed` more are only counted."""
 
     code = "invalid_input"
 
-    def __init__(self, *problems: Problem, detail: str | None = None) -> None:
-        count = len(problems)
-        super().__init__(detail or f"{count} problem{'' if count == 1 else 's'} found in the request body.")
+    def __init__(self, *problems: Problem, detail: str | None = None, unnamed: int = 0) -> None:
+        count = len(problems) + unnamed
+        super().__init__(detail or f"{count:,} problem{'' if count == 1 else 's'} found in the request body.")
         self.problems = problems
+        self.unnamed = unnamed
 
 
 class AlreadyAnswered(Conflict):

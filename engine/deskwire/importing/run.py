@@ -28,6 +28,7 @@ class Totals:
         lines: lines of the file that are acknowledged, blank ones too.
         bytes: of the file, likewise.
         imported, existing: by `conversations` and `messages`.
+        unnamed: refused lines of which the service had no room to say which and why.
     """
 
     lines: int = 0
@@ -35,6 +36,7 @@ class Totals:
     imported: Counter[str] = field(default_factory=Counter)
     existing: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+    unnamed: int = 0
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -50,6 +52,7 @@ class Totals:
             "imported": {kind: self.imported[kind] for kind in kinds},
             "existing": {kind: self.existing[kind] for kind in kinds},
             "refused": self.refused,
+            "unnamed": self.unnamed,
             "seconds": round(self.seconds, 3),
         }
 
@@ -87,6 +90,7 @@ async def send_all(
         totals.imported.update(report["imported"])
         totals.existing.update(report["existing"])
         totals.refused += report["refused"]
+        totals.unnamed += report.get("refusalsLeftOut", 0)
         for each in report["refusals"]:
             hearing.refused({**each, "line": each["line"] + part.first - 1})
         hearing.progress(totals)

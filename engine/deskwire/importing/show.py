@@ -86,4 +86,6 @@ def summary(totals: Totals) -> Iterator[str]:
     for words, counted in (("imported", totals.imported), ("already there", totals.existing)):
         yield f"{words}: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
     yield f"refused: {totals.refused:,} of {totals.lines:,} lines"
+    if totals.unnamed:
+        yield f"of these {totals.unnamed:,} are not named, as too much is wrong with them; mend the others and send it again"
     yield f"{totals.seconds:,.1f} s"

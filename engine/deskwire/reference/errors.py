@@ -144,6 +144,12 @@ CODES: Final = (
     Code(422, "invalid_input", "The body is JSON but does not fit; `errors` names every problem."),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
     Code(429, "rate_limited", "The project calls too often; wait as `Retry-After` says."),
+    Code(
+        429,
+        "too_many_at_once",
+        "The project, user or address has its share of what may be under way at once; others still have theirs. Wait as "
+        "`Retry-After` says.",
+    ),
     Code(429, "too_many_failures", "Too many calls from this address came without a valid credential; wait."),
     Code(429, "too_many_sign_ins", "Too many attempts to sign in have failed; wait as `Retry-After` says."),
     Code(431, "header_too_large", "The request's line and headers have more than 16 KiB."),
@@ -177,6 +183,11 @@ CODES: Final = (
         503,
         "storage_failed",
         "The disk refused; nothing of the command is stored. Of `/readyz`: it refuses whatever is written.",
+    ),
+    Code(
+        503,
+        "read_timeout",
+        "The database did not answer within `DESKWIRE_READ_TIMEOUT_S`; ask for less at a time.",
     ),
     Code(503, "uploads_busy", "Too many uploads are under way at once."),
     Code(503, "voice_busy", "Too many voice replies are under way at once."),

@@ -114,7 +114,7 @@ class _App(QuartTrio):
             request.method,
             g.route,
             g.values,
-            dict(request.args.lists()),
+            lambda: dict(request.args.lists()),
             request.headers,
             request.remote_addr,
             request.mimetype,

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, TOO_DEEP, size_of
-from deskwire.http.validation import Body, Paged, Query
+from deskwire.http.validation import Body, Paged, Query, few
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
@@ -29,6 +29,7 @@ Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
     Field(max_length=ATTRIBUTES_MAX),
     AfterValidator(_small_attributes),
+    few(ATTRIBUTES_MAX),
 ]
 Closer = Literal["agent", "bot", "system"]
 StatusName = Literal["OPEN", "PENDING", "CLOSED"]

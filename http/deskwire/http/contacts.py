@@ -11,7 +11,7 @@ from deskwire.engine.ports import Reader
 from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Flag, Query
@@ -35,6 +35,7 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
     "PUT",
     _ONE,
     body=Identity,
+    limit=MEDIUM,
     answer=shapes.Contact,
     further=(_look_at_user_id,),
     unrecorded="An event tells of it, `contact.updated`.",

@@ -24,7 +24,7 @@ from deskwire.http.bodies import (
     StartWorkflowBody,
     TypingBody,
 )
-from deskwire.http.routing import Answer, Call, RawJson, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, RawJson, Routes, dashboard
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
@@ -77,6 +77,7 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     body=ConversationPatch,
+    limit=LARGE,
     answer=shapes.Conversation,
     errors=("conversation_closed",),
     further=(nulls(*shared.NULLABLE),),
@@ -122,6 +123,7 @@ async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
     f"{_ONE}/messages",
     _REPLY,
     body=AgentMessageBody,
+    limit=LARGE,
     answer=shapes.AgentMessage,
     idempotent=True,
     further=(_look_at_attachments,),

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
+
+from deskwire.engine.errors import PROBLEMS_MAX
 
 DEPTH_MAX: Final = 1_024
 """Levels of arrays and objects, one in the other."""
@@ -57,13 +59,20 @@ def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
     return f"{error.msg}{where}"
 
 
-def large_integers(raw: bytes, value: Any) -> list[str]:
-    """Pointers to the integers in a JSON text that its value does not show as they are.
+class Large(NamedTuple):
+    """Integers that a value does not show as they are: `pointers` to the first ones, and how many more there are."""
+
+    pointers: list[str]
+    unnamed: int
+
+
+def large_integers(raw: bytes, value: Any) -> Large:
+    """The integers in a JSON text that its value does not show as they are.
 
     Args:
         value: the text's value; as they are doubles there, one without a large double is not looked at any further.
     """
-    return list(_large_integers(raw)) if _has_large_double(value) else []
+    return _large_integers(raw) if _has_large_double(value) else Large([], 0)
 
 
 def _has_large_double(value: Any) -> bool:
@@ -80,8 +89,23 @@ def _has_large_double(value: Any) -> bool:
     return False
 
 
-def _large_integers(raw: bytes) -> Iterator[str]:
-    """Walk through the pieces of a text that is known to be JSON; a stack holds the way to the next one."""
+def _large_integers(raw: bytes) -> Large:
+    """Walk through the pieces of a text that is known to be JSON; a stack holds the way to the next one.
+
+    Only so many pointers are put together: each of them can be as long as the text.
+    """
+    pointers: list[str] = []
+    unnamed = 0
+    for way in _ways_to_large_integers(raw):
+        if len(pointers) < PROBLEMS_MAX:
+            pointers.append("".join(f"/{escaped(str(part))}" for part in way))
+        else:
+            unnamed += 1
+    return Large(pointers, unnamed)
+
+
+def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
+    """The names and indices that lead to each of them, in one list that goes on changing."""
     way: list[str | int] = []
     before = b""
     for match in _TOKEN.finditer(raw):
@@ -99,7 +123,7 @@ def _large_integers(raw: bytes) -> Iterator[str]:
         elif (
             piece[:1] in b"-0123456789" and piece.lstrip(b"-").isdigit() and not _LEAST <= int(piece) <= _MOST
         ):
-            yield "".join(f"/{escaped(str(part))}" for part in way)
+            yield way
         before = piece
 
 

@@ -6,7 +6,7 @@ Whoever has read the request from its connection, Quart or our own lane (ADR 28)
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
@@ -23,12 +23,16 @@ from deskwire.engine.errors import (
     UnsupportedMediaType,
 )
 from deskwire.engine.failure import survived
+from deskwire.engine.network import network_of
 from deskwire.engine.rate import Quota
+from deskwire.engine.tenant import TENANT, Tenant
 from deskwire.engine.value import value
 from deskwire.http.access import admit, require_permission
 from deskwire.http.connections import Place
+from deskwire.http.decoding import decoded
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
+from deskwire.http.load import LARGE_BYTES
 from deskwire.http.partial import refusal_with_all, what_fits
 from deskwire.http.problems import PROBLEM, problem, refusal
 from deskwire.http.proxies import client_address
@@ -45,7 +49,7 @@ from deskwire.http.routing import (
     Streamed,
 )
 from deskwire.http.services import Services
-from deskwire.http.validation import Empty, parse_body, parse_query
+from deskwire.http.validation import Body, Empty, parse_body, parse_query
 
 log: Final = structlog.get_logger(__name__)
 
@@ -61,7 +65,7 @@ class Asked:
     Args:
         id: the request's own, `req_…`.
         path: the values of the route's parameters.
-        arguments: those of the query, each as often as it came.
+        arguments: reads those of the query, each as often as it came; not before it is known who asks.
         peer: address of the connection's other end.
         mimetype: of the body, in small letters and without parameters; empty if the request says none.
         length: of the body, as the request says it.
@@ -74,7 +78,7 @@ class Asked:
     method: str
     route: Route
     path: Mapping[str, str]
-    arguments: Mapping[str, list[str]]
+    arguments: Callable[[], Mapping[str, list[str]]]
     headers: Fields
     peer: str | None
     mimetype: str
@@ -144,7 +148,7 @@ def note(
 class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `carried_out`."""
 
-    __slots__ = ("_asked", "_services", "_taken", "client", "quota")
+    __slots__ = ("_asked", "_services", "_stranger", "_taken", "_who", "client", "quota")
 
     def __init__(self, services: Services, asked: Asked) -> None:
         self._services = services
@@ -152,6 +156,8 @@ class _Exchange:
         forwarded_for = asked.headers.getlist("x-forwarded-for")
         self.client = client_address(asked.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
+        self._who: Hashable = None
+        self._stranger = False
         self._taken = 0  # of the room for bodies
 
     async def serve(self) -> Answer:
@@ -160,7 +166,11 @@ class _Exchange:
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
-        query = parse_query(route.query, asked.arguments)
+        self._who = caller.tenant or ("address", network_of(self.client))
+        self._stranger = caller.tenant is None
+        tenant = Tenant(self._who)
+        TENANT.set(tenant)
+        query = parse_query(route.query, asked.arguments())
         key = key_of(route, asked.headers)
         try:
             raw = await self._read()
@@ -168,23 +178,25 @@ class _Exchange:
                 raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
             if route.json_only and raw.isspace():
                 raw = b""
-            body = Empty() if route.body is None or not route.json_only else parse_body(route.body, raw)
+            body = await self._parsed(parse_body, raw) if route.json_only else Empty()
             call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
             if route.watching:
                 return await answered(route, call, key)
-            load.begin()
+            load.begin(self._who)
             try:
                 return await answered(route, call, key)
             finally:
-                load.end()
+                load.end(self._who)
         except Invalid as refused:
-            if not route.further or route.body is None:
+            if not route.further:
                 raise
-            fits = what_fits(route.body, raw)
+            fits = await self._parsed(_what_fits, raw)
             call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
             raise await refusal_with_all(route, call, refused) from None
         finally:
-            load.bodies_bytes -= self._taken
+            tenant.waiting = False
+            if self._taken:
+                load.leave(self._who, self._taken, stranger=self._stranger)
 
     async def _admitted(self) -> Caller:
         """The caller, who may call this, and has not called too often."""
@@ -208,9 +220,9 @@ class _Exchange:
         """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
         asked, limits = self._asked, self._services.limits
         route = asked.route
-        if (route.body is None and route.json_only) or route.limit is None:
+        limit = route.body_max(limits)
+        if (route.body is None and route.json_only) or limit is None:
             return b""
-        limit: int = getattr(limits, route.limit)
         if asked.length is not None and asked.length > limit:
             raise _too_large(limit)
         if route.streamed:
@@ -231,9 +243,23 @@ class _Exchange:
             )
         return bytes(body)
 
+    async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
+        """The body as its model, parsed in turn if that may hold up others."""
+        model, load = self._asked.route.body, self._services.load
+        if model is None:
+            return Empty()
+        if len(raw) <= LARGE_BYTES and not self._stranger:
+            return parse(model, raw)
+        async with load.parsing.turn(self._who):
+            return parse(model, raw)
+
     def _take(self, size: int) -> None:
-        self._services.load.room(size)
+        self._services.load.room(self._who, size, stranger=self._stranger)
         self._taken += size
+
+
+def _what_fits(model: type[Body], raw: bytes) -> Body:
+    return what_fits(model, decoded(raw) if raw else {})
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -158,12 +158,13 @@ METRICS: Final = (
         "http_rate_limited_total",
         "counter",
         "Calls answered with 429: of a `project` that calls too often, for the `authorization` of too many stream "
-        "channels, of an `address` that failed to authenticate.",
+        "channels, of an `address` that failed to authenticate, of one that has its share of the places (`at_once`).",
         _named(
             lambda s: {
                 "project": s.quotas.calls.refused,
                 "authorization": s.quotas.authorizations.refused,
                 "address": s.quotas.failures.refused,
+                "at_once": s.load.crowded,
             }
         ),
         ("reason",),

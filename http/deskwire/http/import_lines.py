@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.clock import milliseconds
-from deskwire.engine.errors import Invalid, Problem
+from deskwire.engine.errors import PROBLEMS_MAX, Invalid, Problem
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,
@@ -130,19 +130,20 @@ def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
     except Invalid as refusal:
         known = value.get("externalId")
         problems = {each.pointer: each for each in refusal.problems}
-        for each in _besides(raw, value.get("type"), now):
+        for each in _besides(value, now):
             if each.pointer != "/ratedAt" or "/rating" not in problems:
                 problems.setdefault(each.pointer, each)
-        return _refusal(line, known if isinstance(known, str) else None, *problems.values())
+        named = known if isinstance(known, str) else None
+        return _refusal(line, named, *problems.values(), unnamed=refusal.unnamed)
 
 
-def _besides(raw: bytes, kind: object, now: int) -> list[Problem]:
+def _besides(value: dict[str, Any], now: int) -> list[Problem]:
     """What is wrong with those fields of a line that fit their model, though others do not."""
-    match kind:
+    match value.get("type"):
         case "message":
-            return _problems_of_message(what_fits(ImportedMessage, raw), now)
+            return _problems_of_message(what_fits(ImportedMessage, value), now)
         case "conversation":
-            return _problems_of_conversation(what_fits(ImportedConversation, raw), now)
+            return _problems_of_conversation(what_fits(ImportedConversation, value), now)
         case _:
             return []
 
@@ -280,5 +281,7 @@ def _times(now: int, **times: int | None) -> list[Problem]:
     ]
 
 
-def _refusal(line: Line, external_id: str | None, *problems: Problem) -> Refusal:
-    return Refusal(line.number, external_id, problems)
+def _refusal(line: Line, external_id: str | None, *problems: Problem, unnamed: int = 0) -> Refusal:
+    """The refusal of a line; of its problems those are kept that are going to be named."""
+    left = len(problems) - PROBLEMS_MAX
+    return Refusal(line.number, external_id, problems[:PROBLEMS_MAX], unnamed + max(0, left))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+import orjson
 import trio
 
 from deskwire.engine.actor import no_such_conversation
@@ -27,6 +28,7 @@ from deskwire.http.import_lines import (
     read_line,
 )
 from deskwire.http.lines import Line, Lines
+from deskwire.http.problems import cut, named
 from deskwire.http.routing import S2S, Answer, Call, Routes
 from deskwire.http.shapes import conversations as conversation_shapes
 from deskwire.http.shapes import imports as shapes
@@ -44,7 +46,11 @@ BESIDE: Final = 5
 """A share is smaller by this while other requests are at work, which wait for the commit."""
 
 READ_LINES: Final = 100
+READ_BYTES: Final = 64 * 1024
 """Read in one go, which takes about a millisecond; then others have their turn."""
+
+LONG_S: Final = 0.003
+"""A go that took longer is none of lines that can be taken: it is followed by a pause, whoever is at work."""
 
 EVENT_LINES: Final = 100
 """The same with events, each of which is encoded and routed."""
@@ -53,7 +59,11 @@ LEAST_BYTES: Final = 64 * 1024
 """Of the body that have to come within `body_timeout_s`."""
 
 REFUSALS_MAX: Final = 1_000
-"""Refused lines that are named in the answer; the others are counted."""
+REFUSALS_BYTES: Final = 1 << 20
+"""Refused lines that are named in the answer, and what they may take of it; the others are counted."""
+
+_ID_SHOWN: Final = 256
+"""Characters of a refused line's id: one more than an id may have, so that a cut one is none."""
 
 
 class ImportQuery(Query):
@@ -86,7 +96,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     yours: sent again it changes nothing, so after a broken connection the same lines are sent once more.
     """
     _check(call.incoming.headers)
-    with call.services.load.importing():
+    with call.services.load.importing(call.project.rowid):
         intake, lines = Intake(call), Lines(LINE_BYTES)
         async for piece in Steady(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
             await intake.take(lines.feed(piece))
@@ -126,23 +136,25 @@ class Intake:
         self._imported: Counter[Kind] = Counter()
         self._existing: Counter[Kind] = Counter()
         self._refused = 0
-        self._refusals: list[Refusal] = []
+        self._refusals: list[dict[str, Any]] = []
+        self._refusals_bytes = 0
 
     async def take(self, lines: Sequence[Line]) -> None:
         """Read lines, and commit whenever there is a share of them. Raises Unavailable."""
         now = self._clock()
-        for number, line in enumerate(lines):
-            if number % READ_LINES == 0:
-                await trio.lowlevel.checkpoint()
-            self._lines += 1
-            found = read_line(line, now)
-            if isinstance(found, Refusal):
-                self._refuse([found])
-                continue
-            self._records.append(found)
-            self._bytes += len(line.content or b"")
-            if len(self._records) >= self._share or self._bytes >= COMMIT_BYTES:
-                await self.commit()
+        self._lines += len(lines)
+        for some in _goes(lines):
+            began = trio.current_time()
+            read = [read_line(line, now) for line in some]
+            await self._leave_a_turn(trio.current_time() - began)
+            for line, found in zip(some, read, strict=True):
+                if isinstance(found, Refusal):
+                    self._refuse([found])
+                    continue
+                self._records.append(found)
+                self._bytes += len(line.content or b"")
+                if len(self._records) >= self._share or self._bytes >= COMMIT_BYTES:
+                    await self.commit()
 
     async def commit(self) -> None:
         """Have on disk what was read. Raises Unavailable, NotFound."""
@@ -158,6 +170,15 @@ class Intake:
         self._existing += outcome.existing
         self._refuse(outcome.refused)
 
+    async def _leave_a_turn(self, took_s: float) -> None:
+        """Let others have as much time as that took, and three times as much if it took long."""
+        if took_s > LONG_S:
+            await trio.sleep(3 * took_s)
+        elif self._others:
+            await trio.sleep(took_s)
+        else:
+            await trio.lowlevel.checkpoint()
+
     @property
     def _others(self) -> bool:
         """Whether other requests are at work."""
@@ -169,8 +190,14 @@ class Intake:
         return self._most // BESIDE if self._others else self._most
 
     def _refuse(self, refused: list[Refusal]) -> None:
+        """Count refused lines, and keep what is said of those for which there is room in the answer."""
         self._refused += len(refused)
-        self._refusals += refused[: max(0, REFUSALS_MAX - len(self._refusals))]
+        for each in refused:
+            if len(self._refusals) >= REFUSALS_MAX or self._refusals_bytes >= REFUSALS_BYTES:
+                break
+            shown = _refusal(each)
+            self._refusals.append(shown)
+            self._refusals_bytes += len(orjson.dumps(shown))
 
     def report(self) -> Mapping[str, Any]:
         """What came of it all."""
@@ -179,7 +206,8 @@ class Intake:
             "imported": _counts(self._imported),
             "existing": _counts(self._existing),
             "refused": self._refused,
-            "refusals": [_refusal(each) for each in sorted(self._refusals, key=lambda each: each.line)],
+            "refusals": sorted(self._refusals, key=lambda each: int(each["line"])),
+            "refusalsLeftOut": self._refused - len(self._refusals),
         }
 
 
@@ -188,13 +216,27 @@ def _counts(counted: Counter[Kind]) -> dict[str, int]:
 
 
 def _refusal(refusal: Refusal) -> dict[str, Any]:
+    known = refusal.external_id
     return {
         "line": refusal.line,
-        "externalId": refusal.external_id,
-        "errors": [
-            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in refusal.problems
-        ],
+        "externalId": None if known is None else cut(known, _ID_SHOWN),
+        "errors": named(refusal.problems),
+        "errorsTotal": len(refusal.problems) + refusal.unnamed,
     }
+
+
+def _goes(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """The lines in runs, each of which is read in one go."""
+    run: list[Line] = []
+    size = 0
+    for line in lines:
+        run.append(line)
+        size += len(line.content or b"")
+        if len(run) == READ_LINES or size >= READ_BYTES:
+            yield run
+            run, size = [], 0
+    if run:
+        yield run
 
 
 def _check(headers: Fields) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from email.utils import formatdate
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl
@@ -132,7 +132,7 @@ class Lane:
             head.method,
             route,
             path,
-            _arguments(head.query),
+            partial(_arguments, head.query),
             head.headers,
             connection.peer,
             mimetype_of(head.headers.get("content-type")),

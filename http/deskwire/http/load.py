@@ -1,26 +1,50 @@
 """How much is under way at once: what is more is refused at once, and not queued (ADR 24).
 
-Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work.
+Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work. Of each kind of
+place nobody has all (ADR 43): what is refused to one for that is its own affair, and told by 429.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Hashable, Iterator, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
-from deskwire.engine.errors import Unavailable
+from deskwire.engine.errors import TooManyRequests, Unavailable
+from deskwire.engine.shares import Paced, Shares
 
 RETRY_AFTER_S: Final = 1
 
 IMPORTS_MAX: Final = 2
 """Imports that may be under way; each commits as fast as it can, so more of them only make each other wait."""
 
+STRANGERS_PART: Final = 4
+"""Of the room for bodies those who have shown no credential get this part at most."""
 
-@dataclass(slots=True)
+LARGE_BYTES: Final = 64 * 1024
+"""A body of more than that can take milliseconds to be parsed, in which nobody else has a turn."""
+
+_Kind = Literal["requests", "waits", "bodies", "writes", "imports"]
+
+_FULL: Final = {
+    "requests": "Too many requests are under way.",
+    "waits": "Too many calls wait for events.",
+    "bodies": "Too many large requests are arriving.",
+    "imports": f"There are {IMPORTS_MAX} imports under way.",
+}
+_CROWDED: Final = {
+    "requests": "Too many of your requests are under way.",
+    "waits": "Too many of your calls wait for events.",
+    "bodies": "Too many of your requests with large bodies are arriving.",
+    "imports": "There is an import of yours under way.",
+}
+
+
 class Load:
     """What requests take of the process.
+
+    `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all, by what there was too much of, and `crowded` those whose
+    sender had its share.
 
     Args:
         requests_max: handlers that may be at work.
@@ -28,74 +52,119 @@ class Load:
         bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
         writes_max: jobs that may wait for the writer.
         writes: those that do.
-        refused: how many requests were, by what there was too much of.
     """
 
-    requests_max: int
-    waits_max: int
-    bodies_bytes_max: int
-    writes_max: int
-    writes: Sized
-    requests: int = 0
-    waits: int = 0
-    bodies_bytes: int = 0
-    imports: int = 0
-    refused: dict[str, int] = field(
-        default_factory=lambda: {
+    def __init__(
+        self,
+        *,
+        requests_max: int,
+        waits_max: int,
+        bodies_bytes_max: int,
+        writes_max: int,
+        writes: Sized,
+    ) -> None:
+        self.refused: Final[dict[str, int]] = {
             "requests": 0,
             "waits": 0,
             "bodies": 0,
             "writes": 0,
             "imports": 0,
         }
-    )
+        self.crowded = 0
+        self._requests = Shares(requests_max)
+        self._waits = Shares(waits_max)
+        self._bodies = Shares(bodies_bytes_max)
+        self._strangers = Shares(bodies_bytes_max // STRANGERS_PART)
+        self._imports = Shares(IMPORTS_MAX)
+        self.parsing: Final = Paced()
+        self._writes_max = writes_max
+        self._writes = writes
+
+    @property
+    def requests(self) -> int:
+        """Handlers at work."""
+        return self._requests.taken
+
+    @property
+    def waits(self) -> int:
+        """Long polls that wait."""
+        return self._waits.taken
+
+    @property
+    def bodies_bytes(self) -> int:
+        """Bytes of bodies in memory."""
+        return self._bodies.taken
+
+    @property
+    def imports(self) -> int:
+        """Imports under way."""
+        return self._imports.taken
 
     def check(self, *, changes: bool = False) -> None:
         """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
-        if self.requests >= self.requests_max:
-            raise self._overloaded("requests", "Too many requests are under way.")
-        if changes and len(self.writes) >= self.writes_max:
+        if self._requests.full():
+            raise self._overloaded("requests", _FULL["requests"])
+        if changes and len(self._writes) >= self._writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
-    def begin(self) -> None:
-        """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`) if there is none."""
+    def begin(self, who: Hashable) -> None:
+        """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`)."""
         self.check()
-        self.requests += 1
+        self._take(self._requests, "requests", who)
 
-    def end(self) -> None:
+    def end(self, who: Hashable) -> None:
         """Give the place back."""
-        self.requests -= 1
+        self._requests.give_back(who)
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Between `begin` and `end`: give that place up for one to wait in. Raises Unavailable (`overloaded`)."""
-        if self.waits >= self.waits_max:
-            raise self._overloaded("waits", "Too many calls wait for events.")
-        self.waits += 1
-        self.requests -= 1
+    def waiting(self, who: Hashable) -> Iterator[None]:
+        """Between `begin` and `end`: give that place up for one to wait in. Raises as `begin` does."""
+        self._take(self._waits, "waits", who)
+        self._requests.give_back(who)
         try:
             yield
         finally:
-            self.waits -= 1
-            self.requests += 1  # perhaps one too many for a moment: this one is nearly done
+            self._waits.give_back(who)
+            self._requests.take(who)  # perhaps one too many for a moment: this one is nearly done
 
     @contextmanager
-    def importing(self) -> Iterator[None]:
-        """Hold one of the few places for an import. Raises Unavailable (`overloaded`) if there is none."""
-        if self.imports >= IMPORTS_MAX:
-            raise self._overloaded("imports", f"There are {IMPORTS_MAX} imports under way.")
-        self.imports += 1
+    def importing(self, who: Hashable) -> Iterator[None]:
+        """Hold one of the few places for an import. Raises as `begin` does."""
+        self._take(self._imports, "imports", who)
         try:
             yield
         finally:
-            self.imports -= 1
+            self._imports.give_back(who)
 
-    def room(self, size: int) -> None:
-        """Take room for a part of a body, which is `bodies_bytes` from then on. Raises Unavailable (`overloaded`)."""
-        if self.bodies_bytes + size > self.bodies_bytes_max:
-            raise self._overloaded("bodies", "Too many large requests are arriving.")
-        self.bodies_bytes += size
+    def room(self, who: Hashable, size: int, *, stranger: bool) -> None:
+        """Take room for a part of a body, until `leave`. Raises as `begin` does.
 
-    def _overloaded(self, what: str, detail: str) -> Unavailable:
-        self.refused[what] += 1
+        Args:
+            stranger: whether no credential was shown.
+        """
+        if stranger:
+            self._take(self._strangers, "bodies", who, size)
+            if self._bodies.full(size):
+                self._strangers.give_back(who, size)
+                raise self._overloaded("bodies", _FULL["bodies"])
+            self._bodies.take(None, size)
+        else:
+            self._take(self._bodies, "bodies", who, size)
+
+    def leave(self, who: Hashable, size: int, *, stranger: bool) -> None:
+        """Give the room back."""
+        if stranger:
+            self._strangers.give_back(who, size)
+        self._bodies.give_back(None if stranger else who, size)
+
+    def _take(self, shares: Shares, kind: _Kind, who: Hashable, size: int = 1) -> None:
+        if shares.full(size):
+            raise self._overloaded(kind, _FULL[kind])
+        if not shares.fits(who, size):
+            self.crowded += 1
+            raise TooManyRequests(_CROWDED[kind], code="too_many_at_once", retry_after_s=RETRY_AFTER_S)
+        shares.take(who, size)
+
+    def _overloaded(self, kind: _Kind, detail: str) -> Unavailable:
+        self.refused[kind] += 1
         return Unavailable(detail, code="overloaded", retry_after_s=RETRY_AFTER_S)

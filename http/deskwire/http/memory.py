@@ -17,7 +17,7 @@ from deskwire.engine.errors import Conflict, NotFound
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.memory import ENTRIES_MAX, MemoryEntry, memory_view
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, Routes, dashboard
 from deskwire.http.shapes import content as shapes
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, nulls, refuse_null
 
@@ -79,6 +79,7 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     _ALL,
     _MANAGE,
     body=MemoryBody,
+    limit=LARGE,
     answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
     errors=("memory_limit_reached",),
     idempotent=True,
@@ -128,6 +129,7 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     body=MemoryPatch,
+    limit=LARGE,
     answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
     further=(nulls("description"),),
 )

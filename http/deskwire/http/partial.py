@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from deskwire.engine.errors import DomainError, Invalid, Problem
-from deskwire.http.decoding import decoded
 from deskwire.http.routing import Call, Route
+from deskwire.http.unknown import Unknown, without_null, without_unknown
 
 B = TypeVar("B", bound=BaseModel)
 
@@ -34,7 +33,7 @@ async def refusal_with_all(route: Route, call: Call[Any, Any], refused: Invalid)
         except DomainError:
             continue
     every = [each for found in problems.values() for each in found]
-    return Invalid(*every) if len(every) > len(refused.problems) else refused
+    return Invalid(*every, unnamed=refused.unnamed) if len(every) > len(refused.problems) else refused
 
 
 def _by_pointer(refusal: Invalid) -> Mapping[str, list[Problem]]:
@@ -44,13 +43,13 @@ def _by_pointer(refusal: Invalid) -> Mapping[str, list[Problem]]:
     return found
 
 
-def what_fits(model: type[B], raw: bytes) -> B:
-    """The fields of a JSON body that fit its model, each by itself; in their place None for those that do not.
+def what_fits(model: type[B], value: Any) -> B:
+    """The fields of a JSON value that fit its model, each by itself; in their place None for those that do not.
 
     So it is for one that is required and was not sent; others that were not sent have their defaults.
     """
-    value = decoded(raw) if raw else {}
-    return _fitting(model, value if isinstance(value, dict) else {})
+    known = without_unknown(model, value, Unknown())
+    return _fitting(model, known if isinstance(known, dict) else {})
 
 
 def _fitting(model: type[B], given: Mapping[str, Any]) -> B:
@@ -70,22 +69,14 @@ def _fields(model: type[BaseModel], given: Mapping[str, Any]) -> Iterator[tuple[
         alias = field.alias or name
         if alias not in given:
             continue
-        inner = _model_in(field.annotation)
-        if inner is not None and isinstance(given[alias], dict):
+        inner = without_null(field.annotation)
+        if isinstance(inner, type) and issubclass(inner, BaseModel) and isinstance(given[alias], dict):
             yield name, _fitting(inner, given[alias])
             continue
         try:
             yield name, _adapter(model, name).validate_python(given[alias], strict=True)
         except ValidationError:
             continue
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that a field is of, null aside."""
-    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    known = [each for each in kinds if each is not NoneType]
-    only = known[0] if len(known) == 1 else None
-    return only if isinstance(only, type) and issubclass(only, BaseModel) else None
 
 
 @cache

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine import errors
-from deskwire.engine.errors import DomainError
+from deskwire.engine.errors import PROBLEMS_MAX, DomainError, Problem
 from deskwire.http.headers import missing
 
 PROBLEM: Final = "application/problem+json"
+
+_POINTER_MAX: Final = 200
+_MESSAGE_MAX: Final = 500
+_DETAIL_MAX: Final = 1_000
+"""Characters: names and values of the request may be in all of them, and it can be a thousand times as long."""
 
 STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.BadRequest: 400,
@@ -44,12 +49,27 @@ def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[s
     if isinstance(error, errors.RangeNotSatisfiable):
         headers["Content-Range"] = f"bytes */{error.size}"
     document = problem(status, error.reason, error.detail, request_id)
-    problems = error.problems if isinstance(error, errors.BadRequest | errors.Invalid) else ()
-    if problems:
-        document["errors"] = [
-            {"pointer": each.pointer, "code": each.code, "message": each.message} for each in problems
-        ]
+    if isinstance(error, errors.BadRequest | errors.Invalid) and error.problems:
+        document["errors"] = named(error.problems)
+        document["errorsTotal"] = len(error.problems) + error.unnamed
     return document, headers
+
+
+def named(problems: Sequence[Problem]) -> list[dict[str, str]]:
+    """The first of the problems as they are shown."""
+    return [
+        {
+            "pointer": cut(each.pointer, _POINTER_MAX),
+            "code": each.code,
+            "message": cut(each.message, _MESSAGE_MAX),
+        }
+        for each in problems[:PROBLEMS_MAX]
+    ]
+
+
+def cut(text: str, most: int) -> str:
+    """The text, with so many characters at most; an ellipsis says that there were more."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
@@ -58,7 +78,7 @@ def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, A
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": cut(detail, _DETAIL_MAX),
         "code": code,
         "requestId": request_id,
     }

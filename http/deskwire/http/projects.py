@@ -18,7 +18,7 @@ from deskwire.engine.people import DEFAULT_SETTINGS, Organisation, Project, Proj
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.organisations import ONE as ORGANISATION
 from deskwire.http.people import KeyBody, Name
-from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, in_organisation, in_project
+from deskwire.http.routing import MEDIUM, SIGNED_IN, Answer, Call, Routes, in_organisation, in_project
 from deskwire.http.shapes import people as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, nulls, refuse_null
@@ -82,6 +82,7 @@ async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
     f"{ORGANISATION}/projects",
     in_organisation("projects.manage"),
     body=ProjectBody,
+    limit=MEDIUM,
     answer=shapes.Project,
     errors=("project_limit_reached",),
     idempotent=True,
@@ -108,6 +109,7 @@ async def get_project(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     body=ProjectPatch,
+    limit=MEDIUM,
     answer=shapes.Project,
     further=(nulls(), nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
     records=("project.changed",),

@@ -6,7 +6,7 @@ The table of routes is the source for the dispatcher and for everything that is 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from types import UnionType
@@ -22,7 +22,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.value import value
 from deskwire.http.fields import Fields
 from deskwire.http.quotas import Counted
-from deskwire.http.services import Services
+from deskwire.http.services import Limits, Services
 from deskwire.http.validation import Body, Empty, Query
 
 T = TypeVar("T")
@@ -32,6 +32,15 @@ Q = TypeVar("Q", bound=Query)
 BASE: Final = "/v3"
 _PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+SMALL: Final = 8 * 1024
+MEDIUM: Final = 64 * 1024
+LARGE: Final = 512 * 1024
+WHOLE: Final = "body_limit_bytes"
+"""Bounds of bodies: what the fields take at their own bounds, however they are escaped, fits in (ADR 43).
+
+`WHOLE`, the setting that bounds every JSON body, is for fields that can take more than that.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +196,13 @@ class Caller:
             return Actor("server_key", self.key.id)
         return ANONYMOUS if self.user is None else Actor("user", self.user.id)
 
+    @property
+    def tenant(self) -> Hashable:
+        """Whose share of the service the call takes from; None for one without a credential."""
+        if self.project is not None:
+            return self.project.rowid
+        return None if self.user is None else ("user", self.user.rowid)
+
 
 @dataclass(frozen=True, slots=True)
 class RawJson:
@@ -259,7 +275,7 @@ class Route:
     `watching` the service is answered however busy that is.
 
     Args:
-        limit: the setting that bounds the body; None for a body of any length.
+        limit: bytes that the body may have, or the setting that says so; None for a body of any length.
         lines: the lines that its body may have, if that is NDJSON.
         further: what its handler checks, each by itself, so that a request is refused with everything that is wrong.
         answer: what it answers when all is well; a test fails for a route that does not say.
@@ -276,7 +292,7 @@ class Route:
     body: type[Body] | None
     query: type[Query]
     json_only: bool
-    limit: str | None
+    limit: int | str | None
     streamed: bool
     idempotent: bool
     watching: bool
@@ -293,6 +309,12 @@ class Route:
     def summary(self) -> str:
         """What the endpoint does, in a line."""
         return (self.handler.__doc__ or "").strip().split("\n")[0]
+
+    def body_max(self, limits: Limits) -> int | None:
+        """Bytes that the body may have, under the settings; None for any number."""
+        if isinstance(self.limit, int):
+            return min(self.limit, limits.body_limit_bytes)
+        return None if self.limit is None else int(getattr(limits, self.limit))
 
     @property
     def direct(self) -> bool:
@@ -336,7 +358,7 @@ class Routes:
         body: type[Body] | None = None,
         query: type[Query] = Query,
         json_only: bool = True,
-        limit: str | None = "body_limit_bytes",
+        limit: int | str | None = SMALL,
         streamed: bool = False,
         idempotent: bool = False,
         whole: bool = True,
@@ -354,7 +376,7 @@ class Routes:
             path: relative to the base, `<name>` stands for a path parameter.
             access: overrides that of the group.
             json_only: refuse other content types than JSON.
-            limit: name of the setting that bounds the body, in bytes; None for none.
+            limit: see `Route`.
             streamed: leave the body to the handler, and its bound as far as its length was not declared.
             whole: answer in one piece, made beforehand.
             lines: of a streamed NDJSON body, what a line may be.

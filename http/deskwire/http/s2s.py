@@ -41,7 +41,7 @@ from deskwire.http.bodies import (
     Title,
     UserId,
 )
-from deskwire.http.routing import NO_CONTENT, NOTHING, S2S, Answer, Call, Routes
+from deskwire.http.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
@@ -146,6 +146,7 @@ def _problems_of(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
     "POST",
     "/s2s/conversations",
     body=CreateBody,
+    limit=LARGE,
     answer=shapes.Conversation,
     idempotent=True,
     further=(_look_at_first_message,),
@@ -181,6 +182,7 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     body=ConversationPatch,
+    limit=LARGE,
     answer=shapes.Conversation,
     errors=("conversation_closed",),
     further=(nulls(*shared.NULLABLE),),
@@ -212,6 +214,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     "POST",
     f"{_ONE}/messages",
     body=MessageBody,
+    limit=LARGE,
     answer=shapes.Message,
     idempotent=True,
     further=(_look_at_message,),
@@ -301,6 +304,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     "POST",
     f"{_ONE}/workflow/reply",
     body=ReplyBody,
+    limit=LARGE,
     answer=shapes.Conversation,
     errors=("step_not_pending",),
     idempotent=True,

@@ -15,10 +15,10 @@ from deskwire.engine.surveys.insights import Insights, insights_view
 from deskwire.engine.surveys.progress import refresh_view
 from deskwire.engine.surveys.shape import escaped
 from deskwire.engine.surveys.survey import Survey
-from deskwire.http.routing import Answer, Call, Routes
+from deskwire.http.routing import WHOLE, Answer, Call, Routes
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.surveys import MANAGE, ONE, READ
-from deskwire.http.validation import Body, Positive, Query
+from deskwire.http.validation import Body, Positive, Query, few
 
 routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
 _INSIGHTS = f"{ONE}/insights"
@@ -41,7 +41,7 @@ class ThemeBody(Body):
     title: Title
     sentiment: Literal["positive", "neutral", "negative"]
     count: Count
-    counts_by_version: Annotated[dict[str, Count], Field(max_length=100, default_factory=dict)]
+    counts_by_version: Annotated[dict[str, Count], Field(max_length=100, default_factory=dict), few(100)]
     quotes: Annotated[
         list[Annotated[str, Field(max_length=2_000)]], Field(max_length=20, default_factory=list)
     ]
@@ -114,7 +114,9 @@ async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
     _check(body, survey)
 
 
-@routes.add("PUT", _INSIGHTS, MANAGE, body=InsightsBody, answer=shapes.Insights, further=(_look_at_ids,))
+@routes.add(
+    "PUT", _INSIGHTS, MANAGE, body=InsightsBody, limit=WHOLE, answer=shapes.Insights, further=(_look_at_ids,)
+)
 async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     """Store insights that were made elsewhere."""
     body, project, now = call.body, call.project.rowid, call.services.clock()

@@ -20,7 +20,7 @@ from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.engine.turn import put_contact
 from deskwire.http.conversations import contact_key
-from deskwire.http.routing import S2S, Answer, Call, Media, Routes, Streamed
+from deskwire.http.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed
 from deskwire.http.s2s import ContactBody
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.shapes.base import Deleted, page_of
@@ -67,6 +67,7 @@ async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
     "/s2s/surveys/<survey_id>/responses",
     S2S,
     body=ResponseBody,
+    limit=LARGE,
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
     idempotent=True,
@@ -145,11 +146,13 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
 
 def _check(body: ResponseBody, definition: Definition) -> None:
     """Raise Invalid with all that speaks against the answers."""
-    problems = [] if body.answers is None else answer_problems(definition, body.answers)
+    too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
+    # Of as much as that the answers are not looked at one by one.
+    problems = [] if body.answers is None or too_long else answer_problems(definition, body.answers)
     if body.language not in (None, *definition.languages):
         said = f"The languages of this version are {', '.join(definition.languages)}."
         problems.append(Problem("/language", "unknown_language", said))
-    if len(orjson.dumps(body.answers)) > _ANSWERS_BYTES:
+    if too_long:
         said = f"All answers together may take at most {_ANSWERS_BYTES:,} bytes."
         problems.append(Problem("/answers", "too_long", said))
     if problems:

@@ -22,7 +22,7 @@ from deskwire.engine.surveys.survey import (
 )
 from deskwire.engine.surveys.validate import definition_errors
 from deskwire.http.bodies import Name
-from deskwire.http.routing import S2S, Answer, Call, Routes, dashboard
+from deskwire.http.routing import S2S, WHOLE, Answer, Call, Routes, dashboard
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import (
@@ -92,6 +92,7 @@ async def _look_at_definition(call: Call[Any, Query]) -> None:
     "/engagement/surveys",
     MANAGE,
     body=SurveyBody,
+    limit=WHOLE,
     answer=shapes.Survey,
     idempotent=True,
     further=(_look_at_definition,),
@@ -156,7 +157,7 @@ async def delete_survey(call: Call[Body, Query]) -> Answer:
     return {"id": survey.id, "deleted": True}
 
 
-@routes.add("POST", f"{ONE}/validate", READ, body=DefinitionBody, answer=shapes.Validation)
+@routes.add("POST", f"{ONE}/validate", READ, body=DefinitionBody, limit=WHOLE, answer=shapes.Validation)
 async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     """Find everything that is wrong with a definition. It is a 200 also when something is; nothing is stored.
 
@@ -175,6 +176,7 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     _VERSIONS,
     MANAGE,
     body=VersionBody,
+    limit=WHOLE,
     answer=shapes.SurveyVersion,
     errors=("survey_version_limit_reached",),
     idempotent=True,

@@ -14,7 +14,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.teams import MEMBERS_MAX, Member, Team, team_view
 from deskwire.http.bodies import Name
-from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, Routes, dashboard
 from deskwire.http.shapes import tickets as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import (
@@ -64,6 +64,7 @@ async def _look_at_members(call: Call[Any, Query]) -> None:
     "/teams",
     _MANAGE,
     body=TeamBody,
+    limit=LARGE,
     answer=shapes.Team,
     errors=("team_name_taken",),
     idempotent=True,
@@ -103,6 +104,7 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     body=TeamPatch,
+    limit=LARGE,
     answer=shapes.Team,
     errors=("team_name_taken",),
     further=(nulls(), _look_at_members),

@@ -14,7 +14,7 @@ from deskwire.engine.tickets.desk import TicketDesk
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.conversations import contact_key
-from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, Routes, dashboard
 from deskwire.http.shapes import tickets as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.ticket_bodies import (
@@ -77,6 +77,7 @@ def _references(
     "/tickets",
     _MANAGE,
     body=TicketBody,
+    limit=LARGE,
     answer=shapes.Ticket,
     errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
     idempotent=True,
@@ -116,6 +117,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     "/tickets/bulk",
     _MANAGE,
     body=BulkBody,
+    limit=LARGE,
     answer=shapes.BulkOutcome,
     further=(
         nulls("processing_user", "processing_team", within="payload", pointer="/payload"),
@@ -150,6 +152,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     body=TicketPatch,
+    limit=LARGE,
     answer=shapes.Ticket,
     errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
     further=(nulls(*NULLABLE), _look_at_snooze, _references()),

@@ -20,10 +20,10 @@ from deskwire.engine.translation import (
     parse_entry_id,
     translation_view,
 )
-from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.routing import WHOLE, Answer, Call, Routes, dashboard
 from deskwire.http.shapes import content as shapes
 from deskwire.http.shapes.base import page_of
-from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, few
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -71,7 +71,7 @@ class TranslationBody(Body):
     """What the entry says in a language, by field name; it replaces what it said before."""
 
     language: Language
-    fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100)]
+    fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), few(100)]
 
 
 @routes.add("GET", _ALL, _READ, query=EntryList, answer=page_of(shapes.Entry))
@@ -141,6 +141,7 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     _ONE,
     _MANAGE,
     body=TranslationBody,
+    limit=WHOLE,
     answer=shapes.Translation,
     errors=("bad_entry_id",),
     further=(_look_at_language,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
@@ -15,8 +16,9 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from deskwire.engine.clock import milliseconds
-from deskwire.engine.errors import BadRequest, Invalid, Problem
+from deskwire.engine.errors import PROBLEMS_MAX, BadRequest, Invalid, Problem
 from deskwire.http.decoding import INTEGERS, Malformed, decoded, escaped, large_integers
+from deskwire.http.unknown import Unknown, without_unknown
 
 B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
@@ -25,6 +27,9 @@ Q = TypeVar("Q", bound="Query")
 LIMIT_MAX: Final = 200
 """Items in one page of a list (decisions 1)."""
 
+
+_FEW_BYTES: Final = 4 * 1024
+"""A body of this size is validated as it is: the errors of all that can be wrong in it are made in some milliseconds."""
 
 _WORDS: Final = {
     "unknown_field": "There is no such field.",
@@ -123,12 +128,24 @@ _CODES: Final = {
 
 def unique(items: L) -> L:
     """The list itself, if it has nothing twice; for pydantic's validators."""
-    twice = sorted({item for item in items if items.count(item) > 1}) if len(set(items)) < len(items) else []
-    if twice:
+    if len(set(items)) < len(items):
+        twice = sorted(item for item, count in Counter(items).items() if count > 1)
         raise PydanticCustomError(
             "duplicate", "These are given more than once: {twice}", {"twice": ", ".join(twice)}
         )
     return items
+
+
+def few(most: int) -> BeforeValidator:
+    """Of an object with more names than that none is looked at; its own bound comes behind all that is wrong with them."""
+
+    def look(value: object) -> object:
+        if isinstance(value, dict) and len(value) > most:
+            said = "Dictionary should have at most {most} items after validation, not {found}"
+            raise PydanticCustomError("too_long", said, {"most": most, "found": len(value)})
+        return value
+
+    return BeforeValidator(look)
 
 
 def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
@@ -202,19 +219,34 @@ def fitted(model: type[B], value: object, raw: bytes) -> B:
     Args:
         raw: what the value was read from; a number in it that the value does not show is a problem, too.
     """
+    if len(raw) <= _FEW_BYTES:
+        try:
+            return _exact(model, model.model_validate(value), raw, value)
+        except ValidationError:
+            pass  # what is wrong is said in one way below, whatever the size
+    unknown = Unknown()
+    known = without_unknown(model, value, unknown)
     try:
-        body = model.model_validate(value)
+        body = model.model_validate(known)
     except ValidationError as error:
         found = [_problem(each, "/") for each in error.errors(include_url=False)]
-        large = large_integers(raw, value)
+        large, unnamed = large_integers(raw, known)
         if model.as_sent:  # where it fits; elsewhere the parser's words are about a double that nobody sent
-            large = [each.pointer for each in found if each.pointer in large]
+            large, unnamed = [each.pointer for each in found if each.pointer in large], 0
         others = (each for each in found if each.pointer not in large)
-        raise Invalid(*others, *map(_too_large, large)) from None
-    if _takes_doubles(model):
-        large = large_integers(raw, value)
-        if large:
-            raise Invalid(*map(_too_large, large))
+        problems = (*others, *map(_too_large, large), *unknown.problems)
+        raise Invalid(*problems, unnamed=unnamed + unknown.unnamed) from None
+    if unknown.count:
+        large, unnamed = large_integers(raw, known) if _takes_doubles(model) else ([], 0)
+        raise Invalid(*map(_too_large, large), *unknown.problems, unnamed=unnamed + unknown.unnamed)
+    return _exact(model, body, raw, known)
+
+
+def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
+    """The body, if no integer in it has become a double. Raises Invalid."""
+    large, unnamed = large_integers(raw, value) if _takes_doubles(model) else ([], 0)
+    if large:
+        raise Invalid(*map(_too_large, large), unnamed=unnamed)
     return body
 
 
@@ -240,20 +272,24 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
     if not pairs and not _required(model):
         default: Q = _default(model)
         return default
+    unknown = Unknown("unknown_parameter", _WORDS["unknown_parameter"], mark="?")
+    known: dict[str, list[str]] = without_unknown(model, dict(pairs), unknown)
     twice = [
         Problem(f"?{name}", "repeated", "The parameter is given more than once.")
-        for name, values in pairs.items()
+        for name, values in known.items()
         if len(values) > 1
     ]
-    given = {name: values[0] for name, values in pairs.items()}
+    given = {name: values[0] for name, values in known.items()}
     try:
         parsed = model.model_validate(given)
     except ValidationError as error:
         found = [_problem(each, "?") for each in error.errors(include_url=False)]
-        raise bad_query(*twice, *found, *_further(model, given)) from None
-    if twice:
-        raise bad_query(*twice, *_further(model, given))
-    return parsed
+    else:
+        if not twice and not unknown.count:
+            return parsed
+        found = []
+    problems = (*twice, *found, *_further(model, given), *unknown.problems)
+    raise bad_query(*problems, unnamed=unknown.unnamed)
 
 
 def _further(model: type[Query], given: Mapping[str, str]) -> Sequence[Problem]:
@@ -275,17 +311,18 @@ def _default(model: type[Q]) -> Q:
     return model()
 
 
-def bad_query(*problems: Problem) -> BadRequest:
-    """The refusal of a query, with everything that is wrong with it."""
-    named = ", ".join(problem.pointer[1:] for problem in problems)
-    return BadRequest(f"Query parameters are not right: {named}.", code="bad_query", problems=problems)
+def bad_query(*problems: Problem, unnamed: int = 0) -> BadRequest:
+    """The refusal of a query, with everything that is wrong with it; `unnamed` problems more are only counted."""
+    named = ", ".join(problem.pointer[1:] for problem in problems[:PROBLEMS_MAX])
+    detail = f"Query parameters are not right: {named}."
+    return BadRequest(detail, code="bad_query", problems=problems, unnamed=unnamed)
 
 
 def _problem(error: ErrorDetails, mark: str) -> Problem:
     parts = [escaped(str(part)) for part in error["loc"]]
     pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
     kind = error["type"]
-    code = "unknown_parameter" if mark == "?" and kind == "extra_forbidden" else _CODES.get(kind, "invalid")
+    code = _CODES.get(kind, "invalid")
     return Problem(pointer, code, _WORDS.get(code) or _WORDS.get(kind) or _message(error))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from deskwire.engine.voice.prompts import Mode
-from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.routing import MEDIUM, Answer, Call, Routes, dashboard
 from deskwire.http.shapes.tickets import VoiceReply
 from deskwire.http.validation import Body, Query
 
@@ -32,6 +32,7 @@ async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
     "/tickets/<ticket_id>/voice-reply",
     _MANAGE,
     body=VoiceReplyBody,
+    limit=MEDIUM,
     answer=VoiceReply,
     errors=("model_failed", "model_not_configured", "voice_busy"),
     further=(_look_at_url,),

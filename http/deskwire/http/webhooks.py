@@ -18,7 +18,7 @@ from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, Unavail
 from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes
 from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Query, nulls, refuse_null
@@ -62,6 +62,7 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     "POST",
     "/s2s/webhooks",
     body=EndpointBody,
+    limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
     errors=("webhook_limit_reached",),
     idempotent=True,
@@ -114,6 +115,7 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
     "PATCH",
     ONE,
     body=EndpointPatch,
+    limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
     further=(nulls("description"), _look_at_url_and_events),
     records=("webhook.changed", "webhook.enabled", "webhook.disabled"),

@@ -19,7 +19,7 @@ from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.stock import assignee_errors, find_workflow
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.decoding import INTEGERS, large_integers
-from deskwire.http.routing import Answer, Call, Routes, dashboard
+from deskwire.http.routing import WHOLE, Answer, Call, Routes, dashboard
 from deskwire.http.shapes import workflows as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.surveys import Validation
@@ -71,6 +71,7 @@ class WorkflowList(Paged):
     "/workflows",
     _MANAGE,
     body=NewWorkflowBody,
+    limit=WHOLE,
     answer=shapes.Workflow,
     errors=("workflow_limit_reached",),
     idempotent=True,
@@ -111,7 +112,7 @@ async def get_workflow(call: Call[Body, Query]) -> Answer:
     return full_view(workflow, flows)
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=WorkflowBody, answer=shapes.Workflow)
+@routes.add("PATCH", _ONE, _MANAGE, body=WorkflowBody, limit=WHOLE, answer=shapes.Workflow)
 async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Change a workflow's name, trigger or flows. Conversations in which it runs keep the version they have."""
     given, now = _given(call), call.services.clock()
@@ -154,7 +155,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
     return {"id": workflow.id, "deleted": True}
 
 
-@routes.add("POST", "/workflows/validate", _READ, body=WorkflowDraft, answer=Validation)
+@routes.add("POST", "/workflows/validate", _READ, body=WorkflowDraft, limit=WHOLE, answer=Validation)
 async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Find everything that is wrong with a workflow. It is a 200 also when something is; nothing is stored."""
     errors = await _errors(call, _given(call))
@@ -185,7 +186,7 @@ async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collec
 async def _errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
     errors = await trio.to_thread.run_sync(workflow_errors, document)
     told = {each.path for each in errors}
-    large = (path for path in large_integers(call.raw, document) if path not in told)
+    large = (path for path in large_integers(call.raw, document).pointers if path not in told)
     errors += [DefinitionError(path, "too_large", INTEGERS) for path in large]
     flows, project = document.get("flows"), call.project
     return errors + await call.services.store.read(

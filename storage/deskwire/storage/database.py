@@ -5,9 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import takewhile
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +22,9 @@ FILE_NAME: Final = "deskwire.sqlite3"
 LOCK_NAME: Final = "deskwire.lock"
 RESTORING: Final = ".restoring"
 """The folder of a restore that is not finished."""
+
+_STEPS: Final = 10_000
+"""Of SQLite's machine, some tenths of a millisecond, after which it asks whether to go on."""
 
 _BUSY_MS: Final = 5_000
 _PRAGMAS: Final = (
@@ -140,6 +145,34 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA cache_size = -{4 * 1024}")  # KiB; there are several, over the system's cache
     return connection
+
+
+class Patience:
+    """Ends what a connection is asked when that takes too long.
+
+    `over` says whether it has, since `begin`. SQLite asks every so often whether to go on.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.over = False
+        self._until = inf
+        connection.set_progress_handler(self._ask, _STEPS)
+
+    def begin(self, seconds: float) -> None:
+        """Have patience for so long from now on."""
+        self.over = False
+        self._until = time.monotonic() + seconds
+
+    def end(self) -> None:
+        """Let whatever follows take its time."""
+        self._until = inf
+
+    def _ask(self) -> bool:
+        if time.monotonic() < self._until:
+            return False
+        self.over = True
+        self.end()  # what cleans up behind it is not cut off
+        return True
 
 
 def _connect(path: Path) -> sqlite3.Connection:

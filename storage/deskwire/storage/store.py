@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Sized
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,11 +15,14 @@ import trio
 
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.shares import Turns, lent
 from deskwire.engine.tally import Commits, Room
+from deskwire.engine.tenant import TENANT
 from deskwire.storage.copies import copy_before_upgrade
 from deskwire.storage.database import (
     FILE_NAME,
     DirectoryLock,
+    Patience,
     connect_reader,
     connect_writer,
     migrate,
@@ -35,14 +39,21 @@ class SqliteStore:
     """`ports.Store` on one SQLite file. Made by `open_store`."""
 
     def __init__(
-        self, path: Path, batch: int, readers: int, on_commit: Callable[[Commit], None], queue: int
+        self,
+        path: Path,
+        batch: int,
+        readers: int,
+        on_commit: Callable[[Commit], None],
+        queue: int,
+        read_timeout_s: float = inf,
     ) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
         self._writer = Writer(self._connection, self._file, batch, on_commit, queue)
-        self._limiter = trio.CapacityLimiter(readers)
-        self._readers = [SqliteReader(connect_reader(path)) for _ in range(readers)]
+        self._turns = Turns(readers)
+        self._read_timeout_s = read_timeout_s
+        self._readers = [_patient_reader(path) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
 
     @property
@@ -75,8 +86,11 @@ class SqliteStore:
         self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.read`. Raises Unavailable if the disk fails."""
-        return await trio.to_thread.run_sync(self._query, query, limiter=self._limiter)
+        """See `ports.Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits."""
+        tenant = TENANT.get()
+        who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
+        seconds = self._read_timeout_s if waiting else inf
+        return await trio.to_thread.run_sync(self._query, query, seconds, limiter=lent(self._turns, who))
 
     def peek(self, query: Callable[[Reader], T]) -> T:
         """See `ports.Store.peek`. Raises Unavailable if the disk fails."""
@@ -88,17 +102,29 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close all connections; the last one folds the WAL into the file."""
-        for reader in (*self._readers, self._here):
+        for reader in (*(reader for reader, _ in self._readers), self._here):
             reader.conn.close()
         self._connection.close()
         os.close(self._file)  # the very last: see `Scrubber`
 
-    def _query(self, query: Callable[[Reader], T]) -> T:
-        reader = self._readers.pop()  # the limiter lets in no more threads than there are readers
+    def _query(self, query: Callable[[Reader], T], seconds: float) -> T:
+        reader, patience = self._readers.pop()  # there are no more turns than readers
+        patience.begin(seconds)
         try:
             return _asked(reader, partial(_at_one_moment, query))
+        except Unavailable as error:
+            if patience.over:
+                detail = f"The database did not answer within {seconds:g} s; ask for less at a time."
+                raise Unavailable(detail, code="read_timeout") from error
+            raise
         finally:
-            self._readers.append(reader)
+            patience.end()
+            self._readers.append((reader, patience))
+
+
+def _patient_reader(path: Path) -> tuple[SqliteReader, Patience]:
+    connection = connect_reader(path)
+    return SqliteReader(connection), Patience(connection)
 
 
 def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
@@ -126,12 +152,14 @@ async def open_store(
     readers: int,
     on_commit: Callable[[Commit], None],
     queue: int = WAITING_MAX,
+    read_timeout_s: float = inf,
     upgrade_copies: int = 0,
     looking: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """Lock, migrate and open a data directory; the writer runs while the context is open.
 
     Args:
+        read_timeout_s: how long one look may take for a request that waits.
         upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
         looking: whether nothing will be written, for which no database is brought up to date.
 
@@ -143,7 +171,7 @@ async def open_store(
         path = directory / FILE_NAME
         copy = partial(copy_before_upgrade, path, upgrade_copies)
         migrate(path, partial(refuse_upgrade, path) if looking else copy)
-        store = SqliteStore(path, batch, readers, on_commit, queue)
+        store = SqliteStore(path, batch, readers, on_commit, queue, read_timeout_s)
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

@@ -12,6 +12,8 @@ import trio
 
 from deskwire.engine.delivery.address import IPAddress, literal
 from deskwire.engine.delivery.shortage import NoThread, name_lookup_lacked
+from deskwire.engine.shares import Turns, lent
+from deskwire.engine.tenant import present_tenant
 
 Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
 """Gives a host's addresses, best first. Raises ResolutionFailed."""
@@ -20,6 +22,8 @@ _LOOKUPS: Final = 2
 """Threads a resolver holds at most. One that waits for a dead name server can't be stopped, only left
 behind; with a bound of its own for each endpoint it takes no thread from anybody else."""
 
+_LOOKUPS_OF_ALL: Final = 8
+"""The same of one that all projects share."""
 
 _LOCAL: Final = "localhost"
 
@@ -29,10 +33,15 @@ class ResolutionFailed(Exception):
 
 
 class SystemResolver:
-    """Asks the system, as `getaddrinfo` does; odd spellings of addresses (`0x7f.1`) become what they mean."""
+    """Asks the system, as `getaddrinfo` does; odd spellings of addresses (`0x7f.1`) become what they mean.
 
-    def __init__(self) -> None:
-        self._limiter = trio.CapacityLimiter(_LOOKUPS)
+    Args:
+        shared: whether it works for all projects, so that none may have all of its threads.
+    """
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self._shared = shared
+        self._turns = Turns(_LOOKUPS_OF_ALL if shared else _LOOKUPS)
 
     async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
         """The addresses of `host`, an ASCII name or a literal.
@@ -46,7 +55,7 @@ class SystemResolver:
             return (given,)
         ask = partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
         try:
-            found = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._limiter)
+            found = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._place())
         except RuntimeError as error:  # as Python says it
             raise NoThread(str(error)) from error
         except OSError as error:
@@ -56,6 +65,9 @@ class SystemResolver:
         except UnicodeError:
             raise ResolutionFailed(f"host not found: {host} is no valid name") from None
         return tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+
+    def _place(self) -> trio.CapacityLimiter:
+        return lent(self._turns, present_tenant() if self._shared else None)
 
 
 async def spelled_addresses(host: str, _port: int) -> Sequence[IPAddress]:

@@ -91,11 +91,16 @@ def fingerprint(record: Record) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A line that was not taken, and everything that is wrong with it; `external_id` as far as it could be read."""
+    """A line that was not taken, and what is wrong with it; `external_id` as far as it could be read.
+
+    Args:
+        unnamed: problems that are only counted.
+    """
 
     line: int
     external_id: str | None
     problems: Sequence[Problem]
+    unnamed: int = 0
 
 
 @dataclass(slots=True)

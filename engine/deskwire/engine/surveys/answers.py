@@ -19,6 +19,7 @@ def answer_problems(definition: Definition, answers: Mapping[str, Any]) -> list[
     An answer to a question that the logic skips is refused: nobody was asked it, so it must not count. What was
     asked is known only up to the first answer that is wrong; what lies behind is checked by itself.
     """
+    known = {question.id for question in definition.questions}
     found = {
         question.id: list(_problems(question, answers[question.id]))
         for question in definition.questions
@@ -27,7 +28,7 @@ def answer_problems(definition: Definition, answers: Mapping[str, Any]) -> list[
     problems = [
         Problem(_pointer(name), "unknown_question", "The survey has no question with this id.")
         for name in answers
-        if definition.question(name) is None
+        if name not in known
     ]
     seen: set[str] = set()
     for question in asked(definition, answers):

@@ -17,11 +17,20 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
-from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, TooLarge, Unavailable
+from deskwire.engine.errors import (
+    Conflict,
+    Invalid,
+    NotFound,
+    Problem,
+    TooLarge,
+    TooManyRequests,
+    Unavailable,
+)
 from deskwire.engine.forward import SetForward
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.shares import Shares
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.ports import Content, Draft, Files
 from deskwire.engine.uploads.sniff import HEAD, sniff
@@ -115,7 +124,7 @@ class Shelf:
         self._store = store
         self._files = files
         self._unattached_ms = int(unattached_s * 1000)
-        self._under_way = 0
+        self._under_way = Shares(AT_ONCE)
         self._lock = trio.Lock()
         self._wake = trio.Event()
 
@@ -123,11 +132,15 @@ class Shelf:
     async def receiving(self, project: Project) -> AsyncIterator[Reception]:
         """Receive an upload; nothing is left of it unless it is finished.
 
-        Raises Unavailable if the disk refuses, or too many uploads are under way (`uploads_busy`).
+        Raises Unavailable if the disk refuses, or too many uploads are under way (`uploads_busy`), and TooManyRequests
+        (`too_many_at_once`) if too many of them are the project's.
         """
-        if self._under_way >= AT_ONCE:
+        who, under_way = project.rowid, self._under_way
+        if under_way.full():
             raise Unavailable("Too many uploads are under way.", code="uploads_busy")
-        self._under_way += 1
+        if not under_way.fits(who):
+            raise TooManyRequests("Too many uploads of yours are under way.", code="too_many_at_once")
+        under_way.take(who)
         try:
             draft = await in_thread(self._files.draft)
             try:
@@ -136,7 +149,7 @@ class Shelf:
                 with trio.CancelScope(shield=True):
                     await in_thread(draft.discard)
         finally:
-            self._under_way -= 1
+            under_way.give_back(who)
 
     async def put(self, upload: Upload, draft: Draft, quota: int, around: Around) -> None:
         """Put a finished draft in its place and write its row; neither stays without the other."""

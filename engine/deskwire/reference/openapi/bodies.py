@@ -6,11 +6,13 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.config import SETTINGS, Config
 from deskwire.http.routing import Route
 from deskwire.http.validation import Empty
 from deskwire.reference.openapi.samples import BODIES, LINES
 from deskwire.reference.openapi.schemas import Schema, Schemas
 
+_DEFAULTS: Final = Config()
 _NDJSON: Final = "application/x-ndjson"
 _FORM: Final = "application/x-www-form-urlencoded"
 _STREAM: Final[Schema] = {
@@ -46,6 +48,20 @@ _FILE: Final[Schema] = {
 
 def request_body(route: Route, schemas: Schemas) -> Schema | None:
     """What a route takes as body, None if nothing."""
+    taken = _taken(route, schemas)
+    return taken if taken is None or route.limit is None else {"description": _bound(route.limit), **taken}
+
+
+def _bound(limit: int | str) -> str:
+    """How much it may be."""
+    if isinstance(limit, int):
+        return f"At most {limit:,} bytes."
+    setting = SETTINGS["upload_limit_bytes" if limit == "upload_body_bytes" else limit]
+    return f"At most {getattr(_DEFAULTS, setting.name):,} bytes, unless `{setting.variable}` says otherwise."
+
+
+def _taken(route: Route, schemas: Schemas) -> Schema | None:
+    """What kind of body it is."""
     if route.lines:
         return {"required": True, "content": {_NDJSON: _lines(route, schemas)}}
     if route.streamed:

@@ -49,7 +49,7 @@ class Rule:
 RULES: Final = (
     Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
     Rule(("bad_path",), lambda route: "<" in route.path),
-    Rule(("overloaded",), lambda route: True),
+    Rule(("overloaded", "too_many_at_once"), lambda route: True),
     Rule(("too_many_failures",), lambda route: route.access.kind != "none"),
     Rule(("rate_limited",), lambda route: route.access.kind in _COUNTED),
     Rule(
@@ -65,7 +65,7 @@ RULES: Final = (
     Rule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
     Rule(("invalid_input",), lambda route: reads_body(route)),
     Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),
-    Rule(("storage_failed",), lambda route: in_storage(route)),
+    Rule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
     Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
     Rule(
         ("conversation_busy",),
@@ -164,4 +164,4 @@ def _example(code: Code) -> Schema:
         "requestId": "req_01KZ000000000000000000REQ1",
     }
     detail = _DETAIL.get(code.code)
-    return document if detail is None else {**document, "errors": [detail]}
+    return document if detail is None else {**document, "errors": [detail], "errorsTotal": 1}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from deskwire.engine.errors import PROBLEMS_MAX
 from deskwire.http.shapes.base import Count, Shape
 from deskwire.http.shapes.service import InputProblem
 
@@ -18,11 +19,12 @@ class ImportCounts(Shape):
 
 
 class ImportRefusal(Shape):
-    """A line that was not taken in, and everything that is wrong with it."""
+    """A line that was not taken in, and what is wrong with it."""
 
     line: Annotated[int, Field(ge=1, description="Its number in this request.", examples=[17])]
     external_id: Annotated[str, Field(examples=["zendesk-comment-2001"])] | None
-    errors: list[InputProblem]
+    errors: Annotated[list[InputProblem], Field(max_length=PROBLEMS_MAX)]
+    errors_total: Annotated[int, Field(ge=1, description="How many there are.", examples=[1])]
 
 
 class ImportReport(Shape):
@@ -33,5 +35,7 @@ class ImportReport(Shape):
     existing: Annotated[ImportCounts, Field(description="What was there already, just as it came.")]
     refused: Count
     refusals: Annotated[
-        list[ImportRefusal], Field(description="The refused lines in their order, the first 1,000 of them.")
+        list[ImportRefusal],
+        Field(description="The refused lines in their order, the first 1,000 of them, or 1 MiB."),
     ]
+    refusals_left_out: Annotated[Count, Field(description="How many more there are, which are not named.")]

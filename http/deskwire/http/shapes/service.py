@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from deskwire.engine.errors import PROBLEMS_MAX
 from deskwire.http.shapes.base import Shape
 
 
@@ -29,9 +30,22 @@ class ProblemDocument(Shape):
     detail: Annotated[str, Field(examples=["There is no such conversation."])]
     code: Annotated[str, Field(examples=["conversation_not_found"])]
     request_id: Annotated[str, Field(examples=["req_01KZ000000000000000000REQ1"])]
-    errors: Annotated[list[InputProblem], Field(description="Every problem found with the input.")] | None = (
-        None
-    )
+    errors: (
+        Annotated[
+            list[InputProblem],
+            Field(
+                description=f"The problems found with the input, {PROBLEMS_MAX} at most.",
+                max_length=PROBLEMS_MAX,
+            ),
+        ]
+        | None
+    ) = None
+    errors_total: (
+        Annotated[
+            int, Field(ge=1, description="How many there are; it stands beside `errors`.", examples=[1])
+        ]
+        | None
+    ) = None
 
 
 class Health(Shape):
