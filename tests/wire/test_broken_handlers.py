@@ -24,7 +24,6 @@ BROKEN: Final = "/s2s/project"
 WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "lane": {},
     "quart": {"headers": [BY_QUART]},
-    "http2": {"http1": False, "http2": True},
 }
 """How a request may come in; each has its own path through the front."""
 

@@ -11,6 +11,7 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 PREFIX: Final = 64
+_OWN: Final = frozenset({"127.0.0.1", "::1"})
 
 
 @lru_cache(maxsize=1024)  # a client has the same one in each of its calls
@@ -35,13 +36,13 @@ def network_of(address: str | None) -> str:
 
 @lru_cache(maxsize=1024)  # as above
 def party_of(address: str | None) -> str | None:
-    """The network that a client's failures are counted for; None for this machine's own addresses, and for none.
+    """The network that a client's failures are counted for; None for this machine's own address, and for none.
 
-    A loopback address is a proxy's or a local script's: everybody's calls may come from it.
+    127.0.0.1 and ::1 are a proxy's or a local script's: everybody's calls may come from there.
     """
     try:
         known = ip_address((address or "").strip().partition("%")[0])
     except ValueError:
         return None
     mapped = known.ipv4_mapped if isinstance(known, IPv6Address) else None
-    return None if (mapped or known).is_loopback else network_of(address)
+    return None if str(mapped or known) in _OWN else network_of(address)

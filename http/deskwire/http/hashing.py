@@ -6,8 +6,13 @@ most, one at work and one behind it: a thread is left for the others.
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 import trio
@@ -20,15 +25,37 @@ T = TypeVar("T")
 THREADS: Final = 2
 PLACES: Final = 50
 """Passwords that may be with the threads or wait for them; half a minute's work."""
+NICENESS: Final = 15
+"""What the scheduler knows the threads by (setpriority(2)): beside others that have work they get a tenth of a core."""
 PER_NETWORK: Final = 2
 """Places of one network's clients, of which one has a thread."""
+
+
+def _give_way() -> None:
+    """Let this thread, and those that a hash starts, have what the others leave, where the system can tell threads apart."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
+_workers: Final = ThreadPoolExecutor(THREADS, "passwords", initializer=_give_way)
+"""Threads of their own: one that has given way can't take it back."""
+
+
+async def _in_a_thread(job: Callable[[], T]) -> T:
+    """The job's result; it is waited for whatever is cancelled, as a thread can't be stopped."""
+    token, done = trio.lowlevel.current_trio_token(), trio.Event()
+    future = _workers.submit(job)
+    future.add_done_callback(lambda _: token.run_sync_soon(done.set))
+    with trio.CancelScope(shield=True):
+        await done.wait()
+    return future.result()
 
 
 class Hashing:
     """Carries out what hashes passwords."""
 
     def __init__(self) -> None:
-        self._threads = trio.CapacityLimiter(THREADS)
+        self._threads = trio.Semaphore(THREADS)
         self._taken = 0
         self._turns: dict[str, trio.Lock] = {}
 
@@ -41,8 +68,8 @@ class Hashing:
         Raises what the job raises, or Unavailable (`sign_in_busy`) if there is no place, or none for that network.
         """
         with self._place():
-            async with self._turn_of(network):
-                return await trio.to_thread.run_sync(lambda: job(*args, **kwargs), limiter=self._threads)
+            async with self._turn_of(network), self._threads:
+                return await _in_a_thread(partial(job, *args, **kwargs))
 
     @contextmanager
     def _place(self) -> Iterator[None]:

@@ -1,8 +1,8 @@
 """What strangers send is read in turns, so that however many there are they leave time to others (ADR 41).
 
 The process has one thread. Who has shown a good credential is served as it comes. Of all others one is served after
-the other, network by network, and while anybody known is served, too, each of these turns is followed by a pause of the
-same length.
+the other, network by network, and while anybody known is served, too, each of these turns is followed by a pause of twice
+its length.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Final
 
 import trio
 
+PAUSES: Final = 2
+"""How many times as long as a turn the pause behind it is."""
 LONGEST_S: Final = 0.005
 """After which others have their turn, too: whoever has it may wait for something itself."""
 _PAUSE_S: Final = 0.05
@@ -112,4 +114,4 @@ class Turns:
     def _end(self, now: float) -> None:
         taken, self._holder = min(now - self._since, _PAUSE_S), None
         self._ends.unpark_all()
-        self._free_at = now + taken if now < self._known_at + _ACTIVE_S else now
+        self._free_at = now + taken * PAUSES if now < self._known_at + _ACTIVE_S else now
