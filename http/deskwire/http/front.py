@@ -47,7 +47,7 @@ _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUF
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
 _FULL_PAUSE_S: Final = 0.1
 _TELL_S: Final = 60.0
-_ACCEPTED: Final = 64
+_ACCEPTED: Final = 16
 """Connections that are taken in one turn."""
 _NEWCOMERS: Final = "newcomers"
 """Who has not been accepted yet has turns like a network of its own."""
