@@ -63,8 +63,9 @@ def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
 
 def take(rate: Rate, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
     """When the bucket is full again after so many were taken; None if it held fewer."""
-    after = max(full_at_ns, now_ns) + count * rate.step_ns
-    return after if after - now_ns <= rate.burst * rate.step_ns else None
+    step_ns = rate.step_ns
+    after = max(full_at_ns, now_ns) + count * step_ns
+    return after if after - now_ns <= rate.burst * step_ns else None
 
 
 def taken(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:

@@ -6,6 +6,7 @@ kilobyte or two, and after that it pings, answers pings, and changes a channel n
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from deskwire.engine.rate import Rate, take
@@ -19,8 +20,25 @@ LARGEST_AT_ONCE: Final = 16
 _SECOND_NS: Final = 1_000_000_000
 
 
+@cache  # there is one
+def _bytes_rate(largest: int) -> Rate:
+    return Rate(per_minute=60 * largest, burst=LARGEST_AT_ONCE * largest)
+
+
+class HangUp(Exception):
+    """A peer has sent what its connection ends for; `goodbye` tells it."""
+
+    def __init__(self, goodbye: pusher.Close) -> None:
+        super().__init__(goodbye.message)
+        self.goodbye = goodbye
+
+
+class TooMuch(HangUp):
+    """It has sent more than it may."""
+
+
 class Inflow:
-    """One connection's account. Each method says what to end the connection with if that was too much.
+    """One connection's account. Each method raises TooMuch.
 
     Args:
         largest: bytes of the largest message.
@@ -32,21 +50,22 @@ class Inflow:
         self._largest = largest
         self._frames = self._messages = self._bytes = 0  # when each is full again, in nanoseconds
 
-    def frame(self, now_s: float) -> pusher.Close | None:
+    def frame(self, now_s: float) -> None:
         """Count a frame."""
-        after = take(FRAMES, self._frames, int(now_s * _SECOND_NS))
-        self._frames = after or self._frames
-        return None if after else pusher.TOO_MANY_FRAMES
+        self._frames = _taken(FRAMES, self._frames, 1, now_s, pusher.TOO_MANY_FRAMES)
 
-    def message(self, now_s: float) -> pusher.Close | None:
+    def message(self, now_s: float) -> None:
         """Count a message."""
-        after = take(MESSAGES, self._messages, int(now_s * _SECOND_NS))
-        self._messages = after or self._messages
-        return None if after else pusher.TOO_MANY_MESSAGES
+        self._messages = _taken(MESSAGES, self._messages, 1, now_s, pusher.TOO_MANY_MESSAGES)
 
-    def bytes(self, count: int, now_s: float) -> pusher.Close | None:
+    def bytes(self, count: int, now_s: float) -> None:
         """Count bytes."""
-        rate = Rate(per_minute=60 * self._largest, burst=LARGEST_AT_ONCE * self._largest)
-        after = take(rate, self._bytes, int(now_s * _SECOND_NS), count)
-        self._bytes = after or self._bytes
-        return None if after else pusher.TOO_MANY_BYTES
+        self._bytes = _taken(_bytes_rate(self._largest), self._bytes, count, now_s, pusher.TOO_MANY_BYTES)
+
+
+def _taken(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pusher.Close) -> int:
+    """When the bucket is full again after that. Raises TooMuch."""
+    after = take(rate, full_at_ns, int(now_s * _SECOND_NS), count)
+    if after is None:
+        raise TooMuch(refusal)
+    return after

@@ -5,14 +5,14 @@
   slow reader, is done by a task that is there only as long as that takes.
 - The connection ends once, by `end`: with a goodbye (`pusher:error`, close frame, then reading until the
   peer's close frame, Pusher protocol close codes) or without one. After that no event is written.
-- What the peer sends is bounded (ADR 42), and has others wait for few frames at a time. Of a peer that has broken a
-  rule nothing more is parsed.
+- What the peer sends is bounded (ADR 42). Of one that has broken a rule nothing more is parsed.
 - A consumer confirms what it has by the pong to a ping that was written behind the events (decisions 5).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import Final
@@ -30,15 +30,14 @@ from deskwire.http.bounds import Bounds
 from deskwire.http.drain import drain
 from deskwire.http.flusher import Flusher
 from deskwire.http.frames import text_frame
-from deskwire.http.inflow import Inflow
+from deskwire.http.inflow import HangUp, TooMuch
+from deskwire.http.inlet import Inlet
 from deskwire.http.measured import Traffic
 from deskwire.http.outlet import Outlet
 from deskwire.http.party import Party
 from deskwire.http.pings import Pings
 from deskwire.http.strangers import Stranger
-from deskwire.http.texts import Texts, TooLong
 from deskwire.http.transport import LINGER_S, FrontStream
-from deskwire.http.wire import Wire
 
 GOODBYE_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
@@ -67,10 +66,9 @@ class Session:
         "_deaf",
         "_ending",
         "_flusher",
-        "_frames",
         "_fresh",
         "_hub",
-        "_inflow",
+        "_inlet",
         "_nursery",
         "_out",
         "_patience",
@@ -78,7 +76,6 @@ class Session:
         "_said",
         "_stranger",
         "_stream",
-        "_texts",
         "_traffic",
         "_waiting",
         "_wire",
@@ -103,16 +100,14 @@ class Session:
         self._flusher = flusher
         self._traffic = traffic
         self._bounds = bounds
-        self._wire = Wire(bounds.inbound_bytes, rest)
+        self._inlet = Inlet(bounds.inbound_bytes, rest)
+        self._wire = self._inlet.wire
         self._nursery: trio.Nursery | None = None
         self._fresh: dict[Subscription, None] = {}
         self._catching_up = False
         self._ending = False
         self._deaf = False
         self._said: int | None = None
-        self._texts = Texts(bounds.inbound_bytes)
-        self._inflow = Inflow(bounds.inbound_bytes)
-        self._frames = 0
         self._pings = Pings(bounds.ping_s, trio.current_time())
         self._patience = trio.current_time() + bounds.unsubscribed_s
         self._waiting = trio.CancelScope()
@@ -339,14 +334,25 @@ class Session:
 
     async def _read(self, party: Party) -> None:
         """Read until the peer has closed, or gone; and keep time, as this task waits anyway."""
-        try:
-            over = False
-            while not (over or self._deaf):
-                over = await self._take_all(party) or (not self._deaf and not await self._receive())
-            if not over:
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            try:
+                await self._listen(party)
+            except HangUp as cause:
+                self._traffic.flooded += isinstance(cause, TooMuch)
+                self._deaf = True
+                self.end(cause.goodbye)
                 await drain(self._stream)  # has checkpoints, in which the goodbye is said
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
+
+    async def _listen(self, party: Party) -> None:
+        """Handle what comes, up to the end of the connection. Raises HangUp."""
+        going_on = True
+        while going_on:
+            for event in self._inlet.events():
+                if await self._take(event, party):
+                    return
+                if self._inlet.frames % _TURN == 0:
+                    await trio.sleep(0 if self._stranger is None else _STRANGER_S)
+            going_on = await self._receive()
 
     async def _receive(self) -> bool:
         """Feed the protocol with what comes next; False at the end. Nothing is kept while waiting for it."""
@@ -357,40 +363,12 @@ class Session:
                 if isinstance(self._stream, FrontStream):
                     await self._stream.until_readable()
                 data = bytes(await self._stream.receive_some(_READ))
-                if data and self._wire.state is not ConnectionState.CLOSED:
-                    self._wire.receive_data(data)
-                    self._bound(self._inflow.bytes(len(data), trio.current_time()))
+                if data:
+                    self._inlet.feed(data)
                 return bool(data)
 
-    async def _take_all(self, party: Party) -> bool:
-        """Handle what has come; True at the end of the connection."""
-        before = self._frames
-        for event in self._wire.events():
-            await self._count_frame()
-            if self._deaf:
-                return False
-            if await self._take(event, party):
-                return True
-        if self._frames == before:
-            await self._count_frame()  # a read that has completed none costs as much
-        return False
-
-    async def _count_frame(self) -> None:
-        """End the connection if it has sent too many; let others have their turn now and then."""
-        self._frames += 1
-        self._bound(self._inflow.frame(trio.current_time()))
-        if self._frames % _TURN == 0:
-            await trio.sleep(0 if self._stranger is None else _STRANGER_S)
-
-    def _bound(self, goodbye: pusher.Close | None) -> bool:
-        """End the connection if it has sent too much; whether it has."""
-        if goodbye is not None and not self._deaf:
-            self._traffic.flooded += 1
-            self._hang_up(goodbye)
-        return goodbye is not None
-
     async def _take(self, event: Event, party: Party) -> bool:
-        """Handle one event; True at the end of the connection."""
+        """Handle one event; True at the end of the connection. Raises HangUp."""
         match event:
             case CloseConnection():
                 return await self._closed(event)
@@ -402,26 +380,13 @@ class Session:
             case WirePing():
                 await self._write(self._wire.send(event.response()))
             case TextMessage():
-                await self._gather(event, party)
+                if (text := self._inlet.text(event)) is not None:
+                    await party.hear(text)
             case BytesMessage():
-                self._hang_up(pusher.Close(1003, "Only text messages are spoken here."))
+                raise HangUp(pusher.Close(1003, "Only text messages are spoken here."))
             case _:
                 pass
         return False
-
-    async def _gather(self, event: TextMessage, party: Party) -> None:
-        try:
-            text = self._texts.add(event)
-        except TooLong:
-            text = None
-            self._hang_up(pusher.Close(1009, f"A message may have {self._bounds.inbound_bytes} bytes."))
-        if text is not None and not self._bound(self._inflow.message(trio.current_time())):
-            await party.hear(text)
-
-    def _hang_up(self, goodbye: pusher.Close) -> None:
-        """End because of what the peer sent; what follows is not even looked at."""
-        self._deaf = True
-        self.end(goodbye)
 
     async def _closed(self, event: CloseConnection) -> bool:
         if self._wire.state is ConnectionState.CLOSED:
@@ -432,5 +397,4 @@ class Session:
         if self._wire.state is ConnectionState.REMOTE_CLOSING:
             await self._write(self._wire.send(event.response()))
             return True
-        self._hang_up(pusher.Close(event.code, event.reason or "Malformed frame."))  # wsproto's verdict
-        return False
+        raise HangUp(pusher.Close(event.code, event.reason or "Malformed frame."))  # wsproto's verdict
