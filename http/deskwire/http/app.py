@@ -47,7 +47,7 @@ from deskwire.http import (
 )
 from deskwire.http.connections import PLACE
 from deskwire.http.cors import Cors
-from deskwire.http.exchange import Asked, Reply, carried_out, failed, note, refused
+from deskwire.http.exchange import Asked, Reply, carried_out, failed, note, parameters, refused
 from deskwire.http.headers import complete
 from deskwire.http.pacing import PacedConnection, PacedRequest
 from deskwire.http.problems import PROBLEM, problem
@@ -114,7 +114,7 @@ class _App(QuartTrio):
             request.method,
             g.route,
             g.values,
-            lambda: dict(request.args.lists()),
+            partial(parameters, request.query_string.decode("utf-8", "replace")),
             request.headers,
             request.remote_addr,
             request.mimetype,

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import field
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import orjson
 import structlog
@@ -18,6 +19,7 @@ from deskwire.engine.errors import (
     BadRequest,
     DomainError,
     Invalid,
+    Problem,
     TooLarge,
     Unauthenticated,
     UnsupportedMediaType,
@@ -49,13 +51,19 @@ from deskwire.http.routing import (
     Streamed,
 )
 from deskwire.http.services import Services
-from deskwire.http.validation import Body, Empty, parse_body, parse_query
+from deskwire.http.validation import Body, Empty, bad_query, parse_body, parse_query
 
 log: Final = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
 _COUNTED_ELSEWHERE: Final = ("missing_credential", "invalid_login")
 """Refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
+
+REFUSED_S: Final = 0.1
+"""What a stranger waits for the refusal of a body: whoever sends nothing but such bodies sends few."""
+
+_PARAMETERS_MAX: Final = 100
+"""Parameters of a query that are read at all; no call has a tenth of them."""
 
 
 @value
@@ -110,8 +118,20 @@ async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | 
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
             error = services.quotas.note_failure(exchange.client) or error
+        if exchange.refuses_strangers_body(error):
+            await trio.sleep(REFUSED_S)
         reply = refused(error, asked.id)
     return reply, exchange.quota
+
+
+def parameters(query: str) -> Mapping[str, list[str]]:
+    """The parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
+    found: dict[str, list[str]] = {}
+    if query.count("&") >= _PARAMETERS_MAX:
+        raise bad_query(Problem("?", "too_many", f"A query has at most {_PARAMETERS_MAX} parameters."))
+    for name, given in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
+        found.setdefault(name, []).append(given)  # what is no UTF-8 stays as it was written
+    return found
 
 
 def refused(error: DomainError, request_id: str) -> Reply:
@@ -159,6 +179,10 @@ class _Exchange:
         self._who: Hashable = None
         self._stranger = False
         self._taken = 0  # of the room for bodies
+
+    def refuses_strangers_body(self, error: DomainError) -> bool:
+        """Whether that speaks against a body for which no credential was shown."""
+        return self._stranger and self._asked.route.body is not None and isinstance(error, _AGAINST_BODIES)
 
     async def serve(self) -> Answer:
         asked, services = self._asked, self._services
@@ -256,6 +280,9 @@ class _Exchange:
     def _take(self, size: int) -> None:
         self._services.load.room(self._who, size, stranger=self._stranger)
         self._taken += size
+
+
+_AGAINST_BODIES: Final = (BadRequest, Invalid, TooLarge, UnsupportedMediaType)
 
 
 def _what_fits(model: type[Body], raw: bytes) -> Body:

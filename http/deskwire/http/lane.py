@@ -13,14 +13,13 @@ from email.utils import formatdate
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import parse_qsl
 
 import structlog
 import trio
 
 from deskwire.engine.ids import new_id
 from deskwire.engine.rate import Quota
-from deskwire.http.exchange import Asked, Reply, carried_out, failed, note
+from deskwire.http.exchange import Asked, Reply, carried_out, failed, note, parameters
 from deskwire.http.fields import mimetype_of
 from deskwire.http.headers import BASELINE, STRICT_TRANSPORT
 from deskwire.http.pacing import UNREAD_MAX, UNREAD_S
@@ -132,7 +131,7 @@ class Lane:
             head.method,
             route,
             path,
-            partial(_arguments, head.query),
+            partial(parameters, head.query),
             head.headers,
             connection.peer,
             mimetype_of(head.headers.get("content-type")),
@@ -219,14 +218,6 @@ class _Connection:
         rest = self._stream.send_now(data)
         if rest:
             await self._stream.send_all(rest)
-
-
-def _arguments(query: str) -> dict[str, list[str]]:
-    arguments: dict[str, list[str]] = {}
-    if query:
-        for name, value in parse_qsl(query, keep_blank_values=True):
-            arguments.setdefault(name, []).append(value)
-    return arguments
 
 
 @lru_cache(maxsize=256)
