@@ -34,7 +34,7 @@ from deskwire.http.connections import Place
 from deskwire.http.decoding import decoded
 from deskwire.http.fields import Fields
 from deskwire.http.idempotency import REPLAYED, answered, key_of
-from deskwire.http.load import LARGE_BYTES
+from deskwire.http.load import CROWDED, LARGE_BYTES
 from deskwire.http.partial import refusal_with_all, what_fits
 from deskwire.http.problems import PROBLEM, problem, refusal
 from deskwire.http.proxies import client_address
@@ -60,7 +60,10 @@ _COUNTED_ELSEWHERE: Final = ("missing_credential", "invalid_login")
 """Refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
 
 REFUSED_S: Final = 0.1
-"""What a stranger waits for the refusal of a body: whoever sends nothing but such bodies sends few."""
+"""What a stranger waits for the refusal of a body, and who has its share for that of more.
+
+Whoever sends nothing but such requests, and waits for their answers, sends few.
+"""
 
 _PARAMETERS_MAX: Final = 100
 """Parameters of a query that are read at all; no call has a tenth of them."""
@@ -118,7 +121,7 @@ async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | 
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
             error = services.quotas.note_failure(exchange.client) or error
-        if exchange.refuses_strangers_body(error):
+        if exchange.can_wait(error):
             await trio.sleep(REFUSED_S)
         reply = refused(error, asked.id)
     return reply, exchange.quota
@@ -180,9 +183,11 @@ class _Exchange:
         self._stranger = False
         self._taken = 0  # of the room for bodies
 
-    def refuses_strangers_body(self, error: DomainError) -> bool:
-        """Whether that speaks against a body for which no credential was shown."""
-        return self._stranger and self._asked.route.body is not None and isinstance(error, _AGAINST_BODIES)
+    def can_wait(self, error: DomainError) -> bool:
+        """Whether nobody else should have to do with how often the request is refused; see `REFUSED_S`."""
+        if self._stranger and self._asked.route.body is not None:
+            return isinstance(error, _AGAINST_BODIES)
+        return error.reason == CROWDED
 
     async def serve(self) -> Answer:
         asked, services = self._asked, self._services

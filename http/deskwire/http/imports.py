@@ -49,8 +49,8 @@ READ_LINES: Final = 100
 READ_BYTES: Final = 64 * 1024
 """Read in one go, which takes about a millisecond; then others have their turn."""
 
-LONG_S: Final = 0.003
-"""A go that took longer is none of lines that can be taken: it is followed by a pause, whoever is at work."""
+REFUSED_PAUSES: Final = 6
+"""How many times as long as a go with refused lines the pause behind it is, whoever is at work: they cost most."""
 
 EVENT_LINES: Final = 100
 """The same with events, each of which is encoded and routed."""
@@ -146,7 +146,8 @@ class Intake:
         for some in _goes(lines):
             began = trio.current_time()
             read = [read_line(line, now) for line in some]
-            await self._leave_a_turn(trio.current_time() - began)
+            refused = any(isinstance(found, Refusal) for found in read)
+            await _leave_a_turn(trio.current_time() - began, REFUSED_PAUSES if refused else self._others)
             for line, found in zip(some, read, strict=True):
                 if isinstance(found, Refusal):
                     self._refuse([found])
@@ -169,15 +170,6 @@ class Intake:
         self._imported += outcome.imported
         self._existing += outcome.existing
         self._refuse(outcome.refused)
-
-    async def _leave_a_turn(self, took_s: float) -> None:
-        """Let others have as much time as that took, and three times as much if it took long."""
-        if took_s > LONG_S:
-            await trio.sleep(3 * took_s)
-        elif self._others:
-            await trio.sleep(took_s)
-        else:
-            await trio.lowlevel.checkpoint()
 
     @property
     def _others(self) -> bool:
@@ -223,6 +215,11 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
         "errors": named(refusal.problems),
         "errorsTotal": len(refusal.problems) + refusal.unnamed,
     }
+
+
+async def _leave_a_turn(took_s: float, times: int) -> None:
+    """Let others have so many times as much time as that took."""
+    await trio.sleep(took_s * times)  # also without any time a checkpoint
 
 
 def _goes(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:

@@ -32,6 +32,9 @@ _FULL: Final = {
     "bodies": "Too many large requests are arriving.",
     "imports": f"There are {IMPORTS_MAX} imports under way.",
 }
+CROWDED: Final = "too_many_at_once"
+"""The code for who has its share."""
+
 _CROWDED: Final = {
     "requests": "Too many of your requests are under way.",
     "waits": "Too many of your calls wait for events.",
@@ -162,7 +165,7 @@ class Load:
             raise self._overloaded(kind, _FULL[kind])
         if not shares.fits(who, size):
             self.crowded += 1
-            raise TooManyRequests(_CROWDED[kind], code="too_many_at_once", retry_after_s=RETRY_AFTER_S)
+            raise TooManyRequests(_CROWDED[kind], code=CROWDED, retry_after_s=RETRY_AFTER_S)
         shares.take(who, size)
 
     def _overloaded(self, kind: _Kind, detail: str) -> Unavailable:
