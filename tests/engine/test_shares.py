@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.shares import Paced, Shares, Turns, lent
+from deskwire.engine.shares import FairPlaces, Paced, Shares, lent
 
 WHO = st.sampled_from("abcde")
 
@@ -59,7 +59,7 @@ def test_the_service_itself_gets_what_there_is() -> None:
 
 
 async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_clock: MockClock) -> None:
-    turns, order = Turns(2), list[Hashable]()
+    turns, order = FairPlaces(2), list[Hashable]()
 
     async def work(who: Hashable) -> None:
         await turns.take(who)
@@ -83,7 +83,7 @@ async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_c
 
 
 async def test_who_gives_up_waiting_takes_nobodys_place(autojump_clock: MockClock) -> None:
-    turns = Turns(1)
+    turns = FairPlaces(1)
     await turns.take("a")
     with trio.move_on_after(1):
         await turns.take("b")
@@ -97,7 +97,7 @@ async def test_who_gives_up_waiting_takes_nobodys_place(autojump_clock: MockCloc
 
 
 async def test_who_is_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None:
-    turns = Turns(1)
+    turns = FairPlaces(1)
     await turns.take("a")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.take, "b")
@@ -109,7 +109,7 @@ async def test_who_is_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None
 
 
 async def test_a_thread_that_is_left_behind_keeps_its_place_until_it_ends() -> None:
-    turns, ended = Turns(1), threading.Event()
+    turns, ended = FairPlaces(1), threading.Event()
 
     async def leave_behind() -> None:
         await trio.to_thread.run_sync(ended.wait, abandon_on_cancel=True, limiter=lent(turns, "a"))

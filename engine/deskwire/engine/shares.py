@@ -58,7 +58,7 @@ class Shares:
                 del self._held[who]
 
 
-class Turns:
+class FairPlaces:
     """Places for which tasks wait. Those who wait get them in turn, however many tasks each of them has waiting.
 
     Args:
@@ -110,7 +110,7 @@ class Turns:
             del self._waiting[who]
 
 
-def lent(turns: Turns, who: Hashable) -> trio.CapacityLimiter:
+def lent(turns: FairPlaces, who: Hashable) -> trio.CapacityLimiter:
     """A place for a thread, as the limiter of `trio.to_thread.run_sync`: kept until the thread has ended.
 
     Args:
@@ -124,7 +124,7 @@ class _Lent:
 
     __slots__ = ("_turns", "_who")
 
-    def __init__(self, turns: Turns, who: Hashable) -> None:
+    def __init__(self, turns: FairPlaces, who: Hashable) -> None:
         self._turns = turns
         self._who = who
 
@@ -144,7 +144,7 @@ class Paced:
     """
 
     def __init__(self) -> None:
-        self._turns = Turns(1)
+        self._turns = FairPlaces(1)
 
     @asynccontextmanager
     async def turn(self, who: Hashable) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.shares import Turns, lent
+from deskwire.engine.shares import FairPlaces, lent
 from deskwire.engine.tally import Commits, Room
 from deskwire.engine.tenant import TENANT
 from deskwire.storage.copies import copy_before_upgrade
@@ -51,7 +51,7 @@ class SqliteStore:
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
         self._writer = Writer(self._connection, self._file, batch, on_commit, queue)
-        self._turns = Turns(readers)
+        self._turns = FairPlaces(readers)
         self._read_timeout_s = read_timeout_s
         self._readers = [_patient_reader(path) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))

@@ -12,7 +12,7 @@ import trio
 
 from deskwire.engine.delivery.address import IPAddress, literal
 from deskwire.engine.delivery.shortage import NoThread, name_lookup_lacked
-from deskwire.engine.shares import Turns, lent
+from deskwire.engine.shares import FairPlaces, lent
 from deskwire.engine.tenant import present_tenant
 
 Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
@@ -41,7 +41,7 @@ class SystemResolver:
 
     def __init__(self, *, shared: bool = False) -> None:
         self._shared = shared
-        self._turns = Turns(_LOOKUPS_OF_ALL if shared else _LOOKUPS)
+        self._turns = FairPlaces(_LOOKUPS_OF_ALL if shared else _LOOKUPS)
 
     async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
         """The addresses of `host`, an ASCII name or a literal.
