@@ -374,6 +374,12 @@ METRICS: Final = (
         _certificate_ends,
     ),
     Metric(
+        "log_dropped_total",
+        "counter",
+        "Lines of the log that are lost, as whoever reads it hangs or is gone, or its disk is full.",
+        _one(lambda s: s.measured.log_dropped()),
+    ),
+    Metric(
         "loop_delay_seconds",
         "histogram",
         "How late a task runs that was due, looked at four times a second: what keeps the process busy shows here.",

@@ -105,6 +105,7 @@ class Measured:
         threads: of what a scrape does outside of Trio.
         connections: all that clients have.
         consumers: how many stream connections are open.
+        log_dropped: how many lines of the log nobody took in time.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
     """
 
@@ -116,6 +117,7 @@ class Measured:
     connections: Connections
     consumers: Callable[[], int]
     traffic: Traffic
+    log_dropped: Callable[[], int] = lambda: 0
     certificate_ends: Callable[[], int | None] = lambda: None
     pruned: Pruned = field(default_factory=Pruned)
     stalls: Stalls = field(default_factory=Stalls)
