@@ -19,6 +19,7 @@ from deskwire.systemd import HandedOverError, ServiceManager
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
+STDERR: Final = 2
 ELSEWHERE: Final = {
     "audit": "deskwire.admin.audit:audit",
     "backup": "deskwire.backup.command:backup",
@@ -97,7 +98,7 @@ def serve(ctx: click.Context, /, **options: object) -> None:
     from deskwire.heap import share_one_heap
 
     share_one_heap()
-    with logs.written_behind(config.log_format, config.log_level, sys.stderr):
+    with logs.written_behind(config.log_format, config.log_level, sys.stderr, STDERR):
         from deskwire.program import run
 
         status = trio.run(run, config, port, manager)

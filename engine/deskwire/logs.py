@@ -71,14 +71,17 @@ def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
 
 
 @contextmanager
-def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO) -> Iterator[None]:
+def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO, descriptor: int) -> Iterator[None]:
     """Do the same for a service, which no reader of the log may hold up: a thread of its own writes (ADR 39).
 
     At the end what waits is written, if the reader takes it within two seconds.
+
+    Args:
+        descriptor: that of `stream`.
     """
     text = _is_text(log_format, stream)
     formatter = _formatter(stream, text=text)
-    writer = LineWriter(stream.fileno(), wall_clock, partial(_notice, formatter))
+    writer = LineWriter(descriptor, wall_clock, partial(_notice, formatter))
     _configure(logging.StreamHandler(writer), formatter, LEVELS[level])
     logging.captureWarnings(capture=True)
     _Behind.writer = writer
@@ -87,6 +90,8 @@ def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO) -> It
         yield
     finally:
         writer.close(END_S)
+        logging.captureWarnings(capture=False)
+        _Behind.writer = _Direct.write = None
 
 
 def say(text: str, stream: TextIO) -> None:
