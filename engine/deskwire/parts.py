@@ -186,6 +186,7 @@ def measured(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
         scrubbing=lambda: store.scrubbing,
+        scrub_delay=lambda: store.scrub_delay,
         room=store.room,
         couriers=couriers,
         connections=connections,

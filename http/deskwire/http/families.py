@@ -355,6 +355,12 @@ METRICS: Final = (
         _one(lambda s: s.measured.scrubbing()),
     ),
     Metric(
+        "storage_scrub_delay_seconds",
+        "gauge",
+        "How long the oldest of that waits; with deletions all the time it stays at about the time of one round.",
+        _one(lambda s: s.measured.scrub_delay()),
+    ),
+    Metric(
         "retention_pruned_rows_total",
         "counter",
         "What has left its window and was removed: conversations by why, rows, uploads that nothing referred to.",

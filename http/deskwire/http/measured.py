@@ -101,6 +101,7 @@ class Measured:
         commits: the writer's.
         waiting: how many jobs wait for the writer.
         scrubbing: whether bytes of something that was erased may still be in the file.
+        scrub_delay: for how many seconds the oldest of that waits.
         room: what the database takes; raises OSError.
         threads: of what a scrape does outside of Trio.
         connections: all that clients have.
@@ -112,6 +113,7 @@ class Measured:
     commits: Commits
     waiting: Callable[[], int]
     scrubbing: Callable[[], bool]
+    scrub_delay: Callable[[], float]
     room: Callable[[], Room]
     couriers: Couriers
     connections: Connections
