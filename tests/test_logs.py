@@ -4,14 +4,17 @@ import errno
 import io
 import json
 import logging
+import os
 import re
+import sys
+import warnings
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 import structlog
 import trio
-import trio.testing
 
 from deskwire import logs
 from deskwire.http.request_id import REQUEST_ID
@@ -27,8 +30,11 @@ class Terminal(io.StringIO):
 def _logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
+    shown = warnings.showwarning
     levels = {name: logging.getLogger(name).level for name in logs.CHATTY}
     yield
+    logging.captureWarnings(capture=False)
+    warnings.showwarning = shown
     structlog.reset_defaults()
     root.handlers = handlers
     root.setLevel(level)
@@ -183,62 +189,74 @@ def test_what_a_stranger_has_written_begins_no_line_and_moves_no_cursor(form: Lo
     assert "Traceback" in shown
 
 
-class Counting(io.StringIO):
-    """Counts what is written to it, and takes nothing while it is `full`."""
+class Full(io.StringIO):
+    """Takes nothing while it is `full`."""
 
-    writes = 0
     full = False
 
     def write(self, text: str) -> int:
         if self.full:
             raise OSError(errno.ENOSPC, "no space left")
-        self.writes += 1
         return super().write(text)
 
 
-def _tell(count: int) -> None:
-    for number in range(count):
-        logs.tell_request("GET", "/healthz", 200, 0.001, f"req_{number}")
+def _tell(number: int) -> None:
+    logs.tell_request("GET", "/healthz", 200, 0.001, f"req_{number}")
 
 
-async def test_lines_about_requests_of_one_moment_are_written_together(nursery: trio.Nursery) -> None:
-    stream = Counting()
-    logs.configure("json", "info", stream)
-    _tell(1)
-    assert (stream.writes, len(entries(stream))) == (1, 1)  # nobody writes behind yet
-
-    nursery.start_soon(logs.write_requests)
-    await trio.testing.wait_all_tasks_blocked()
-    _tell(20)
-    assert len(entries(stream)) == 1
-    await trio.testing.wait_all_tasks_blocked()
-    assert stream.writes == 2
-    assert [entry["request_id"] for entry in entries(stream)[1:]] == [f"req_{n}" for n in range(20)]
-
-
-async def test_what_waits_at_the_end_is_written() -> None:
-    stream = Counting()
-    logs.configure("json", "info", stream)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(logs.write_requests)
-        await trio.testing.wait_all_tasks_blocked()
-        _tell(3)
-        nursery.cancel_scope.cancel()
-    assert len(entries(stream)) == 3
-    _tell(1)
-    assert len(entries(stream)) == 4
-
-
-async def test_a_log_that_can_not_be_written_ends_nothing(nursery: trio.Nursery) -> None:
-    stream = Counting()
+def test_a_log_that_can_not_be_written_ends_nothing() -> None:
+    stream = Full()
     logs.configure("json", "info", stream)
     stream.full = True
     _tell(1)
-    nursery.start_soon(logs.write_requests)
-    await trio.testing.wait_all_tasks_blocked()
-    _tell(2)
-    await trio.testing.wait_all_tasks_blocked()
     stream.full = False
-    _tell(1)
-    await trio.testing.wait_all_tasks_blocked()
-    assert [entry["request_id"] for entry in entries(stream)] == ["req_0"]
+    _tell(2)
+    assert [entry["request_id"] for entry in entries(stream)] == ["req_2"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[TextIO]:
+    """Where a service's log goes: a real file."""
+    with (tmp_path / "serve.log").open("w+") as made:
+        yield made
+
+
+def test_everybodys_lines_take_their_turn_behind_one_thread(file: TextIO) -> None:
+    with logs.written_behind("json", "info", file, file.fileno()):
+        for number in range(0, 300, 3):
+            _tell(number)
+            structlog.get_logger().info("own", request_id=f"req_{number + 1}")
+            logging.getLogger("quart").info("foreign", extra={"request_id": f"req_{number + 2}"})
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("odd", RuntimeWarning, stacklevel=1)
+    *said, warned = map(json.loads, Path(file.name).read_text().splitlines())
+    assert [entry["request_id"] for entry in said] == [f"req_{number}" for number in range(300)]
+    assert (warned["logger"], "RuntimeWarning: odd" in warned["event"]) == ("py.warnings", True)
+
+
+def test_what_is_said_to_a_person_stands_in_the_logs_order(
+    file: TextIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", file)
+    with logs.written_behind("json", "info", file, file.fileno()):
+        structlog.get_logger().info("before")
+        logs.say("It can't start.", sys.stderr)
+    assert Path(file.name).read_text().splitlines()[1:] == ["It can't start."]
+
+
+def test_a_notice_of_lost_lines_has_the_logs_form(file: TextIO) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    kept = os.dup(file.fileno())
+    os.dup2(full, file.fileno())
+    os.close(full)
+    with logs.written_behind("text", "info", file, file.fileno()):
+        structlog.get_logger().info("lost")
+        while logs.dropped() == 0:
+            pass  # the thread's turn
+        os.dup2(kept, file.fileno())
+        structlog.get_logger().info("kept")
+    os.close(kept)
+    notice, line = Path(file.name).read_text().splitlines()
+    assert re.search(r"warning .* log.lines_lost .* lines=1 since=\d{4}-", notice)
+    assert "kept" in line

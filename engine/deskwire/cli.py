@@ -19,6 +19,7 @@ from deskwire.systemd import HandedOverError, ServiceManager
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
+STDERR: Final = 2
 ELSEWHERE: Final = {
     "audit": "deskwire.admin.audit:audit",
     "backup": "deskwire.backup.command:backup",
@@ -94,11 +95,14 @@ def serve(ctx: click.Context, /, **options: object) -> None:
     import trio  # from here on what takes time to load; whoever connects meanwhile waits
 
     from deskwire import logs
+    from deskwire.heap import share_one_heap
 
-    logs.configure(config.log_format, config.log_level, sys.stderr)
-    from deskwire.program import run
+    share_one_heap()
+    with logs.written_behind(config.log_format, config.log_level, sys.stderr, STDERR):
+        from deskwire.program import run
 
-    ctx.exit(trio.run(run, config, port, manager))
+        status = trio.run(run, config, port, manager)
+    ctx.exit(status)
 
 
 def _early(config: Config) -> Port | None:

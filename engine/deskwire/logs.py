@@ -7,15 +7,17 @@ variables such as the request's id, level, UTC time, traceback as text, redactio
 import json
 import logging
 import re
-from contextlib import suppress
-from functools import lru_cache
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from typing import Final, TextIO
 
 import structlog
-import trio
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from deskwire.engine.clock import iso, wall_clock
+from deskwire.linewriter import ROOM, LineWriter, Lost
 from deskwire.listening import LogFormat, LogLevel
 from deskwire.redaction import redacted
 
@@ -25,22 +27,29 @@ LEVELS: Final[dict[LogLevel, int]] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
+END_S: Final = 2.0
+"""How long the end waits for whoever reads the log."""
+
 CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
 
 _REQUESTS: Final = "deskwire.http"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_ROOM: Final = ROOM // 2
+"""How many characters may wait for lines about requests to be taken: when lines have to be dropped, they are the first."""
+
 _requests: Final = structlog.get_logger(_REQUESTS)
 
 
 class _Direct:
-    """Where lines about requests are written without a detour; None if they go the usual way.
+    """Where lines about requests go without a detour; None if they go the usual way."""
 
-    With `news` there is a task that writes what is `waiting`.
-    """
+    write: Callable[[str, int], object] | None = None
 
-    stream: TextIO | None = None
-    waiting: Final[list[str]] = []
-    news: trio.Event | None = None
+
+class _Behind:
+    """What writes the log from a thread of its own, if anything does."""
+
+    writer: LineWriter | None = None
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -55,22 +64,51 @@ def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
         level: least severity that is logged.
         stream: the program gives stderr, since stdout belongs to the commands' own output.
     """
-    text = log_format == "text" or (log_format == "auto" and stream.isatty())
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*_shared(), structlog.stdlib.ExtraAdder()],
-            processors=[*_finishing(), *(_text_renderers(stream) if text else (_json_renderer(),))],
-        )
-    )
-    _configure_stdlib(handler, LEVELS[level])
-    _Direct.stream = None if text or LEVELS[level] > logging.INFO else stream
-    structlog.configure(
-        processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,  # so that modules' loggers follow a later configure (tests do that)
-    )
+    text = _is_text(log_format, stream)
+    _configure(logging.StreamHandler(stream), _formatter(stream, text=text), LEVELS[level])
+    _Behind.writer = None
+    _Direct.write = None if text or LEVELS[level] > logging.INFO else partial(_write_now, stream)
+
+
+@contextmanager
+def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO, descriptor: int) -> Iterator[None]:
+    """Do the same for a service, which no reader of the log may hold up: a thread of its own writes (ADR 39).
+
+    At the end what waits is written, if the reader takes it within two seconds.
+
+    Args:
+        descriptor: that of `stream`.
+    """
+    text = _is_text(log_format, stream)
+    formatter = _formatter(stream, text=text)
+    writer = LineWriter(descriptor, wall_clock, partial(_notice, formatter))
+    _configure(logging.StreamHandler(writer), formatter, LEVELS[level])
+    logging.captureWarnings(capture=True)
+    _Behind.writer = writer
+    _Direct.write = None if text or LEVELS[level] > logging.INFO else writer.write
+    try:
+        yield
+    finally:
+        writer.close(END_S)
+        logging.captureWarnings(capture=False)
+        _Behind.writer = _Direct.write = None
+
+
+def say(text: str, stream: TextIO) -> None:
+    """Write a line for a person as it is; one to stderr in the log's order. Who does not read holds up nothing for long."""
+    if _Behind.writer is None:
+        print(text, file=stream, flush=True)
+    elif stream is sys.stderr:
+        _Behind.writer.write(f"{text}\n")
+    else:
+        writer = LineWriter(stream.fileno(), wall_clock, str)
+        writer.write(f"{text}\n")
+        writer.close(END_S)
+
+
+def dropped() -> int:
+    """How many lines of the log are lost, as nobody took them in time."""
+    return 0 if _Behind.writer is None else _Behind.writer.dropped
 
 
 def tell_request(method: str, route: str | None, status: int, seconds: float, request_id: str) -> None:
@@ -78,23 +116,19 @@ def tell_request(method: str, route: str | None, status: int, seconds: float, re
 
     There are thousands a second, and none of these values can hold a credential or what a stranger wrote, but for
     an unusual method. So as JSON they are made without a detour, for a fifteenth of what an entry takes on its usual
-    way, and written together with others of the same moment where `write_requests` runs.
+    way.
     """
     ms = round(seconds * 1000, 1)
-    stream = _Direct.stream
-    if stream is None or method not in _METHODS:
+    write = _Direct.write
+    if write is None or method not in _METHODS:
         _requests.info(
             "http.request", method=method, route=route, status=status, ms=ms, request_id=request_id
         )
         return
-    waiting = _Direct.waiting
-    waiting.append(
-        f'{_beginning(method, route, status)}{ms},"request_id":"{request_id}","timestamp":"{_now()}"}}\n'
+    write(
+        f'{_beginning(method, route, status)}{ms},"request_id":"{request_id}","timestamp":"{_now()}"}}\n',
+        _ROOM,
     )
-    if _Direct.news is None:
-        _write_waiting(stream)
-    elif len(waiting) == 1:
-        _Direct.news.set()
 
 
 @lru_cache(maxsize=1024)  # routes have few outcomes
@@ -111,26 +145,33 @@ def _beginning(method: str, route: str | None, status: int) -> str:
     return f'{json.dumps(line, separators=(",", ":"))[:-1]},"ms":'
 
 
-async def write_requests() -> None:
-    """Write the lines about requests, in one piece those that came while other tasks ran, until cancelled."""
-    try:
-        while True:
-            _Direct.news = trio.Event()
-            await _Direct.news.wait()
-            if _Direct.stream is not None:
-                _write_waiting(_Direct.stream)
-    finally:
-        _Direct.news = None
-        if _Direct.stream is not None:
-            _write_waiting(_Direct.stream)
-
-
-def _write_waiting(stream: TextIO) -> None:
-    lines = "".join(_Direct.waiting)
-    _Direct.waiting.clear()
+def _write_now(stream: TextIO, line: str, _room: int) -> None:
     with suppress(OSError):  # a full disk or a reader that is gone: of no concern to those who are answered
-        stream.write(lines)
+        stream.write(line)
         stream.flush()
+
+
+def _is_text(log_format: LogFormat, stream: TextIO) -> bool:
+    return log_format == "text" or (log_format == "auto" and stream.isatty())
+
+
+def _formatter(stream: TextIO, *, text: bool) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*_shared(), structlog.stdlib.ExtraAdder()],
+        processors=[*_finishing(), *(_text_renderers(stream) if text else (_json_renderer(),))],
+    )
+
+
+def _notice(formatter: logging.Formatter, lost: Lost) -> str:
+    """The line that tells of lost ones."""
+    told = {
+        "msg": "log.lines_lost",
+        "name": "deskwire.log",
+        "levelno": logging.WARNING,
+        "levelname": "WARNING",
+    }
+    since = iso(lost.since)
+    return f"{formatter.format(logging.makeLogRecord({**told, 'lines': lost.lines, 'since': since}))}\n"
 
 
 def _shared() -> list[Processor]:
@@ -152,12 +193,19 @@ def _finishing() -> list[Processor]:
     ]
 
 
-def _configure_stdlib(handler: logging.Handler, level: int) -> None:
+def _configure(handler: logging.Handler, formatter: logging.Formatter, level: int) -> None:
+    handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else logging.WARNING)
+    structlog.configure(
+        processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,  # so that modules' loggers follow a later configure (tests do that)
+    )
 
 
 def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:

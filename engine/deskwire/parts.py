@@ -10,7 +10,7 @@ import structlog
 import trio
 from hypercorn.config import Config as HypercornConfig
 
-from deskwire import descriptors
+from deskwire import descriptors, logs
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords
@@ -186,11 +186,13 @@ def measured(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
         scrubbing=lambda: store.scrubbing,
+        scrub_delay=lambda: store.scrub_delay,
         room=store.room,
         couriers=couriers,
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,
+        log_dropped=logs.dropped,
         certificate_ends=lambda: None if certificate is None else certificate.ends,
     )
 

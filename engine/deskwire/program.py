@@ -39,7 +39,7 @@ from deskwire.engine.tickets.upkeep import Upkeep
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
-from deskwire.heap import calm_collector, share_one_heap
+from deskwire.heap import calm_collector
 from deskwire.http.app import ROUTES, make_app
 from deskwire.http.certificate import BadCertificate, Certificate
 from deskwire.http.connections import Connections
@@ -52,7 +52,7 @@ from deskwire.http.scraper import Scraping
 from deskwire.http.services import Services, Surveys
 from deskwire.http.socket import RealtimeStream
 from deskwire.http.static import Once
-from deskwire.logs import tell_request, write_requests
+from deskwire.logs import say, tell_request
 from deskwire.port import Port, take
 from deskwire.provision import (
     DEMO_FILE,
@@ -107,7 +107,6 @@ class StartError(Exception):
 async def run(config: Config, port: Port | None = None, manager: ServiceManager = ALONE) -> int:
     """Serve until SIGTERM or SIGINT; the exit status, 0 after an orderly stop. `port` is as for `serve`."""
     status = 0
-    share_one_heap()
     if manager.passed_over:
         log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
     try:
@@ -115,7 +114,7 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
             async with trio.open_nursery() as nursery:
                 serving: Serving = await nursery.start(partial(serve, config, port))
                 calm_collector()
-                print(_greeting(serving, config), flush=True)
+                say(_greeting(serving, config), sys.stdout)
                 _tell(manager, READY)
                 while await anext(signals) == signal.SIGHUP:
                     assert serving.certificate is not None, "only with one is the signal taken"
@@ -125,7 +124,7 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
                 serving.stop()
     except* (BadCertificate, DataDirectoryError, SecretError, SigningError, StartError) as group:
         for reason in _leaves(group):
-            print(f"Deskwire can't start: {reason}", file=sys.stderr)
+            say(f"Deskwire can't start: {reason}", sys.stderr)
         status = 1
     return status
 
@@ -174,7 +173,6 @@ async def serve(
         connections = parts.connections(config)
         measured = parts.measured(store, couriers, stream, certificate, connections)
         async with trio.open_nursery() as outgoing:
-            outgoing.start_soon(kept_running, "requests.log", write_requests)
             await outgoing.start(couriers.run)
             outgoing.start_soon(kept_running, "stream.positions", hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", stream.run)

@@ -24,7 +24,6 @@ from deskwire.engine.stream.subscription import Subscription
 from deskwire.storage import database
 from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.events import EventWrites
-from deskwire.storage.scrub import Scrubber
 from deskwire.storage.writer import Writer
 
 Patch = pytest.MonkeyPatch
@@ -164,7 +163,7 @@ def _leave_erased_text(patch: Patch) -> None:
     """Nothing is overwritten after an erasure."""
     pragmas = tuple(each.replace("secure_delete = ON", "secure_delete = OFF") for each in database._PRAGMAS)
     patch.setattr(database, "_PRAGMAS", pragmas)
-    patch.setattr(Scrubber, "_scrub", lambda *_: True)
+    patch.setattr("deskwire.storage.scrub.scrubbed", lambda page, *_: page)
 
 
 PLANTS: Final[Mapping[str, Callable[[Patch], None]]] = {

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.storage.scrub import SLICE, Scrubber, scrubbed
+from deskwire.storage.scrub import RETRY_S, SLICE, Scrubber, scrubbed
 
 PAGE = 4096
 
@@ -28,8 +30,8 @@ def scrub(connection: sqlite3.Connection, path: Path) -> int:
     """A whole pass; how many steps it took."""
     file = os.open(path, os.O_RDWR)
     try:
-        scrubber = Scrubber(connection, file)
-        scrubber.restart()
+        scrubber = Scrubber(connection, file, lambda: 0.0)
+        scrubber.want()
         steps = 0
         while scrubber.due:
             assert scrubber.step() == 0
@@ -118,8 +120,110 @@ def test_a_pass_that_was_cut_short_is_due_again(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")
         connection.execute("INSERT INTO event_window VALUES (1, 1)")
         file = os.open(path, os.O_RDWR)
-        assert Scrubber(connection, file).due
+        assert Scrubber(connection, file, lambda: 0.0).due
     os.close(file)
+
+
+SLICES = 4
+
+
+@contextmanager
+def steady(path: Path) -> Iterator[tuple[sqlite3.Connection, Scrubber, list[float]]]:
+    """A file of some slices with rows whose text stays where it was when they are deleted, and a clock to be set."""
+    connection = sqlite3.connect(
+        path, isolation_level=None
+    )  # without secure_delete: only the scrubber overwrites
+    for pragma in ("journal_mode = WAL", "secure_delete = OFF", f"page_size = {PAGE}"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")
+    connection.execute("INSERT INTO event_window VALUES (1, 0)")
+    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT)")
+    each = PAGE // 20
+    rows = ((number, f"<{number}>".ljust(each, "x")) for number in range(SLICES * SLICE * 18))
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO rows VALUES (?, ?)", rows)
+    connection.execute("COMMIT")
+    file = os.open(path, os.O_RDWR)
+    clock = [0.0]
+    yield connection, Scrubber(connection, file, lambda: clock[0]), clock
+    connection.close()
+    os.close(file)
+
+
+def delete(connection: sqlite3.Connection, scrubber: Scrubber, number: int) -> list[bytes]:
+    """Delete one row in each part of the file; what must not be found any more."""
+    chosen = [number * 19 + part * SLICE * 4 for part in range(SLICES * 4)]
+    connection.execute("BEGIN")
+    connection.executemany("DELETE FROM rows WHERE id = ?", [(each,) for each in chosen])
+    connection.execute("UPDATE event_window SET scrub_due = 1")
+    connection.execute("COMMIT")
+    scrubber.want()
+    return [f"<{each}>".encode() for each in chosen]
+
+
+def test_each_of_steady_deletions_is_overwritten_within_one_round_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with steady(path) as (connection, scrubber, clock):
+        deleted: list[list[bytes]] = []
+        for turn in range(3 * (SLICES + 1)):
+            clock[0] = float(turn)
+            deleted.append(delete(connection, scrubber, turn))
+            assert scrubber.step() == 0
+            content = path.read_bytes()
+            for marks in deleted[: max(0, turn - SLICES)]:
+                assert not [mark for mark in marks if mark in content], turn
+            assert scrubber.since is not None
+            assert clock[0] - scrubber.since <= SLICES + 1
+        steps = 0
+        while scrubber.due:
+            scrubber.step()
+            steps += 1
+        assert steps <= SLICES + 1  # the last one's round, and no more
+        content = path.read_bytes()
+        assert not [mark for marks in deleted for mark in marks if mark in content]
+        assert connection.execute("SELECT scrub_due FROM event_window").fetchone() == (0,)
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_deletions_of_one_round_share_it(tmp_path: Path) -> None:
+    with steady(tmp_path / "db") as (connection, scrubber, _):
+        for number in range(3):
+            for other in range(100):
+                delete(connection, scrubber, 100 * number + other)
+            scrubber.step()
+        rest = 0
+        while scrubber.due:
+            scrubber.step()
+            rest += 1
+        assert rest <= SLICES + 1
+
+
+def test_a_disk_that_refuses_for_a_moment_keeps_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with steady(tmp_path / "db") as (connection, scrubber, _):
+        marks = delete(connection, scrubber, 1)
+        scrubber.step()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", refused)
+            assert scrubber.step() == RETRY_S
+            assert scrubber.step() == RETRY_S
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", refused)
+            steps = 0
+            while scrubber.step() == 0:
+                steps += 1
+        assert steps <= SLICES
+        assert scrubber.due
+        assert scrubber.step() == 0
+        assert not scrubber.due
+        content = (tmp_path / "db").read_bytes()
+        assert not [mark for mark in marks if mark in content]
+
+
+def refused(*_: object) -> None:
+    """A disk that takes nothing."""
+    raise OSError(errno.EIO, "no")
 
 
 @pytest.mark.parametrize("size", [512, 65_536])

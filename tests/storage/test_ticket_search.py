@@ -100,8 +100,8 @@ def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
             history.commit("erase", history.chance.choice((1, 5)))
     history.commit("erase", 5)
     file = os.open(tmp_path / FILE_NAME, os.O_RDWR)
-    scrubber = Scrubber(tx.conn, file, SearchMerge(tx.conn))
-    scrubber.restart()
+    scrubber = Scrubber(tx.conn, file, lambda: 0.0, SearchMerge(tx.conn))
+    scrubber.want()
     for _ in range(10_000):
         if not scrubber.due:
             break
@@ -119,9 +119,34 @@ def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
     os.close(file)
 
 
+def test_words_go_from_the_file_while_tickets_are_erased_all_the_time(
+    tx: SqliteTransaction, tmp_path: Path
+) -> None:
+    history = History(tx, 9)
+    for _ in range(60):
+        history.go_on()
+    file = os.open(tmp_path / FILE_NAME, os.O_RDWR)
+    clock = [0.0]
+    scrubber = Scrubber(tx.conn, file, lambda: clock[0], SearchMerge(tx.conn))
+    erased: list[int] = []
+    for turn in range(200):
+        clock[0] = float(turn)
+        history.commit("create", 1)
+        history.commit("erase", 1)
+        erased.append(len(history.erased))
+        scrubber.want()
+        scrubber.step()
+    os.close(file)
+    assert scrubber.since is not None
+    assert scrubber.since > 150, "the oldest is not overtaken by those that come after it"
+    gone = history.erased[: erased[int(scrubber.since) - 1]]
+    data = (tmp_path / FILE_NAME).read_bytes()
+    assert [word for word in gone if word[-TAIL:].encode() in data] == []
+
+
 def test_a_merge_that_a_crash_cut_short_begins_anew(tx: SqliteTransaction) -> None:
     history = History(tx, 7)
-    for _ in range(20):
+    for _ in range(80):
         history.go_on()
     history.commit("erase", 5)
     merge = SearchMerge(tx.conn)

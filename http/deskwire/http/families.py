@@ -355,6 +355,12 @@ METRICS: Final = (
         _one(lambda s: s.measured.scrubbing()),
     ),
     Metric(
+        "storage_scrub_delay_seconds",
+        "gauge",
+        "How long the oldest of that waits; with deletions all the time it stays at about the time of one round.",
+        _one(lambda s: s.measured.scrub_delay()),
+    ),
+    Metric(
         "retention_pruned_rows_total",
         "counter",
         "What has left its window and was removed: conversations by why, rows, uploads that nothing referred to.",
@@ -372,6 +378,12 @@ METRICS: Final = (
         "gauge",
         "When the server's certificate ends to be valid, in Unix time; not there without one.",
         _certificate_ends,
+    ),
+    Metric(
+        "log_dropped_total",
+        "counter",
+        "Lines of the log that are lost, as whoever reads it hangs or is gone, or its disk is full.",
+        _one(lambda s: s.measured.log_dropped()),
     ),
     Metric(
         "loop_delay_seconds",

@@ -101,21 +101,25 @@ class Measured:
         commits: the writer's.
         waiting: how many jobs wait for the writer.
         scrubbing: whether bytes of something that was erased may still be in the file.
+        scrub_delay: for how many seconds the oldest of that waits.
         room: what the database takes; raises OSError.
         threads: of what a scrape does outside of Trio.
         connections: all that clients have.
         consumers: how many stream connections are open.
+        log_dropped: how many lines of the log nobody took in time.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
     """
 
     commits: Commits
     waiting: Callable[[], int]
     scrubbing: Callable[[], bool]
+    scrub_delay: Callable[[], float]
     room: Callable[[], Room]
     couriers: Couriers
     connections: Connections
     consumers: Callable[[], int]
     traffic: Traffic
+    log_dropped: Callable[[], int] = lambda: 0
     certificate_ends: Callable[[], int | None] = lambda: None
     pruned: Pruned = field(default_factory=Pruned)
     stalls: Stalls = field(default_factory=Stalls)

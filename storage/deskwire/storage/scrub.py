@@ -5,6 +5,10 @@ leaves their old bytes in the part of the page that is not in use. Those parts a
 format (https://www.sqlite.org/fileformat2.html, section 1.6, b-tree pages) and zeroed here, in place. Before that
 the search index forgets its words.
 
+The file is gone through in rounds, a slice of pages at a time. Text may have left bytes on any page, so what is
+deleted is owed one round, from where the scrubber stands to there again; a deletion on the way begins no other round, but
+makes this one longer by what was gone through before. So each deletion has its end, however many follow it.
+
 In place is safe: only bytes that mean nothing change, so a write that is cut short harms nothing, and
 readers need not be told. It is complete because the WAL is emptied first and the writer's cache dropped
 afterwards: a newer copy of a page would bring the old bytes back.
@@ -15,7 +19,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
-from typing import Final
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -48,54 +54,97 @@ class ScrubWish:
         self.scrub_wanted = True
 
 
+class _Place(NamedTuple):
+    """Where the scrubber stands: how many rounds it has made, and the page that is next."""
+
+    round: int
+    page: int
+
+
 class Scrubber:
     """Goes through the database file after erasures, a slice of pages at a time.
 
-    That it has to is stored with the erasure itself, so that a pass which a crash cut short begins anew.
+    That it has to is stored with the erasure itself, so that what a crash cut short begins anew.
     To be used by the writer, between transactions.
 
     Args:
         file: a descriptor of the database file, open for as long as any connection to it: closing one
             takes away all locks that this process has on the file (POSIX).
+        now: a clock, in seconds.
         search: the index that forgets its words first, if the database has one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, file: int, search: SearchMerge | None = None) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        file: int,
+        now: Callable[[], float],
+        search: SearchMerge | None = None,
+    ) -> None:
         self._connection = connection
-        self._search = search
         self._file = file
-        due = connection.execute("SELECT scrub_due FROM event_window").fetchone()[0]
-        self._next: int | None = 0 if due else None
+        self._now = now
+        self._search = search
+        self._place = _Place(0, 0)
+        self._asked: float | None = None  # since when deletions wait for a merge of the index to begin
+        self._merging: float | None = None  # and those that the merge under way is for
+        self._owed: deque[tuple[_Place, float]] = deque()  # where rounds end, and since when they are owed
+        if connection.execute("SELECT scrub_due FROM event_window").fetchone()[0]:
+            self.want()
+
+    @property
+    def since(self) -> float | None:
+        """Since when the oldest deletion is owed that is not overwritten; None if there is none."""
+        owed = self._owed[0][1] if self._owed else None
+        return next((at for at in (owed, self._merging, self._asked) if at is not None), None)
 
     @property
     def due(self) -> bool:
         """Whether there is something to do."""
-        return self._next is not None
+        return self.since is not None
 
-    def restart(self) -> None:
-        """Begin a pass: something was erased."""
-        if self._search is not None:
-            self._search.restart()
-        self._next = 0
+    def want(self) -> None:
+        """Have what was erased by now overwritten."""
+        if self._asked is None:
+            self._asked = self._now()
 
     def step(self) -> float:
         """Do a part of the work; how many seconds to wait before the next part."""
-        if self._next is None:
+        if not self.due:
             return 0
         try:
-            if self._search is not None and not self._search.step():
+            self._merge()
+            if not self._owed:
                 return 0
             if not self._empty_wal():
                 return RETRY_S
-            done = self._scrub(self._next)
+            after = self._scrub_slice()
             self._connection.execute("PRAGMA shrink_memory")
-            if done:
+            if self._owed[-1][0] <= after and self._merging is None and self._asked is None:
                 self._connection.execute("UPDATE event_window SET scrub_due = 0")
         except (OSError, sqlite3.OperationalError) as error:
             log.warning("storage.scrub_delayed", error=str(error))
             return RETRY_S
-        self._next = None if done else self._next + SLICE
+        self._place = after
+        while self._owed and self._owed[0][0] <= after:
+            self._owed.popleft()
         return 0
+
+    def _merge(self) -> None:
+        """Have the index forget what was erased before this merge began; then its round may begin."""
+        if self._merging is None:
+            if self._asked is None:
+                return
+            self._merging, self._asked = self._asked, None
+            if self._search is not None:
+                self._search.restart()
+        if self._search is None or self._search.step(last=self._asked is None):
+            if not self._owed:
+                self._place = _Place(0, 0)
+            end = _Place(self._place.round + 1, self._place.page)
+            if not self._owed or self._owed[-1][0] != end:
+                self._owed.append((end, self._merging))
+            self._merging = None
 
     def _empty_wal(self) -> bool:
         """Fold the WAL into the file and cut it to nothing; False if a reader is in the way."""
@@ -105,23 +154,25 @@ class Scrubber:
         finally:
             self._connection.execute("PRAGMA busy_timeout = 5000")
 
-    def _scrub(self, first: int) -> bool:
-        """Look at a slice of pages; whether it was the last one, and everything is on disk."""
+    def _scrub_slice(self) -> _Place:
+        """Overwrite what is unused in the next slice of pages; the place behind it. Rounds that end there are on disk."""
+        first = self._place.page
         page_size, reserved = _sizes(os.pread(self._file, _FILE_HEADER, 0))
         data = os.pread(self._file, SLICE * page_size, first * page_size)
         if first + SLICE > _PAGES_MAX:
             log.error("storage.scrub_impossible", reason="the file is too large; VACUUM it after erasures")
-            return True
+            data = b""
         for at in range(0, len(data) - page_size + 1, page_size):
             number = first + at // page_size
             page = data[at : at + page_size]
             clean = scrubbed(page, 0 if number else _FILE_HEADER, page_size - reserved)
             if clean != page:
                 os.pwrite(self._file, clean, number * page_size)
-        if len(data) == SLICE * page_size:
-            return False
-        os.fsync(self._file)
-        return True
+        more = len(data) == SLICE * page_size
+        after = _Place(self._place.round, first + SLICE) if more else _Place(self._place.round + 1, 0)
+        if self._owed[0][0] <= after:
+            os.fsync(self._file)
+        return after
 
 
 def _sizes(header: bytes) -> tuple[int, int]:

@@ -71,6 +71,12 @@ class SqliteStore:
         """Whether bytes of something that was erased may still be in the database file or its WAL."""
         return self._writer.scrubbing
 
+    @property
+    def scrub_delay(self) -> float:
+        """For how long, in seconds, what was erased waits to be overwritten there; 0 if nothing does."""
+        since = self._writer.scrub_since
+        return 0 if since is None else trio.current_time() - since
+
     def room(self) -> Room:
         """What the database takes of its disk. Raises OSError if that can't be said."""
         disk = os.statvfs(self._path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -18,6 +19,11 @@ _PAGES: Final = 50
 
 _IDLE_CHANGES: Final = 2
 """A merge that had nothing to do changes fewer rows than this (fts5.html, section 6.8)."""
+
+_STRUCTURE: Final = 10
+"""The row of an index that lists its segments (fts5_index.c, structure record)."""
+
+_COOKIE_BYTES: Final = 4
 
 
 def match_of(project: int, text: str) -> str | None:
@@ -45,22 +51,27 @@ class SearchMerge:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._begun = False
+        self._inputs: frozenset[int] = frozenset()
 
     def restart(self) -> None:
-        """Begin anew: something was erased."""
+        """Begin a pass: something was erased."""
         self._begun = False
 
-    def step(self) -> bool:
-        """Do a part, in a transaction of its own; whether there is nothing left to do.
+    def step(self, *, last: bool = True) -> bool:
+        """Do a part, in a transaction of its own; whether this pass has nothing left to do.
 
-        The first part of a pass puts all segments there are on one level. Those that come later may be merged
-        on the way; they know nothing of what was erased.
+        The first part of a pass puts all segments there are on one level, and the pass ends when that merge has.
+        Those that come later may be merged on the way; they know nothing of what was erased, and would have it go
+        on for as long as tickets change.
+
+        Args:
+            last: whether nothing was erased since the pass began; else another one stays due.
         """
         if not self._connection.execute("SELECT merge_due FROM search_upkeep").fetchone()[0]:
             return True
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            done = self._merge()
+            done = self._merge(last=last)
             self._connection.execute("COMMIT")
         except sqlite3.Error:
             with suppress(sqlite3.Error):
@@ -70,13 +81,48 @@ class SearchMerge:
         self._begun = not done
         return done
 
-    def _merge(self) -> bool:
+    def _merge(self, *, last: bool) -> bool:
         before = self._connection.total_changes
         pages = _PAGES if self._begun else -_PAGES
         self._connection.execute(
             "INSERT INTO ticket_search (ticket_search, rank) VALUES ('merge', ?)", (pages,)
         )
-        if self._connection.total_changes - before >= _IDLE_CHANGES:
+        inputs = under_merge(self._structure())
+        self._inputs = self._inputs & inputs if self._begun else inputs
+        if self._connection.total_changes - before >= _IDLE_CHANGES and self._inputs:
             return False
-        self._connection.execute("UPDATE search_upkeep SET merge_due = 0")
+        if last:
+            self._connection.execute("UPDATE search_upkeep SET merge_due = 0")
         return True
+
+    def _structure(self) -> bytes:
+        sql = "SELECT block FROM ticket_search_data WHERE id = ?"
+        block: bytes = self._connection.execute(sql, (_STRUCTURE,)).fetchone()[0]
+        return block
+
+
+def under_merge(structure: bytes) -> frozenset[int]:
+    """The ids of an index's segments that a merge has begun to read; it keeps all of them until it ends.
+
+    Args:
+        structure: the structure record: a cookie, then varints: levels, segments, writes; for each level how many of its
+            first segments are under merge, how many it has, and for each of those its id, first and last page.
+    """
+    numbers = _varints(structure[_COOKIE_BYTES:])
+    levels, _segments, _writes = next(numbers), next(numbers), next(numbers)
+    found: list[int] = []
+    for _ in range(levels):
+        merging, count = next(numbers), next(numbers)
+        ids = [(next(numbers), next(numbers), next(numbers))[0] for _ in range(count)]
+        found += ids[:merging]
+    return frozenset(found)
+
+
+def _varints(data: bytes) -> Iterator[int]:
+    """SQLite's numbers of variable length (fileformat2.html, section 1.6); none of a record's takes nine bytes."""
+    value = 0
+    for byte in data:
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            yield value
+            value = 0

@@ -66,7 +66,10 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """The writer. `scrubbing` says whether bytes of something that was erased may still be in the file.
+    """The writer.
+
+    `scrubbing` says whether bytes of something that was erased may still be in the file, `scrub_since` since when,
+    by Trio's clock.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
@@ -85,6 +88,7 @@ class Writer:
     ) -> None:
         self.commits: Final = Commits()
         self.scrubbing = False
+        self.scrub_since: float | None = None
         self._connection = connection
         self._file = file
         self._batch = batch
@@ -102,7 +106,8 @@ class Writer:
         Raises what is a bug: without the writer nothing may go on.
         """
         tx = SqliteTransaction(self._connection)
-        scrubber = Scrubber(self._connection, self._file, SearchMerge(self._connection))
+        search = SearchMerge(self._connection)
+        scrubber = Scrubber(self._connection, self._file, trio.current_time, search)
         task_status.started()
         try:
             pause_s = await self._scrub(scrubber)
@@ -148,9 +153,10 @@ class Writer:
         """Do the next part of the scrubber's work; how long to wait for a job before the part after it."""
         if self._erased:
             self._erased = False
-            scrubber.restart()
+            scrubber.want()
         pause_s = await self._threaded(scrubber.step) if scrubber.due else inf
         self.scrubbing = scrubber.due
+        self.scrub_since = scrubber.since
         return pause_s
 
     async def _turn(self, tx: SqliteTransaction) -> None:
