@@ -53,6 +53,7 @@ NAVIGATION = {
         "guide/retention",
         "guide/monitoring",
         "security",
+        "asvs",
         "reporting",
         "performance",
         "mutation",
