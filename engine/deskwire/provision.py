@@ -136,7 +136,7 @@ class DemoPlan:
 
 def plan_demo(tokens: Tokens, passwords: Passwords, now: int) -> DemoPlan:
     """Make up a demo organisation, project, user and server key."""
-    user_id, project_id, password = new_id("usr", now), new_id("prj", now), random_base62(12)
+    user_id, project_id, password = new_id("usr", now), new_id("prj", now), random_base62(16)
     demo = Demo(
         project_id=project_id,
         server_key=new_server_key(),

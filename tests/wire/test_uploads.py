@@ -77,7 +77,7 @@ async def test_what_was_sent_comes_back_by_its_url_without_any_credential(
     assert answer.headers["Content-Type"] == "image/png"
     assert answer.headers["Content-Length"] == str(len(PNG))
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; base-uri 'none'; sandbox"
     assert answer.headers["Content-Disposition"] == (
         "inline; filename=\"a photo.png\"; filename*=UTF-8''a%20photo.png"
     )

@@ -91,7 +91,7 @@ def headers_of(upload: Upload) -> Mapping[str, str]:
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",
         "Content-Disposition": disposition(upload),
-        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Content-Security-Policy": "default-src 'none'; base-uri 'none'; sandbox",
         "Cross-Origin-Resource-Policy": "cross-origin",
         "ETag": f'"{etag_of(upload)}"',
         "Referrer-Policy": "no-referrer",

@@ -11,7 +11,7 @@ BASELINE: Final = (
     ("X-Content-Type-Options", "nosniff"),
     ("Cache-Control", "no-store"),
     ("Referrer-Policy", "no-referrer"),
-    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
 """An answer that needs another value, as a page or a file does, says so itself; none goes without one."""

@@ -24,7 +24,7 @@ routes = Routes(in_organisation(MANAGE))
 _ANY = in_organisation()
 _ALL = f"{ORGANISATION}/members"
 _ONE = f"{_ALL}/<user_id>"
-ONE_TIME_BYTES = 12
+ONE_TIME_BYTES = 16
 
 
 @routes.add("GET", _ALL, _ANY, query=Paged, answer=page_of(shapes.Member))

@@ -34,7 +34,7 @@ from hypercorn.trio.tcp_server import TCPServer
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.ids import new_id
-from deskwire.http.headers import missing
+from deskwire.http.headers import STRICT_TRANSPORT, missing
 from deskwire.http.problems import raw_problem
 from deskwire.http.transport import FrontStream
 
@@ -148,6 +148,8 @@ class StrictH11(H11Protocol):
         request_id = new_id("req", wall_clock())
         headers, body = raw_problem(status, code, detail, request_id)
         log.info("http.unreadable", status=status, code=code, request_id=request_id)
+        if self.ssl:
+            headers.append((STRICT_TRANSPORT[0].lower().encode(), STRICT_TRANSPORT[1].encode()))
         told = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
         reason = HTTPStatus(status).phrase.encode()
         content = () if self._method == b"HEAD" else (h11.Data(data=body),)  # RFC 9110 9.3.2
