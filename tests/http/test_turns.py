@@ -77,6 +77,12 @@ async def test_a_turn_that_nobody_used_for_long_makes_nobody_wait_for_long(autoj
         nursery.cancel_scope.cancel()
 
 
+async def test_two_tasks_of_one_connection_may_both_wait(autojump_clock: MockClock) -> None:
+    """Hypercorn reads on while a request is answered."""
+    called = await order(Turns(), ("reader", "a"), ("b", "b"), ("reader", "a"), held_s=0.001)
+    assert [name for _, name in called] == ["reader", "b", "reader"]
+
+
 @pytest.mark.parametrize("seed", range(20))
 async def test_everybody_has_a_turn_whoever_leaves_the_queue(autojump_clock: MockClock, seed: int) -> None:
     rng, turns, served, holding = Random(seed), Turns(), set[int](), set[int]()

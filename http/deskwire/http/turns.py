@@ -27,7 +27,7 @@ class Turns:
     """Who of the strangers may go on. Without somebody known beside them they wait for each other only."""
 
     def __init__(self) -> None:
-        self._queues: dict[str, dict[Hashable, trio.Event]] = {}
+        self._queues: dict[str, dict[trio.Event, Hashable]] = {}
         self._holder: Hashable | None = None
         self._since = -inf
         self._free_at = -inf
@@ -43,7 +43,7 @@ class Turns:
         """Wait for a turn; it is held until `release`, or for LONGEST_S.
 
         Args:
-            who: waits for one turn at a time.
+            who: has it; several tasks may wait in one name, and each gets a turn.
             network: all that are of one wait in one queue.
 
         Cancellation: the place in the queue is given up.
@@ -53,15 +53,17 @@ class Turns:
             self._begin(who)
             return
         queue = self._queues.setdefault(network, {})
-        queue[who] = called = trio.Event()
+        called = trio.Event()
+        queue[called] = who
         self._work.set()
         try:
             await called.wait()
         except trio.Cancelled:
-            self.release(who)  # it may have been called in the same moment
+            if called.is_set():
+                self.release(who)
             raise
         finally:
-            if queue.pop(who, None) is not None and not queue and self._queues.get(network) is queue:
+            if queue.pop(called, None) is not None and not queue and self._queues.get(network) is queue:
                 del self._queues[network]
 
     async def hold(self, who: Hashable, network: str) -> None:
@@ -95,8 +97,8 @@ class Turns:
         if network is None:
             return
         queue = self._queues.pop(network)
-        who = next(iter(queue))
-        called = queue.pop(who)
+        called = next(iter(queue))
+        who = queue.pop(called)
         if queue:
             self._queues[network] = queue
         self._begin(who)
