@@ -160,8 +160,7 @@ class Listening:
     request_bodies_bytes: int = setting(
         256 * MIB,
         integer(MIB, 64 * GIB),
-        "Bytes of request bodies that may be in memory at the same time, half of them a project's at most and a quarter of "
-        "clients without a credential, and of answers whose clients do not read.",
+        "Bytes of request bodies that may be in memory at once (ADR 43), and of answers whose clients do not read.",
     )
     requests_under_way: int = setting(
         1_000,

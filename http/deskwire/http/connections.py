@@ -31,8 +31,15 @@ PLACE: Final = "place"
 Why = Literal["idle", "unread", "refused"]
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class Place:
-    """One connection's place among all. `owner` is the project or user whose credential it has shown, if any."""
+    """One connection's place among all.
+
+    `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has.
+    """
 
     __slots__ = (
         "_among",
@@ -45,6 +52,7 @@ class Place:
         "_since",
         "_unsent",
         "end",
+        "known",
         "network",
         "owner",
     )
@@ -53,6 +61,7 @@ class Place:
         self.network: Final = network
         self.end: Final = end
         self.owner = ""
+        self.known: Callable[[], None] = _nothing
         self._among = among
         self._client = network
         self._holders: tuple[str, ...] = ()
@@ -92,6 +101,7 @@ class Place:
         if owner != self.owner:
             self.owner = owner
             self._list()
+            self.known()
 
     def keep(self) -> None:
         """Stay whatever others need: somebody who has shown a credential is served here until the connection ends."""

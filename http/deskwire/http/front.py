@@ -295,6 +295,7 @@ class _Front:
         if stream.place is None:
             raw.socket.close()
         else:
+            stream.place.known = partial(self._turns.release, stream)
             arriving.start_soon(self._route, stream, requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:

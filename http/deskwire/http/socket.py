@@ -12,7 +12,7 @@ import trio
 from deskwire.engine.clock import Clock
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.failure import survived
-from deskwire.engine.network import network_of
+from deskwire.engine.network import party_of
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
@@ -174,10 +174,10 @@ class RealtimeStream:
         self._talks[talk] = None
         return talk
 
-    def _network(self, stream: trio.abc.Stream, opening: Opening) -> str:
-        """Whom the connection is counted for until it has subscribed."""
+    def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
+        """Whom the connection is counted for until it has subscribed; None for this machine's own address (`party_of`)."""
         peer = stream.peer if isinstance(stream, FrontStream) else None
-        return network_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
+        return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
     def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
         if self._closing is not None:

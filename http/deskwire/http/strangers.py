@@ -96,9 +96,18 @@ class Strangers:
         self._rooms: dict[str, _Room] = {}
         self._waiting: set[trio.CancelScope] = set()
         self._swept = 0.0
+        self._closed = False
 
-    async def admit(self, network: str) -> Stranger | None:
-        """A newcomer in its place, at once if there is one; None if none is free in time."""
+    async def admit(self, network: str | None) -> Stranger | None:
+        """A newcomer in its place, at once if there is one; None if none is free in time.
+
+        Args:
+            network: None for who may be anybody; there are places enough for those.
+        """
+        if self._closed:
+            return None
+        if network is None:
+            return Stranger(_Room(), trio.current_time())
         self._sweep()
         room = self._rooms.setdefault(network, _Room())
         with trio.move_on_after(WAIT_S) as waiting:
@@ -111,7 +120,8 @@ class Strangers:
         return None
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """Let nobody wait any longer, and nobody begin to."""
+        self._closed = True
         for waiting in self._waiting:
             waiting.cancel()
 
