@@ -19,6 +19,7 @@ from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import deskwire
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.storage.database import FILE_NAME, connect_writer
 from deskwire.storage.store import open_store
 
@@ -52,7 +53,7 @@ async def _fill(folder: str, url: str, messages: int) -> None:
     """Store messages and their deliveries, and print how many of these there are."""
     async with open_store(Path(folder), batch=256, readers=1, on_commit=lambda _: None) as store:
         filling = await Filling.begin(store, Path(folder))
-        endpoint = await store.write(partial(hook, filling.project, Sealing(SECRET), url))
+        endpoint = await store.write(partial(hook, filling.project, Sealing(Secrets(SECRET)), url))
         await filling.create(min(_CONVERSATIONS, messages // 2))
         await filling.post(max(0, messages - 2 * min(_CONVERSATIONS, messages // 2)))
         last = await store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 2 * messages))

@@ -20,8 +20,8 @@ from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from benchmarks.taking import Taken, in_turn, middle, ratio, take
-from deskwire.engine.sealing import derived_key
-from deskwire.provision import installation_secret
+from deskwire.engine.secret import derived_key
+from deskwire.provision import installation_secrets
 
 _SPREAD: Final = 64
 _CONNECTIONS: Final = 64
@@ -147,7 +147,7 @@ def _targets(stack: ExitStack, directory: Path) -> Iterator[tuple[str, _Target]]
 
 
 def _watch(server: Server, directory: Path) -> Watch:
-    token_key = derived_key(installation_secret(directory, None), "stream").hex()
+    token_key = derived_key(installation_secrets(directory, None).current, "stream").hex()
     channel = f"private-project-{server.project}"
     return Watch(server.port, channel, server.project, server.stream_key(), server.key_id(), token_key)
 

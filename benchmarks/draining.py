@@ -35,6 +35,7 @@ from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.heap import calm_collector
 from deskwire.storage.store import SqliteStore, open_store
 
@@ -189,7 +190,7 @@ class _Drain:
 async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rates:
     """All rates by the number in flight, round by round; every second round in the other order."""
     rates: _Rates = {str(flights): [] for flights in scale.flights}
-    sealing = Sealing(SECRET)
+    sealing = Sealing(Secrets(SECRET))
     context = ssl.create_default_context(cafile=authority or None)
     url = f"{'https' if authority else 'http'}://{_HOST}:{port}/hook"
     async with open_store(directory, batch=256, readers=2, on_commit=lambda _: None) as store:

@@ -92,7 +92,7 @@ async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog
         log = EventLog(store, 0, ring_events=_WINDOW, ring_bytes=_WINDOW * 4_096)
         hub = Hub(store, log, wall_clock)
         await nursery.start(hub.run)
-        stream = RealtimeStream(store, hub, wall_clock, key=TOKEN_KEY)
+        stream = RealtimeStream(store, hub, wall_clock, keys=lambda: (TOKEN_KEY,))
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
 
         async def serve(task_status: trio.TaskStatus[None]) -> None:

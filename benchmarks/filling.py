@@ -28,7 +28,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.turn import commit_turn
 from deskwire.engine.uploads.links import nowhere
-from deskwire.provision import installation_secret, plan_demo, provision_demo
+from deskwire.provision import installation_secrets, plan_demo, provision_demo
 from deskwire.storage.store import SqliteStore, open_store
 
 SECRET: Final = "a benchmark's secret of a good length"
@@ -56,7 +56,7 @@ def create(project: Project, number: int) -> Create:
 async def found(store: SqliteStore, directory: Path) -> Project:
     """Make the demo project, as the program does at its first start."""
     now = wall_clock()
-    plan = plan_demo(Tokens(installation_secret(directory, None)), Passwords(_ARGON2_KIB), now)
+    plan = plan_demo(Tokens(installation_secrets(directory, None)), Passwords(_ARGON2_KIB), now)
     plan.demo.write(directory, _DEMO_URL)
     await store.write(lambda tx: provision_demo(tx, plan, now))
     project = store.peek(lambda reader: reader.project(plan.project_id))

@@ -19,8 +19,8 @@ from benchmarks.filling import fill_directory
 from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
-from deskwire.engine.sealing import derived_key
-from deskwire.provision import installation_secret
+from deskwire.engine.secret import derived_key
+from deskwire.provision import installation_secrets
 
 _ALLOWED_MB: Final = 150.0
 _STAY: Final = {"actor_idle_s": "3600", "idle_connection_s": "3600", "stream_unsubscribed_s": "3600"}
@@ -109,7 +109,7 @@ def _connections(server: Server, count: int, authority: ssl.SSLContext | None = 
 def _websockets(server: Server, directory: Path, count: int) -> _Row:
     """Websockets of another process, each subscribed to the channel of a conversation."""
     stream_key, key_id = server.stream_key(), server.key_id()
-    token_key = derived_key(installation_secret(directory, None), "stream").hex()
+    token_key = derived_key(installation_secrets(directory, None).current, "stream").hex()
     channels = [f"private-conversation-{conversation_id(number)}" for number in range(count + _FIRST)]
     before = 0.0
     with ExitStack() as stack:

@@ -41,7 +41,7 @@ NOON: Final = 1_790_000_000_000
 
 PROJECT: Final = Project(1, "prj_01M3250V000000000000000SHP", 1, "Shop", "shop-stream", created_at=NOON)
 OTHER_PROJECT: Final = Project(2, "prj_01M3250V000000000000000BNK", 1, "Bank", "bank-stream", created_at=NOON)
-LINKS: Final = Links(b"key", "https://files.test/v3/uploads")
+LINKS: Final = Links(lambda: (b"key",), "https://files.test/v3/uploads")
 CONTACT: Final = Contact(1, new_id("con", NOON), "user-1", NOON, NOON, "Ada", "ada@example.org")
 
 

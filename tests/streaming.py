@@ -308,7 +308,7 @@ async def real_front(
 ) -> AsyncIterator[Front]:
     """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY, **settings)
+    stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,), **settings)
     front = Front(listeners[0].socket.getsockname()[1], stream, tls=tls)
 
     def context() -> ssl.SSLContext:

@@ -18,6 +18,7 @@ from benchmarks.load import answer_of_http, answer_of_nats
 from benchmarks.nats_wire import messages
 from benchmarks.rendering import BEGIN, END, newest, render
 
+from deskwire.engine.secret import Secrets
 from deskwire.storage.check import check
 
 ROOT = Path(__file__).parent.parent
@@ -137,7 +138,7 @@ def test_there_is_no_newest_run_where_none_was_saved(tmp_path: Path) -> None:
 
 async def test_what_is_filled_in_bulk_passes_the_programs_own_check(tmp_path: Path) -> None:
     ids = await fill(tmp_path, 7, 100)
-    report = check(tmp_path, (tmp_path / "secret").read_text(), contents=True)
+    report = check(tmp_path, Secrets.read((tmp_path / "secret").read_text()), contents=True)
     assert (len(ids), report.problems) == (7, [])
     assert 95 <= report.rows["messages"] <= 105
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.provision import exposed, installation_secret, write_private
+from deskwire.provision import exposed, installation_secrets, write_private
 from tests.serving import environment
 
 
@@ -26,7 +26,7 @@ def test_a_private_file_follows_no_link_and_takes_over_no_file_of_others(tmp_pat
 
 def test_files_that_others_may_read_are_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    installation_secret(tmp_path, None)
+    installation_secrets(tmp_path, None)
     assert exposed(tmp_path) == []
     (tmp_path / "secret").chmod(0o640)
     (tmp_path / "deskwire.sqlite3").touch(mode=0o644)

@@ -49,6 +49,7 @@ NAVIGATION = {
         "guide/importing",
         "guide/operating",
         "guide/deploy",
+        "guide/secret",
         "guide/backup",
         "guide/retention",
         "guide/monitoring",

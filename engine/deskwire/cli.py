@@ -35,6 +35,7 @@ ELSEWHERE: Final = {
     "redeliver": "deskwire.operate.command:redeliver_command",
     "reference": "deskwire.reference.command:reference_command",
     "restore": "deskwire.backup.command:restore",
+    "secret": "deskwire.admin.secret:secret",
     "token": "deskwire.admin.key:token",
     "user": "deskwire.admin.user:user",
 }

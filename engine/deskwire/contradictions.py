@@ -44,6 +44,8 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         yield about("{} and {} belong together: set both or neither", "model_url", "model_name")
     if config.model_key is not None and config.model_url is None:
         yield about("{} has no effect without {}", "model_key", "model_url")
+    if config.secret_previous is not None and config.secret is None:
+        yield about("{} has no effect without {}", "secret_previous", "secret")
     if (config.tls_cert is None) != (config.tls_key is None):
         yield about("{} and {} belong together: set both or neither", "tls_cert", "tls_key")
     elif config.tls_cert is not None and (config.public_url or "").startswith("http:"):

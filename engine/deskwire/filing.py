@@ -8,7 +8,7 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.model import ChatModel
 from deskwire.engine.ports import Store
-from deskwire.engine.sealing import derived_key
+from deskwire.engine.secret import Secrets
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
@@ -17,11 +17,11 @@ from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.files import DiskFiles
 
 
-async def open_shelf(config: Config, store: Store, secret: str, url: str) -> Shelf:
+async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -> Shelf:
     """The uploads, ready to take some.
 
     Args:
-        secret: the installation's.
+        secrets: the installation's.
         url: what clients reach the service by.
 
     Raises DataDirectoryError if their folder can't be used.
@@ -30,7 +30,7 @@ async def open_shelf(config: Config, store: Store, secret: str, url: str) -> She
         store,
         DiskFiles(config.data_dir),
         wall_clock,
-        Links(derived_key(secret, "uploads"), f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
+        Links(secrets.keys("uploads"), f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
         limit=config.upload_limit_bytes,
         unattached_s=config.upload_unattached_s,
     )

@@ -82,6 +82,12 @@ class Listening:
         "The installation's secret, at least 32 characters; unset means a generated file in the data directory.",
         secret=True,
     )
+    secret_previous: str | None = setting(  # ADR 46
+        None,
+        optional(secret_text),
+        "The secret before that one, accepted besides for as long as this is set.",
+        secret=True,
+    )
     own_tokens: bool = setting(  # decisions 2
         True,
         flag,

@@ -26,7 +26,8 @@ from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
 from deskwire.engine.rate import Buckets
 from deskwire.engine.retention import Keep, Pruned, Retention
-from deskwire.engine.sealing import Sealing, derived_key
+from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Keyring, Secrets, derived_key
 from deskwire.engine.sketch import Sketch
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.uploads.links import Links
@@ -133,9 +134,9 @@ def quotas(config: Config) -> Quotas:
     return Quotas(Buckets(calls), Buckets(authorizations), Sketch(failures))
 
 
-def stand_ins(store: SqliteStore, passwords: Passwords, secret: str) -> StandIns:
+def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
     """What passwords of unknown addresses are checked against."""
-    return StandIns(store, passwords.cost, derived_key(secret, "stand-ins"), trio.current_time)
+    return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
 def load(config: Config, store: SqliteStore) -> Load:
@@ -149,13 +150,13 @@ def load(config: Config, store: SqliteStore) -> Load:
     )
 
 
-def stream(config: Config, store: SqliteStore, hub: Hub, key: bytes) -> RealtimeStream:
+def stream(config: Config, store: SqliteStore, hub: Hub, keys: Keyring) -> RealtimeStream:
     """The websocket side of the stream."""
     return RealtimeStream(
         store,
         hub,
         wall_clock,
-        key=key,
+        keys=keys,
         ping_s=config.stream_ping_s,
         write_timeout_s=config.stream_write_timeout_s,
         inbound_bytes=config.stream_inbound_bytes,

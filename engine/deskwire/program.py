@@ -31,7 +31,7 @@ from deskwire.engine.erasure import Erasures
 from deskwire.engine.failure import kept_running
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.log import EventLog
-from deskwire.engine.sealing import Sealing, derived_key
+from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -59,12 +59,13 @@ from deskwire.provision import (
     Demo,
     SecretError,
     exposed,
-    installation_secret,
+    installation_secrets,
     plan_demo,
     provision_demo,
     refresh_url,
 )
 from deskwire.reference.openapi.document import description
+from deskwire.rotation import Rotation
 from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
@@ -158,8 +159,10 @@ async def serve(
     tell = _Readers()
     certificate = parts.certificate(config)
     async with _opened(config, tell) as store:
-        secret = installation_secret(config.data_dir, config.secret)
-        sealing, signers = Sealing(secret), signing(config, secret)
+        secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
+        rotation = Rotation.of(config, store, secrets)
+        await rotation.settle()
+        sealing, signers = Sealing(secrets), signing(config, secrets)
         events = parts.event_log(config, store)
         couriers = parts.couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
@@ -168,8 +171,8 @@ async def serve(
         port = port or _taken(config)
         url = config.public_url or _url(config, port, certificate)
         tell.keys = keys = Keys(store)
-        tell.shelf = shelf = await open_shelf(config, store, secret, url)
-        tell.stream = stream = parts.stream(config, store, hub, derived_key(secret, "stream"))
+        tell.shelf = shelf = await open_shelf(config, store, secrets, url)
+        tell.stream = stream = parts.stream(config, store, hub, secrets.keys("stream"))
         connections = parts.connections(config)
         measured = parts.measured(store, couriers, stream, certificate, connections)
         async with trio.open_nursery() as outgoing:
@@ -181,6 +184,9 @@ async def serve(
             outgoing.start_soon(kept_running, "identity.keys", signers.run)
             outgoing.start_soon(
                 kept_running, "uploads.shelf", partial(shelf.run, config.retention_interval_s)
+            )
+            outgoing.start_soon(
+                kept_running, "secret.rotation", partial(rotation.run, config.retention_interval_s)
             )
             outgoing.start_soon(kept_running, "upgrades.copies", partial(parts.keep_copies, config))
             if certificate is not None:
@@ -199,7 +205,7 @@ async def serve(
                     tokens=signers.tokens,
                     verifier=signers.verifier,
                     passwords=passwords,
-                    stand_ins=parts.stand_ins(store, passwords, secret),
+                    stand_ins=parts.stand_ins(store, passwords, secrets),
                     webhooks=parts.webhooks(config, sealing, couriers),
                     hub=hub,
                     surveys=Surveys(
@@ -207,10 +213,10 @@ async def serve(
                     ),
                     shelf=shelf,
                     voice=voice(config, store, shelf),
-                    answers=Answers(secret, wall_clock, config.idempotency_s),
+                    answers=Answers(secrets, wall_clock, config.idempotency_s),
                     quotas=parts.quotas(config),
                     load=parts.load(config, store),
-                    stream_key=derived_key(secret, "stream"),
+                    stream_keys=secrets.keys("stream"),
                     limits=parts.limits(config),
                     version=version("deskwire"),
                     measured=measured,
@@ -229,7 +235,7 @@ async def serve(
                 await services.surveys.refreshes.recover()
                 actors.start_soon(kept_running, "surveys.removal", services.surveys.removals.clear)
                 actors.start_soon(kept_running, "workflows.waits", waits.run)
-                await actors.start(serve_orders, config.data_dir, _desk(config, services))
+                await actors.start(serve_orders, config.data_dir, _desk(config, services, rotation))
                 await _front(config, services, stream, port, url, certificate, connections, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
@@ -343,9 +349,9 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
     return plan.demo
 
 
-def _desk(config: Config, services: Services) -> Desk:
+def _desk(config: Config, services: Services, rotation: Rotation) -> Desk:
     tokens = services.tokens if config.own_tokens else None
-    return Desk(services.store, services.clock, services.passwords, lambda: tokens)
+    return Desk(services.store, services.clock, services.passwords, lambda: tokens, lambda: rotation)
 
 
 def _url(config: Config, port: Port, certificate: Certificate | None) -> str:

@@ -14,6 +14,7 @@ from deskwire.engine.credentials import Passwords, Tokens, hash_server_key, new_
 from deskwire.engine.ids import new_id
 from deskwire.engine.organisations.members import join
 from deskwire.engine.ports import Transaction
+from deskwire.engine.secret import Former, Secrets
 from deskwire.engine.teams import Team
 from deskwire.storage.files import sync
 
@@ -21,6 +22,10 @@ SECRET_FILE: Final = "secret"
 DEMO_FILE: Final = "demo.json"
 DEMO_EMAIL: Final = "owner@demo.example"
 DEMO_TOKEN_S: Final = 30 * 24 * 3_600
+FOR_EVER: Final = 253_370_764_800_000
+"""The year 9999, in milliseconds."""
+
+_SHORTEST: Final = 32
 _PRIVATE: Final = 0o600
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
@@ -31,32 +36,49 @@ class SecretError(Exception):
     """The secret's file can't be used; the text says why."""
 
 
-def present_secret(directory: Path, given: str | None) -> str | None:
-    """The secret of the settings, else that of the data directory, None if there is none yet. Raises SecretError."""
+def present_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets | None:
+    """The secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
     if given is None and not (directory / SECRET_FILE).exists():
         return None
-    return installation_secret(directory, given)
+    return installation_secrets(directory, given, previous)
 
 
-def installation_secret(directory: Path, given: str | None) -> str:
-    """The secret of the settings, else that of the data directory, made at the first start.
+def installation_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets:
+    """The secrets of the settings, else those of the data directory, made at the first start.
+
+    Args:
+        given: the settings' secret.
+        previous: the one before it, for as long as it is in the settings.
 
     Raises SecretError if the file can't be read or written, or has been cut short.
     """
     if given is not None:
-        return given
+        return Secrets(given, [] if previous is None else [Former(previous, 0, FOR_EVER)])
     path = directory / SECRET_FILE
     try:
         if not path.exists():
-            write_private(path, secrets.token_urlsafe(48) + "\n")
-        secret = path.read_text().strip()
+            write_private(path, Secrets(new_secret()).written())
+        return secrets_in(path)
     except OSError as error:
         raise SecretError(f"The installation's secret in {path} can't be used: {error}") from error
-    if len(secret) < 32:
+
+
+def secrets_in(path: Path) -> Secrets:
+    """The secrets in a file. Raises OSError, and SecretError if they are no secrets."""
+    try:
+        found = Secrets.read(path.read_text())
+    except ValueError:
+        found = Secrets("")
+    if any(len(secret) < _SHORTEST for secret in found.known):
         raise SecretError(
             f"The installation's secret in {path} is damaged: restore it, or sealed data is lost."
         )
-    return secret
+    return found
+
+
+def new_secret() -> str:
+    """A secret for an installation that nobody can guess."""
+    return secrets.token_urlsafe(48)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -13,6 +13,7 @@ from deskwire.engine.credentials import Tokens
 from deskwire.engine.identity.keys import BadKeys, parse_jwks, parse_pem
 from deskwire.engine.identity.sources import FileKeys, KeySource, UrlKeys
 from deskwire.engine.identity.verifier import Provider, Verifier
+from deskwire.engine.secret import Secrets
 
 log: Final = structlog.get_logger(__name__)
 
@@ -35,9 +36,9 @@ class Signing:
             await self._keys.run()
 
 
-def signing(config: Config, secret: str) -> Signing:
+def signing(config: Config, secrets: Secrets) -> Signing:
     """Tokens and their verifier. To be called inside Trio. Raises SigningError if a file can't be used."""
-    tokens = Tokens(secret, config.jwt_issuer, config.jwt_audience)
+    tokens = Tokens(secrets, config.jwt_issuer, config.jwt_audience)
     keys = _keys(config)
     provider = None if keys is None else _provider(config, keys)
     if keys is not None and config.jwt_issuer is None and config.jwt_audience is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deskwire.engine.credentials import Tokens
+from deskwire.engine.secret import Secrets
 from deskwire.storage.database import DirectoryLock
 
 from .conftest import Deskwire, good, listed
@@ -109,7 +110,7 @@ def test_a_password_that_is_easy_to_guess_is_refused_without_being_repeated(
 def test_a_token_is_valid_for_the_user_and_time_it_was_made_for(shop: Deskwire, tmp_path: Path) -> None:
     token = good(shop("token", "create", "--user", "ada@example.com", "--ttl", "60"))
     (user,) = listed(shop("user", "list", "--json"))
-    tokens = Tokens((tmp_path / "data" / "secret").read_text().strip())
+    tokens = Tokens(Secrets.read((tmp_path / "data" / "secret").read_text()))
     assert tokens.identity(token).value == user["id"]
     whole = listed(shop("token", "create", "--user", user["id"], "--json"))
     assert whole.keys() == {"token", "userId", "expiresAt"}

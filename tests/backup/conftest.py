@@ -16,6 +16,7 @@ import trio
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.engine.uploads.ports import Content
 from deskwire.engine.uploads.upload import Upload
 from deskwire.storage import backup as backups
@@ -32,7 +33,7 @@ Edit = Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]
 async def fill(directory: Path) -> str:
     """Make a data directory: a conversation with messages, an upload, and pending deliveries. The conversation's id."""
     async with running(directory) as engine:
-        sealed = Sealing(SECRET).seal("whsec_x")
+        sealed = Sealing(Secrets(SECRET)).seal("whsec_x")
         await engine.store.write(lambda tx: tx.insert_endpoint(replace(endpoint(), sealed_secret=sealed)))
         command = create(message=post(text="Where is my order?"))
         receipt = await engine.directory.create(PROJECT, command)
@@ -70,7 +71,9 @@ def back_up(
     directory: Path, target: Path, *, with_secret: bool = True, force: bool = False
 ) -> backups.Backup:
     """Make a backup."""
-    order = backups.Order(directory, target, SECRET, with_secret, force, "0.1.0", "2026-11-21T12:00:00.000Z")
+    order = backups.Order(
+        directory, target, Secrets(SECRET), with_secret, force, "0.1.0", "2026-11-21T12:00:00.000Z"
+    )
     return backups.back_up(order)
 
 
@@ -83,7 +86,8 @@ def restore(
     skip_pending: bool = False,
 ) -> restores.Restored:
     """Restore a backup."""
-    order = restores.Order(source, directory, secret, secret is not None, new_secret, skip_pending, NOON)
+    secrets = None if secret is None else Secrets(secret)
+    order = restores.Order(source, directory, secrets, secret is not None, new_secret, skip_pending, NOON)
     return restores.restore(order)
 
 

@@ -15,9 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import trio
+
+from deskwire.engine.clock import wall_clock
+from deskwire.engine.credentials import Tokens
+from deskwire.engine.secret import Secrets
+from deskwire.provision import installation_secrets
+from deskwire.rotation import Rotation
 from deskwire.storage.check import check
 from deskwire.storage.copies import copy_before_upgrade, remove_copies
 from deskwire.storage.database import FILE_NAME, RESTORING
+from deskwire.storage.store import open_store
 from deskwire.storage.unpack import read_archive
 from tests.backup.conftest import SECRET, back_up, left, restore
 
@@ -79,7 +87,7 @@ def backup(directory: Path, data: Path) -> int:
     back_up(data, target)
     for step in range(ROUNDS_MAX):
         killed = killed_at(step, lambda: back_up(data, target, force=True))
-        assert read_archive(target, SECRET).sealed
+        assert read_archive(target, Secrets(SECRET)).sealed
         if not killed:
             assert left(directory) == {"data", "b.tar"}
             return step
@@ -92,14 +100,14 @@ def restoring(directory: Path, data: Path) -> int:
     for step in range(ROUNDS_MAX):
         killed = killed_at(step, lambda: restore(source, new))
         if (new / FILE_NAME).exists() and not (new / RESTORING).exists():
-            assert not check(new, SECRET, contents=True, settled_s=0).problems
+            assert not check(new, Secrets(SECRET), contents=True, settled_s=0).problems
             shutil.rmtree(new)
         if not killed:
             return step
         if new.exists():
             assert left(new) <= {"deskwire.lock"} or (new / RESTORING).exists()
         restore(source, new)
-        assert not check(new, SECRET, contents=True, settled_s=0).problems
+        assert not check(new, Secrets(SECRET), contents=True, settled_s=0).problems
         assert left(new) == {"deskwire.lock", "deskwire.sqlite3", "uploads", "secret"}
         shutil.rmtree(new)
     raise AssertionError("it does not end")
@@ -121,7 +129,7 @@ def upgrade(directory: Path, data: Path) -> int:
         for copy in backups.glob("*.sqlite3"):
             shutil.copy(copy, directory / FILE_NAME)
             assert check(directory, None, contents=False).rows["messages"] == 2
-        assert not check(data, SECRET, contents=True, settled_s=0).problems
+        assert not check(data, Secrets(SECRET), contents=True, settled_s=0).problems
         if not killed:
             assert len(left(backups)) == 1
             return step
@@ -147,8 +155,36 @@ def removal(directory: Path, data: Path) -> int:
     raise AssertionError("it does not end")
 
 
+async def _settled(data: Path, overlap_s: int | None) -> None:
+    """Rotate the secret, or finish as a start does if there is no overlap."""
+    secrets = installation_secrets(data, None)
+    async with open_store(data, batch=1, readers=1, on_commit=lambda _: None) as store:
+        rotation = Rotation(store, secrets, data, wall_clock, 0)
+        await (rotation.settle() if overlap_s is None else rotation.rotate(overlap_s))
+
+
+def rotation(directory: Path, data: Path) -> int:
+    """A kill leaves secrets that open all that is stored and know what was signed; the next start finishes."""
+    token = Tokens(Secrets(SECRET)).issue("usr_1", wall_clock())
+    for step in range(ROUNDS_MAX):
+        copy = directory / str(step)
+        shutil.copytree(data, copy)
+        killed = killed_at(step, lambda copy=copy: trio.run(_settled, copy, 60))  # type: ignore[misc]
+        found = installation_secrets(copy, None)
+        assert found.known in {(SECRET,), (found.current, SECRET)}
+        assert not check(copy, found, contents=True, settled_s=0).problems
+        assert Tokens(found).identity(token).value == "usr_1"
+        trio.run(_settled, copy, None)
+        assert not check(copy, Secrets(found.current), contents=True, settled_s=0).problems
+        shutil.rmtree(copy)
+        if not killed:
+            assert found.former
+            return step
+    raise AssertionError("it does not end")
+
+
 if __name__ == "__main__":
-    for work in (backup, restoring, upgrade, removal):
+    for work in (backup, restoring, upgrade, removal, rotation):
         place = Path(sys.argv[1]) / work.__name__
         shutil.copytree(Path(sys.argv[1]) / "data", place / "data")
         print(work(place, place / "data"))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from deskwire.engine.secret import Secrets
 from deskwire.storage import backup as backups
 from deskwire.storage.database import FILE_NAME, DirectoryLock
 from deskwire.storage.files import DiskFiles
@@ -52,7 +53,7 @@ def test_a_file_that_is_there_stays_unless_it_may_be_replaced(data: Path, tmp_pa
         back_up(data, target)
     assert target.read_text() == "something else"
     back_up(data, target, force=True)
-    assert read_archive(target, SECRET).sealed
+    assert read_archive(target, Secrets(SECRET)).sealed
     with pytest.raises(CopyError, match="is a directory"):
         back_up(data, tmp_path, force=True)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from deskwire.engine.secret import Secrets
 from deskwire.storage.check import check
 from deskwire.storage.database import FILE_NAME, DataDirectoryError
 from deskwire.storage.files import DiskFiles
@@ -28,11 +29,12 @@ def change(directory: Path, *statements: str) -> None:
 
 def codes(directory: Path, secret: str | None = SECRET, *, contents: bool = True) -> set[str]:
     """The codes of what a check finds."""
-    return {each.code for each in check(directory, secret, contents=contents, settled_s=0).problems}
+    secrets = None if secret is None else Secrets(secret)
+    return {each.code for each in check(directory, secrets, contents=contents, settled_s=0).problems}
 
 
 def test_a_directory_that_is_well_has_no_problems(data: Path) -> None:
-    report = check(data, SECRET, contents=True, settled_s=0)
+    report = check(data, Secrets(SECRET), contents=True, settled_s=0)
     assert (report.problems, report.notes, report.files) == ([], [], 1)
     assert report.rows["messages"] == 2
 
@@ -115,7 +117,7 @@ def test_a_file_without_upload_is_named_unless_it_is_new_or_about_to_go(data: Pa
     stranger = data / "uploads" / "1" / "aa" / ("a" * 64)
     stranger.parent.mkdir()
     stranger.write_bytes(b"x")
-    assert check(data, SECRET, contents=False).problems == []
+    assert check(data, Secrets(SECRET), contents=False).problems == []
     assert codes(data) == {"file_without_upload"}
     change(data, f"INSERT INTO doomed_files (project, sha256) VALUES (1, '{'a' * 64}')")
     assert codes(data) == set()
@@ -137,7 +139,7 @@ def test_a_damaged_file_is_a_problem_and_not_a_crash(data: Path) -> None:
 
 def test_a_database_before_its_upgrade_is_noted(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deskwire.storage.check.pending", lambda _: ["m9999_next"])
-    report = check(data, SECRET, contents=False)
+    report = check(data, Secrets(SECRET), contents=False)
     assert report.problems == []
     assert "m9999_next" in report.notes[0]
 
@@ -147,7 +149,7 @@ def test_a_directory_without_database_or_of_a_newer_program_is_refused(data: Pat
         check(tmp_path / "nothing", None, contents=False)
     change(data, "INSERT INTO _sqlite_migrations VALUES (99, 'deskwire', 'm9999_future', '')")
     with pytest.raises(DataDirectoryError, match="m9999_future"):
-        check(data, SECRET, contents=False)
+        check(data, Secrets(SECRET), contents=False)
 
 
 def test_a_check_changes_nothing(data: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from deskwire.demo.feed import Feed
 from deskwire.demo.history import FEED, STREAM, WEBHOOK, Delivery, History
 from deskwire.demo.journal import Journal
 from deskwire.demo.receiver import Receiver
-from deskwire.provision import present_secret
+from deskwire.provision import present_secrets
 from deskwire.storage.check import check
 from tests.crash.client import AWAY_S, Client
 from tests.crash.ledger import Found, Ledger
@@ -227,7 +227,7 @@ def _broken(data: Path) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "data"
         shutil.copytree(data, copy, ignore=shutil.ignore_patterns("*.sock"))
-        return [str(each) for each in check(copy, present_secret(copy, None), contents=True).problems]
+        return [str(each) for each in check(copy, present_secrets(copy, None), contents=True).problems]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from typing import Final
 import httpx
 import trio
 
-from deskwire.provision import DEMO_FILE, SecretError, present_secret
+from deskwire.provision import DEMO_FILE, SecretError, present_secrets
 from deskwire.storage.check import check
 from deskwire.storage.database import FILE_NAME, DataDirectoryError
 from deskwire.storage.store import open_store
@@ -162,7 +162,7 @@ def objections(data: Path, told: Told) -> Iterator[str]:
         return
     try:
         trio.run(_opened, data)
-        secret = present_secret(data, None)
+        secret = present_secrets(data, None)
         yield from map(str, check(data, secret, contents=True).problems)
     except (DataDirectoryError, SecretError, sqlite3.Error) as error:
         yield f"it can't be opened: {error}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from deskwire.provision import present_secret
+from deskwire.provision import present_secrets
 from deskwire.storage.check import check
 from tests.crash.shim import Shim, missing
 from tests.crash.shimmed import made, service
@@ -53,7 +53,7 @@ async def test_what_the_disk_refuses_is_refused_whole_and_the_rest_goes_on(tmp_p
         assert [each["sequence"] for each in events] == list(range(1, len(kept) + 3))
         assert server.log().count("storage.commit_failed") >= len(FAULTS)
     data = shim.root / "data"
-    report = check(data, present_secret(data, None), contents=True, settled_s=0)
+    report = check(data, present_secrets(data, None), contents=True, settled_s=0)
     assert (report.problems, report.rows["uploads"]) == ([], 0)
 
 

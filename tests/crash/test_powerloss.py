@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from deskwire.engine.secret import Secrets
 from deskwire.storage.check import check
 from deskwire.storage.copies import FOLDER, copy_before_upgrade
 from deskwire.storage.database import FILE_NAME, RESTORING
@@ -80,7 +81,7 @@ def test_a_backup_is_the_old_one_or_the_new_one_and_whole(watched: Shim) -> None
     left = b""
     for moment in done(watched, *command):
         left = (moment.tree / "b.tar").read_bytes()
-        assert read_archive(moment.tree / "b.tar", SECRET).sealed, moment.words
+        assert read_archive(moment.tree / "b.tar", Secrets(SECRET)).sealed, moment.words
     assert left != old, "it is done, and on the disk"
 
 
@@ -91,7 +92,7 @@ def test_a_restore_is_done_or_known_to_be_undone(watched: Shim) -> None:
         data = moment.words
         new = moment.tree / "new"
         if (new / FILE_NAME).exists() and not (new / RESTORING).exists():
-            assert not check(new, SECRET, contents=True, settled_s=0).problems, moment.words
+            assert not check(new, Secrets(SECRET), contents=True, settled_s=0).problems, moment.words
             assert (new / "secret").exists(), moment.words
             data = "whole"
     assert data == "whole", "it is done, and on the disk"

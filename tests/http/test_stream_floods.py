@@ -39,7 +39,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 @asynccontextmanager
 async def peer_of(stage: Stage, request: bytes | None = None) -> AsyncIterator[RawPeer]:
     """A client behind its upgrade."""
-    stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY)
+    stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
     ours, theirs = memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_one, stream, theirs)
@@ -207,7 +207,7 @@ async def test_a_request_that_comes_byte_by_byte_is_not_read_for_ever(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     """Each of them is a read; a head may have 16 KB."""
-    stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY)
+    stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
     ours, theirs = memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_one, stream, theirs)

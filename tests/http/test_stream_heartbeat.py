@@ -43,7 +43,7 @@ async def stage(store: JumpStore) -> Stage:
 
 @pytest.fixture
 async def stream(stage: Stage) -> RealtimeStream:
-    return RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY)
+    return RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ class Life:
     def __init__(self, stage: Stage, dice: random.Random) -> None:
         self.stage = stage
         self.dice = dice
-        self.stream = RealtimeStream(stage.store, stage.hub, stage.clock, key=KEY)
+        self.stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
         self.received: list[list[int]] = []
         self.careless = True
 

@@ -31,6 +31,7 @@ from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
 from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
@@ -126,10 +127,10 @@ class Server:
         )
         self._hub = _TellingHub(self.disk, self.log, trio_ms, resume_window_s=config.stream_resume_window_s)
         self._hub.judge = world.judge
-        self.stream = RealtimeStream(self.disk, self._hub, trio_ms, key=KEY)
-        self._sealing = Sealing(SECRET)
+        self.stream = RealtimeStream(self.disk, self._hub, trio_ms, keys=lambda: (KEY,))
+        self._sealing = Sealing(Secrets(SECRET))
         self.couriers = self._make_couriers()
-        self.answers = Answers(SECRET, trio_ms, config.idempotency_s)
+        self.answers = Answers(Secrets(SECRET), trio_ms, config.idempotency_s)
         self.directory: Directory | None = None
         self.services: Services | None = None
         self._waits: Waits | None = None
@@ -154,7 +155,7 @@ class Server:
 
     async def _begin(self, actors: trio.Nursery) -> None:
         config = self.config
-        links = Links(b"k" * 32, "https://files.test/v3/uploads")
+        links = Links(lambda: (b"k" * 32,), "https://files.test/v3/uploads")
         self.directory = Directory(
             actors,
             self.disk,
@@ -324,7 +325,7 @@ class Server:
         return Retention(self.disk, directory, trio_ms, keep, Pruned())
 
     def _services(self, actors: trio.Nursery, directory: Directory, links: Links) -> Services:
-        config, tokens = self.config, Tokens(SECRET)
+        config, tokens = self.config, Tokens(Secrets(SECRET))
         shelf = Shelf(self.disk, DiskFiles(self._world.directory), trio_ms, links, limit=1, unattached_s=1)
         return Services(
             store=self.disk,
@@ -345,7 +346,7 @@ class Server:
             answers=self.answers,
             quotas=parts.quotas(config),
             load=parts.load(config, self.disk),
-            stream_key=KEY,
+            stream_keys=lambda: (KEY,),
             limits=parts.limits(config),
             version="0",
             measured=parts.measured(self.disk, self.couriers, self.stream, None, Connections()),

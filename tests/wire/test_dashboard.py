@@ -10,6 +10,7 @@ import pytest
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Tokens
+from deskwire.provision import installation_secrets
 
 from .conftest import Service
 
@@ -104,8 +105,7 @@ def member(service: Service, role: str) -> str:
             (user_id,),
         )
         connection.execute("INSERT INTO memberships VALUES (1, 77, ?, 0)", (role,))
-    secret = (service.directory / "secret").read_text().strip()
-    return Tokens(secret).issue(user_id, wall_clock())
+    return Tokens(installation_secrets(service.directory, None)).issue(user_id, wall_clock())
 
 
 async def test_notes_are_listed_between_the_messages_for_agents_only(service: Service) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import trio
 
+from deskwire.provision import installation_secrets
 from deskwire.storage.backup import Order, back_up
 from deskwire.storage.check import check
 from deskwire.storage.restore import Order as RestoreOrder
@@ -24,9 +25,9 @@ async def test_keys_tokens_links_cursors_and_webhook_secrets_hold_on(tmp_path: P
         await service.http.post(
             "/s2s/webhooks", json={"url": "http://127.0.0.1:9000/x", "events": ["contact.updated"]}
         )
-        secret = (tmp_path / "old" / "secret").read_text().strip()
+        secrets = installation_secrets(tmp_path / "old", None)
         order = Order(
-            tmp_path / "old", tmp_path / "b.tar", secret, True, False, "0.1.0", "2026-11-21T12:00:00.000Z"
+            tmp_path / "old", tmp_path / "b.tar", secrets, True, False, "0.1.0", "2026-11-21T12:00:00.000Z"
         )
         await trio.to_thread.run_sync(back_up, order)
         lost = await service.say(conversation, "said after the backup")
@@ -46,5 +47,5 @@ async def test_keys_tokens_links_cursors_and_webhook_secrets_hold_on(tmp_path: P
         (event,) = await service.events(after=cursor)
         assert event["data"]["message"]["text"] == "said to the restored service"
         assert len((await service.http.get("/s2s/webhooks")).json()["items"]) == 1
-        report = await trio.to_thread.run_sync(partial(check, tmp_path / "new", secret, contents=True))
+        report = await trio.to_thread.run_sync(partial(check, tmp_path / "new", secrets, contents=True))
         assert report.problems == []

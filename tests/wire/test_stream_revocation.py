@@ -15,9 +15,9 @@ import trio
 from wsproto.events import TextMessage
 
 from deskwire.engine.clock import wall_clock
-from deskwire.engine.sealing import derived_key
+from deskwire.engine.secret import derived_key
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.provision import installation_secret
+from deskwire.provision import installation_secrets
 from tests.rawpeer import RawPeer, upgrade
 from tests.serving import environment
 
@@ -197,7 +197,7 @@ async def test_a_token_from_before_a_restart_is_worth_nothing_when_its_key_was_r
     async with running(tmp_path) as before:
         keys = [await new_key(before), await new_key(before)]
     await revoke_by_command(tmp_path, keys[0]["id"])
-    secret = derived_key(installation_secret(tmp_path, None), "stream")
+    secret = derived_key(installation_secrets(tmp_path, None).current, "stream")
     async with running(tmp_path) as service:
         channel = project_channel(service)
         stream = await Streams(service, stack).open("")

@@ -16,6 +16,7 @@ from deskwire.engine.ids import is_id
 from deskwire.engine.people import Organisation, Project, User
 from deskwire.engine.ports import Reader, Store
 from deskwire.http.validation import Body
+from deskwire.rotation import Rotation
 
 B = TypeVar("B", bound=Body)
 T = TypeVar("T", Organisation, Project)
@@ -29,12 +30,14 @@ class Desk:
 
     Args:
         tokens: what issues access tokens; None if the installation does not take its own.
+        rotation: what replaces the installation's secret.
     """
 
     store: Store
     clock: Clock
     passwords: Passwords
     tokens: Callable[[], Tokens | None]
+    rotation: Callable[[], Rotation]
 
     def signed(self, user: int) -> Desk:
         """The same, whose store writes in the name of the operator who is this user of the machine."""

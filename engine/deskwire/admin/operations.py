@@ -244,6 +244,12 @@ async def revoke_key(desk: Desk, order: orders.KeyName) -> Answer:
     return key_view(await desk.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
 
 
+@operation("secret.rotate", orders.SecretRotation)
+async def rotate_secret(desk: Desk, order: orders.SecretRotation) -> Answer:
+    """Replace the installation's secret."""
+    return await desk.rotation().rotate(order.overlap_s)
+
+
 @operation("token.create", orders.NewToken)
 async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
     """Issue an access token for a user."""

@@ -135,6 +135,12 @@ class KeyName(Body):
     key: Handle
 
 
+class SecretRotation(Body):
+    """A new secret of the installation; for so many seconds what the old one signed is accepted."""
+
+    overlap_s: Annotated[int, Field(ge=0, le=366 * DAY_S)]
+
+
 class NewToken(Body):
     """An access token for a user, valid for this many seconds."""
 

@@ -18,7 +18,10 @@ from deskwire.admin.socket import Unanswered, ask
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Passwords, Tokens
-from deskwire.provision import SecretError, installation_secret
+from deskwire.engine.errors import Unavailable
+from deskwire.engine.secret import Secrets
+from deskwire.provision import SecretError, installation_secrets
+from deskwire.rotation import Rotation
 from deskwire.storage.database import FILE_NAME, DataDirectoryError, DirectoryInUseError
 from deskwire.storage.store import open_store
 
@@ -82,11 +85,18 @@ async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dic
 async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
     """Carry it out in this process. Raises DirectoryInUseError."""
 
+    def secrets() -> Secrets:
+        try:
+            return installation_secrets(config.data_dir, config.secret, config.secret_previous)
+        except (
+            SecretError
+        ) as error:  # an answer, as other refusals; the store's nursery would make a group of it
+            raise Unavailable(str(error), code="secret_unusable") from error
+
     def tokens() -> Tokens | None:
         if not config.own_tokens:
             return None
-        secret = installation_secret(config.data_dir, config.secret)
-        return Tokens(secret, config.jwt_issuer, config.jwt_audience)
+        return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
 
     async with open_store(
         config.data_dir,
@@ -96,5 +106,6 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         upgrade_copies=config.upgrade_copies,
         looking=name in LOOKS,
     ) as store:
-        desk = Desk(store, wall_clock, Passwords(config.argon2_memory_kib), tokens)
+        passwords = Passwords(config.argon2_memory_kib)
+        desk = Desk(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
         return await carry_out(desk.signed(os.geteuid()), name, arguments)

@@ -15,7 +15,8 @@ import click
 
 from deskwire.admin.terminal import common_options
 from deskwire.config import Config
-from deskwire.provision import SecretError, present_secret
+from deskwire.engine.secret import Secrets
+from deskwire.provision import SecretError, installation_secrets, present_secrets, secrets_in
 
 if TYPE_CHECKING:
     from deskwire.storage.backup import Backup
@@ -44,9 +45,9 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
 
     config = Config.load(os.environ, {"data_dir": data})
     with _refusals():
-        secret = present_secret(config.data_dir, config.secret)
+        secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         made = back_up(
-            Order(config.data_dir, file, secret, with_secret, force, version("deskwire"), iso(wall_clock()))
+            Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), iso(wall_clock()))
         )
     _warn(made.problems, "The data has problems, which are in the backup, too")
     if missing := made.manifest.missing_files:
@@ -89,9 +90,9 @@ def restore(
 
     config = Config.load(os.environ, {"data_dir": data})
     with _refusals():
-        secret = _secret_in(secret_file) if secret_file is not None else config.secret
+        secrets = _given(secret_file, config)
         keep, now = secret_file is not None, wall_clock()
-        done = put_in_place(Order(file, config.data_dir, secret, keep, new_secret, skip_pending, now))
+        done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now))
     _warn(done.problems, "The data had problems already in the backup")
     if as_json:
         click.echo(json.dumps(_restored_document(done), indent=2))
@@ -121,8 +122,8 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
 
     config = Config.load(os.environ, {"data_dir": data})
     with _refusals():
-        secret = present_secret(config.data_dir, config.secret)
-        report = looked_at(config.data_dir, secret, contents=contents)
+        secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
+        report = looked_at(config.data_dir, secrets, contents=contents)
     if as_json:
         click.echo(json.dumps({"ok": not report.problems, **asdict(report)}, indent=2))
     else:
@@ -142,11 +143,16 @@ def _refusals() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
-def _secret_in(path: Path) -> str:
+def _given(file: Path | None, config: Config) -> Secrets | None:
+    """The secrets in the file, else those of the settings, None without either."""
+    if file is None:
+        if config.secret is None:
+            return None
+        return installation_secrets(config.data_dir, config.secret, config.secret_previous)
     try:
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SecretError(f"The secret in {path} can't be read: {error}") from error
+        return secrets_in(file)
+    except OSError as error:
+        raise SecretError(f"The secret in {file} can't be read: {error}") from error
 
 
 def _print_report(directory: Path, report: Report) -> None:

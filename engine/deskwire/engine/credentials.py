@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -14,6 +15,7 @@ from deskwire.engine.errors import Unauthenticated
 from deskwire.engine.identity.claims import UnsoundClaims, claims_of
 from deskwire.engine.people import ServerKey, User
 from deskwire.engine.ports import Reader
+from deskwire.engine.secret import Secrets
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 KEY_PREFIX: Final = "sk_"
@@ -77,12 +79,12 @@ class Tokens:
     """Access tokens: JWTs signed with the installation's secret.
 
     Args:
-        secret: at least 32 characters; used as UTF-8 bytes, so that others can sign tokens, too.
+        secrets: each at least 32 characters; used as UTF-8 bytes, so that others can sign tokens, too.
         issuer, audience: written into tokens as `iss` and `aud`, and demanded, if given.
     """
 
-    def __init__(self, secret: str, issuer: str | None = None, audience: str | None = None) -> None:
-        self._key = secret.encode()
+    def __init__(self, secrets: Secrets, issuer: str | None = None, audience: str | None = None) -> None:
+        self._secrets = secrets
         self._marks = {
             name: value for name, value in (("iss", issuer), ("aud", audience)) if value is not None
         }
@@ -91,13 +93,26 @@ class Tokens:
         """A token for the user, valid for `lifetime_s` seconds or until the user has another password."""
         now = now_ms // 1000
         claims = {"sub": user_id, "iat": now, "exp": now + lifetime_s, "gen": generation, **self._marks}
-        return jwt.encode(claims, self._key, algorithm=HS256)
+        return jwt.encode(claims, self._secrets.current.encode(), algorithm=HS256)
 
     def identity(self, token: str) -> Identity:
         """Whom a token speaks for. Raises Unauthenticated as `checked_claims` does."""
-        claims = checked_claims(token, self._key, HS256, self._marks.get("iss"), self._marks.get("aud"))
+        claims = self._claims(token)
         generation = claims.get("gen")
         return Identity("id", claims["sub"], generation if isinstance(generation, int) else None)
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        current, *others = self._secrets.accepted
+        try:
+            return self._claims_under(current, token)
+        except Unauthenticated as refusal:
+            for secret in others if refusal.reason == "invalid_token" else ():
+                with suppress(Unauthenticated):
+                    return self._claims_under(secret, token)
+            raise
+
+    def _claims_under(self, secret: str, token: str) -> dict[str, Any]:
+        return checked_claims(token, secret.encode(), HS256, self._marks.get("iss"), self._marks.get("aud"))
 
 
 def checked_claims(

@@ -370,6 +370,9 @@ class Transaction(
     def forget_held(self, endpoint: int) -> None:
         """Store that all that a circuit had held is sent."""
 
+    def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
+        """Store the endpoints' sealed secrets as `renewed` makes them; how many have changed."""
+
     def forget_old_secrets(self, now: int) -> int:
         """Remove the secrets that do not sign any more at `now` (ms); how many."""
 

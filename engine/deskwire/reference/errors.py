@@ -199,6 +199,8 @@ INTERNAL: Final[Mapping[str, str]] = {
     "already_answered": "not a refusal: the answer that was given before is given again",
     "conflict": "class default: every conflict has a code of its own",
     "ambiguous": "on the command line only",
+    "secret_in_settings": "on the command line only",
+    "secret_unusable": "on the command line only",
     "other_home": "on the command line only",
     "refused": "base class, never raised",
     "too_many_requests": "class default: every such refusal has a code of its own",

@@ -37,7 +37,7 @@ from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Opti
 from deskwire.engine.workflows.workflow import Published
 from deskwire.reference.tables import markdown_table
 
-_LINKS: Final = Links(b"example", "https://support.example.com/v3/uploads")
+_LINKS: Final = Links(lambda: (b"example",), "https://support.example.com/v3/uploads")
 _NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
 _SECOND: Final = 1_000
 _PROJECT: Final = "prj_01KZ000000000000000000SH0P"

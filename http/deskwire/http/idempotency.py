@@ -46,7 +46,7 @@ async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answe
     with answers.under_way(call.access.credential, route.method, route.path, place, key) as once:
         try:
             if not route.streamed:  # the body of one that is, is known at its end
-                once = replace(once, fingerprint=answers.hashed(canonical(call.raw)))
+                once = once.about(canonical(call.raw))
                 call.services.store.peek(once.check)
             answer = await route.handler(replace(call, once=once))
         except AlreadyAnswered as found:

@@ -23,6 +23,7 @@ from deskwire.engine.identity.throttle import Throttle
 from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.log import EventLog
 from deskwire.engine.ports import Store
+from deskwire.engine.secret import Keyring
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -90,7 +91,7 @@ class Services:
         voice: makes voice replies.
         answers: those kept for requests that are sent again.
         quotas, load: how often callers may call, and how much may be under way at once.
-        stream_key: what stream tokens are signed with.
+        stream_keys: what stream tokens are signed with.
         description: the description of the API.
         stand_ins: what passwords of unknown addresses are checked against.
         sign_in: whether users sign in here with a password.
@@ -117,7 +118,7 @@ class Services:
     answers: Answers
     quotas: Quotas
     load: Load
-    stream_key: bytes
+    stream_keys: Keyring
     limits: Limits
     version: str
     measured: Measured

@@ -15,6 +15,7 @@ from deskwire.engine.failure import survived
 from deskwire.engine.network import party_of
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
+from deskwire.engine.secret import Keyring
 from deskwire.engine.stream.hub import Hub
 from deskwire.http import pusher
 from deskwire.http.bounds import Bounds
@@ -45,7 +46,7 @@ class RealtimeStream:
     """Serves stream connections; `handle` is one connection's task, `run` writes events to all of them.
 
     Args:
-        key: what tokens are signed with (`token.issue`).
+        keys: what tokens are signed with (`token.issue`).
         ping_s: time between websocket pings; after two without a pong the connection is dropped.
         write_timeout_s: how long one write may take before the connection is dropped.
         inbound_bytes: size of the largest message a client may send.
@@ -60,7 +61,7 @@ class RealtimeStream:
         hub: Hub,
         clock: Clock,
         *,
-        key: bytes,
+        keys: Keyring,
         ping_s: float = 25.0,
         write_timeout_s: float = 20.0,
         inbound_bytes: int = 65_536,
@@ -71,7 +72,7 @@ class RealtimeStream:
         self._store = store
         self._hub = hub
         self._clock = clock
-        self._key = key
+        self._keys = keys
         self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
         self._strangers = Strangers(unsubscribed_each)
@@ -170,7 +171,7 @@ class RealtimeStream:
 
     def _begin(self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project) -> Talk:
         session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, stranger)
-        talk = Talk(self._store, self._hub, self._clock, self._key, session, project)
+        talk = Talk(self._store, self._hub, self._clock, self._keys, session, project)
         self._talks[talk] = None
         return talk
 

@@ -62,7 +62,7 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     )
     services = call.services
     issued = token.issue(
-        services.stream_key, grant, now_ms=services.clock(), token_s=services.limits.stream_token_s
+        services.stream_keys()[0], grant, now_ms=services.clock(), token_s=services.limits.stream_token_s
     )
     return {"auth": f"{call.project.stream_key}:{issued}"}
 

@@ -10,6 +10,7 @@ from deskwire.engine.credentials import key_in_force
 from deskwire.engine.errors import DomainError, Forbidden, Unavailable
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store
+from deskwire.engine.secret import Keyring
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.subscription import Loss
@@ -26,20 +27,30 @@ class Talk:
 
     Args:
         store: says whether server keys are still in force.
-        key: what tokens are signed with.
+        signing: what tokens are signed with.
         project: whose stream it is.
 
     `keys` are the ids of the server keys that its subscriptions were authorized with.
     """
 
-    __slots__ = ("_awaited", "_clock", "_hub", "_key", "_project", "_store", "keys", "session", "socket_id")
+    __slots__ = (
+        "_awaited",
+        "_clock",
+        "_hub",
+        "_project",
+        "_signing",
+        "_store",
+        "keys",
+        "session",
+        "socket_id",
+    )
 
     def __init__(
         self,
         store: Store,
         hub: Hub,
         clock: Clock,
-        key: bytes,
+        signing: Keyring,
         session: Session,
         project: Project,
     ) -> None:
@@ -47,7 +58,7 @@ class Talk:
         self._store = store
         self._hub = hub
         self._clock = clock
-        self._key = key
+        self._signing = signing
         self.session = session
         self._project = project
         self.socket_id = pusher.new_socket_id()
@@ -122,7 +133,7 @@ class Talk:
         if stream_key != project.stream_key:
             raise TokenRefused("`auth` does not begin with this app's key.")
         grant = verify(
-            self._key,
+            self._signing(),
             token,
             project_id=project.id,
             socket_id=self.socket_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -110,8 +109,7 @@ def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
     """The upload's commit. What makes one the same is name and content: a form's delimiters are new each time."""
     if call.once is None:
         return job
-    fingerprint = call.services.answers.hashed(upload.name.encode(), upload.sha256.encode())
-    once = replace(call.once, fingerprint=fingerprint)
+    once = call.once.about(upload.name.encode(), upload.sha256.encode())
     return once.around(job, lambda _: _view(call, upload))
 
 

@@ -17,9 +17,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.archive import DATABASE, HEAD, MANIFEST, SEAL, SECRET, ArchiveWriter
 from deskwire.storage.database import FILE_NAME
+from deskwire.storage.endpoints import renew_seals
 from deskwire.storage.files import DiskFiles, sync
 from deskwire.storage.manifest import FORMAT, MISSING_SHOWN, Head, Manifest, seal, secret_id
 from deskwire.storage.rules import Problem, broken_rules
@@ -56,7 +59,7 @@ class Order:
 
     directory: Path
     target: Path
-    secret: str | None
+    secrets: Secrets | None
     with_secret: bool
     force: bool
     version: str
@@ -84,7 +87,7 @@ def back_up(order: Order) -> Backup:
         raise CopyError(
             f"There is no Deskwire in the data directory {order.directory}; --data names another."
         )
-    if order.with_secret and order.secret is None:
+    if order.with_secret and order.secrets is None:
         raise CopyError(f"There is no secret in {order.directory} yet: the first `deskwire serve` makes it.")
     _refuse_existing(order)
     try:
@@ -116,14 +119,26 @@ def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) 
     require_room(part.parent, needed, "The copy of the database needs its room twice for a while.")
     copy.unlink(missing_ok=True)
     snapshot(database, copy)
+    _renew_seals(order, copy)
     staged = _staged(order, copy)
     needed = copy.stat().st_size + sum(size for _, size in staged.contents) + _SPARE
     require_room(part.parent, needed, "Make room, or write the backup to another disk.")
     manifest = _write(order, staged, ArchiveWriter(file))
     _put_on_disk(file)
-    read_archive(part, order.secret)
+    read_archive(part, order.secrets)
     _rename(order, part)
     return Backup(order.target, order.target.stat().st_size, staged.head, manifest, staged.problems)
+
+
+def _renew_seals(order: Order, copy: Path) -> None:
+    """Have the copy need the current secret alone; a rotation that was cut short has left something under another."""
+    if order.secrets is None or not order.secrets.former:
+        return
+    try:
+        with closing(opened(copy)) as connection:
+            renew_seals(connection, Sealing(order.secrets).renewed)
+    except sqlite3.Error as error:
+        raise CopyError(f"The database is damaged: {error}") from error
 
 
 def _staged(order: Order, copy: Path) -> _Staged:
@@ -153,7 +168,7 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
         missing=uploads.missing[:MISSING_SHOWN],
         missing_files=len(uploads.missing),
         secret=order.with_secret,
-        secret_id=order.secret and secret_id(order.secret),
+        secret_id=None if order.secrets is None else secret_id(order.secrets.current),
         rows=staged.rows,
         last_event=staged.last_event,
     )
@@ -221,11 +236,11 @@ def _add_upload(writer: ArchiveWriter, path: Path, name: str, size: int, digest:
 
 
 def _add_end(writer: ArchiveWriter, order: Order, head: Head, manifest: Manifest) -> None:
-    if order.secret is not None and order.with_secret:
-        _add_document(writer, SECRET, f"{order.secret}\n".encode())
+    if order.secrets is not None and order.with_secret:
+        _add_document(writer, SECRET, f"{order.secrets.current}\n".encode())
     _add_document(writer, MANIFEST, manifest.encoded())
-    if order.secret is not None:
-        _add_document(writer, SEAL, seal(order.secret, head.encoded(), manifest.encoded()))
+    if order.secrets is not None:
+        _add_document(writer, SEAL, seal(order.secrets.current, head.encoded(), manifest.encoded()))
     writer.finish()
 
 

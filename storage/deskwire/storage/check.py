@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from deskwire.engine.sealing import SealBroken, Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.database import FILE_NAME, RESTORING, DataDirectoryError
 from deskwire.storage.files import FOLDER, DiskFiles
@@ -37,11 +38,13 @@ class Report:
     files: int = 0
 
 
-def check(directory: Path, secret: str | None, *, contents: bool, settled_s: float = SETTLED_S) -> Report:
+def check(
+    directory: Path, secrets: Secrets | None, *, contents: bool, settled_s: float = SETTLED_S
+) -> Report:
     """Check a data directory.
 
     Args:
-        secret: the installation's, if there is one.
+        secrets: the installation's, if there are any.
         contents: whether the bytes of all uploads are read, too.
 
     Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
@@ -57,7 +60,7 @@ def check(directory: Path, secret: str | None, *, contents: bool, settled_s: flo
     try:
         with closing(opened(path, writing=False)) as connection:
             if _look(connection, path, report):
-                report.problems += _seals(connection, secret)
+                report.problems += _seals(connection, secrets)
                 files = _Files(connection, DiskFiles(directory), contents, settled_s)
                 report.problems += files.problems()
                 report.files = files.seen
@@ -88,17 +91,17 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
     return True
 
 
-def _seals(connection: sqlite3.Connection, secret: str | None) -> Iterator[Problem]:
+def _seals(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
     """Endpoints whose signing secret the installation's secret does not open."""
     rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
     if not rows:
         return
-    if secret is None:
+    if secrets is None:
         yield Problem(
             "secret_missing", f"There are {len(rows)} webhook endpoints, and no secret to sign with."
         )
         return
-    sealing = Sealing(secret)
+    sealing = Sealing(secrets)
     for endpoint, sealed in rows:
         try:
             sealing.open(sealed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -162,6 +162,10 @@ class EndpointWrites(AuditWrites):
     def forget_held(self, endpoint: int) -> None:
         self.conn.execute("UPDATE endpoints SET held_upto = NULL WHERE rowid = ?", (endpoint,))
 
+    def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
+        self.forget_endpoints()
+        return renew_seals(self.conn, renewed)
+
     def forget_old_secrets(self, now: int) -> int:
         return self.conn.execute(
             "UPDATE endpoints SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
@@ -179,6 +183,21 @@ class EndpointWrites(AuditWrites):
     def _withhold(self, endpoint: int) -> None:
         """Do not make known what this commit has made for an endpoint that is served no more."""
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.endpoint != endpoint]
+
+
+def renew_seals(connection: sqlite3.Connection, renewed: Callable[[bytes], bytes]) -> int:
+    """Store all sealed secrets as `renewed` makes them; how many endpoints have changed."""
+    changed = 0
+    for rowid, *before in connection.execute(
+        "SELECT rowid, sealed_secret, old_secret FROM endpoints"
+    ).fetchall():
+        after = [None if sealed is None else renewed(sealed) for sealed in before]
+        if after != before:
+            changed += 1
+            connection.execute(
+                "UPDATE endpoints SET sealed_secret = ?, old_secret = ? WHERE rowid = ?", (*after, rowid)
+            )
+    return changed
 
 
 def _listed(endpoint: Endpoint) -> str:

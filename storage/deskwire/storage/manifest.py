@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Annotated, Any, Final, TypeVar
 
@@ -10,7 +11,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from deskwire.engine.sealing import derived_key
+from deskwire.engine.secret import derived_key
 from deskwire.storage.snapshot import CopyError
 
 FORMAT: Final = 1
@@ -92,6 +93,11 @@ def manifest_of(data: bytes) -> Manifest:
 def secret_id(secret: str) -> str:
     """What tells an installation's secret from others without telling anything about it."""
     return derived_key(secret, "backup/id").hex()[:16]
+
+
+def fitting(known: Sequence[str], wanted: str | None) -> str | None:
+    """The secret that `secret_id` names so; None if it is not known."""
+    return next((each for each in known if hmac.compare_digest(secret_id(each), wanted or "")), None)
 
 
 def seal(secret: str, head: bytes, manifest: bytes) -> bytes:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from deskwire.engine.secret import Secrets
 from deskwire.storage.archive import DATABASE, SECRET
 from deskwire.storage.database import FILE_NAME, LOCK_NAME, RESTORING, DataDirectoryError, DirectoryLock
 from deskwire.storage.files import FOLDER, sync
-from deskwire.storage.manifest import secret_id
+from deskwire.storage.manifest import fitting
 from deskwire.storage.rules import Problem, broken_rules
 from deskwire.storage.snapshot import NEW, CopyError, applied, damage, opened, require_room, row_counts
 from deskwire.storage.unpack import Contents, read_archive
@@ -38,8 +39,8 @@ class Order:
     Args:
         source: the backup.
         directory: the data directory, which must be empty or not be there.
-        secret: the installation's, if the operator has it apart from the backup.
-        keep_secret: whether that one is written into the directory; not if the server gets it as a variable.
+        secrets: the installation's, if the operator has them apart from the backup.
+        keep_secret: whether those are written into the directory; not if the server gets it as a variable.
         new_secret: go on although the old secret is lost.
         skip_pending: end the pending deliveries instead of making them.
         now: milliseconds.
@@ -47,7 +48,7 @@ class Order:
 
     source: Path
     directory: Path
-    secret: str | None
+    secrets: Secrets | None
     keep_secret: bool
     new_secret: bool
     skip_pending: bool
@@ -87,7 +88,7 @@ def _restored(order: Order) -> Restored:
         require_room(order.directory, order.source.stat().st_size, "Make room, or restore to another disk.")
         stage.mkdir(mode=0o700)
         sync(order.directory)
-        contents = read_archive(order.source, order.secret, stage)
+        contents = read_archive(order.source, order.secrets, stage)
         _write_secret(order, contents, stage)
         skipped, problems = _finish_database(order, contents, stage / DATABASE)
         _move(stage, order.directory)
@@ -99,9 +100,9 @@ def _restored(order: Order) -> Restored:
 def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
     """Write the secret if there is one to write. Raises CopyError if the right one is lacking."""
     wanted = contents.manifest.secret_id
-    given = contents.secret or order.secret
-    fits = wanted is None or (given is not None and secret_id(given) == wanted)
-    if order.secret is not None and contents.secret is not None and order.secret != contents.secret:
+    given = order.secrets or (None if contents.secret is None else Secrets(contents.secret))
+    fits = wanted is None or (given is not None and fitting(given.known, wanted) is not None)
+    if given is not None and contents.secret is not None and contents.secret not in given.known:
         raise CopyError(
             "The secret that was given is not the one in the backup: leave it out, or unset DESKWIRE_SECRET."
         )
@@ -112,9 +113,9 @@ def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
             "sign in again, and links to files are void. Give its copy with --secret-file (or DESKWIRE_SECRET), or "
             "go on without it with --new-secret."
         )
-    if fits and given is not None and (contents.secret is not None or order.keep_secret):
+    if fits and given is not None and (order.secrets is None or order.keep_secret):
         with os.fdopen(os.open(stage / SECRET, NEW, 0o600), "w") as file:
-            file.write(f"{given}\n")
+            file.write(given.written())
             file.flush()
             os.fsync(file.fileno())
 

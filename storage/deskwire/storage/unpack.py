@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from deskwire.engine.secret import Secrets
 from deskwire.storage.archive import (
     DATABASE,
     HEAD,
@@ -21,7 +22,7 @@ from deskwire.storage.archive import (
     members,
 )
 from deskwire.storage.files import sync
-from deskwire.storage.manifest import Head, Manifest, head_of, is_sealed, manifest_of, secret_id
+from deskwire.storage.manifest import Head, Manifest, fitting, head_of, is_sealed, manifest_of, secret_id
 from deskwire.storage.migrations import known_migrations
 from deskwire.storage.snapshot import NEW, CopyError
 
@@ -46,11 +47,11 @@ class _Reading:
         self.names = sha256()
 
 
-def read_archive(path: Path, secret: str | None, into: Path | None = None) -> Contents:
+def read_archive(path: Path, secrets: Secrets | None, into: Path | None = None) -> Contents:
     """Read a backup to its end and make sure of every byte.
 
     Args:
-        secret: the installation's, if it is known; one in the backup must be the same.
+        secrets: the installation's, if they are known; one in the backup must be among them.
         into: an empty directory that gets the database and the uploads; None only reads.
 
     Raises CopyError.
@@ -61,7 +62,7 @@ def read_archive(path: Path, secret: str | None, into: Path | None = None) -> Co
             _take(reading, member, into)
         if into is not None:
             _sync_folders(into)
-        return _checked(reading, secret)
+        return _checked(reading, secrets)
 
 
 @contextmanager
@@ -126,7 +127,7 @@ def _sync_folders(root: Path) -> None:
         sync(Path(folder))
 
 
-def _checked(reading: _Reading, secret: str | None) -> Contents:
+def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
     """What was read, if it is all that the manifest promises."""
     documents = reading.documents
     if MANIFEST not in documents or reading.database is None:
@@ -142,13 +143,14 @@ def _checked(reading: _Reading, secret: str | None) -> Contents:
         raise CopyError("Its secret was altered.")
     if (SEAL in documents) != (manifest.secret_id is not None):
         raise CopyError("Its seal is missing, or there is one too many.")
-    sealed = _is_unaltered(documents, manifest, own or secret)
+    known = (own,) if own else () if secrets is None else secrets.known
+    sealed = _is_unaltered(documents, manifest, fitting(known, manifest.secret_id))
     return Contents(head, manifest, own, sealed)
 
 
 def _is_unaltered(documents: dict[str, bytes], manifest: Manifest, secret: str | None) -> bool:
     """Whether the seal says so; False if there is none, or nobody knows its secret. Raises CopyError."""
-    if manifest.secret_id is None or secret is None or secret_id(secret) != manifest.secret_id:
+    if secret is None:
         return False
     if not is_sealed(secret, documents[HEAD], documents[MANIFEST], documents[SEAL]):
         raise CopyError("It was altered: the seal that the installation's secret made does not fit.")

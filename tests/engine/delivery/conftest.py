@@ -30,6 +30,7 @@ from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.writer import Commit
 
@@ -245,7 +246,7 @@ class Installation:
         self.store = store
         self.couriers = couriers
         self.project = project
-        self.sealing = Sealing(SECRET)
+        self.sealing = Sealing(Secrets(SECRET))
 
     async def endpoint(self, receiver: Receiver, **fields: Any) -> Endpoint:
         """Register the receiver, as the API would; `fields` are of the endpoint."""
@@ -351,7 +352,7 @@ async def opened(
     async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
         project = await store.write(_project)
         given = between(store)
-        couriers = Couriers(given, wall, Sealing(SECRET), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
+        couriers = Couriers(given, wall, Sealing(Secrets(SECRET)), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
         inbox.append(couriers)
         async with trio.open_nursery() as nursery:
             await nursery.start(couriers.run)

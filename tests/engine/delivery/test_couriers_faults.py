@@ -18,6 +18,7 @@ from deskwire.engine.delivery.shortage import NoThread
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from deskwire.storage.store import SqliteStore
 from tests.breaking import failures_logged
 from tests.engine.delivery.conftest import Receivers, answering, opened
@@ -166,7 +167,9 @@ async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)
-        installation.couriers.add(replace(endpoint, sealed_secret=Sealing("another").seal("whsec_x")))
+        installation.couriers.add(
+            replace(endpoint, sealed_secret=Sealing(Secrets("another")).seal("whsec_x"))
+        )
         await installation.send(1)
         await trio.sleep(20)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "pending", 0)]

@@ -18,6 +18,7 @@ from deskwire.engine.delivery.schedule import Retry
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets
 from tests.engine.delivery.conftest import (
     EPOCH_MS,
     Installation,
@@ -273,7 +274,9 @@ async def test_a_secret_that_cannot_be_opened_stops_typing_for_that_endpoint_onl
     async with opened(tmp_path) as installation:
         endpoint = await listing(installation, sealed, STARTED)
         await listing(installation, fine, STARTED)
-        installation.couriers.add(replace(endpoint, sealed_secret=Sealing("another").seal("whsec_x")))
+        installation.couriers.add(
+            replace(endpoint, sealed_secret=Sealing(Secrets("another")).seal("whsec_x"))
+        )
         await trio.sleep(1)  # virtual time: the mock clock jumps
         installation.couriers.pass_on(typing(1))
         await fine.wait(1)

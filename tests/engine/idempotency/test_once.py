@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, DomainError, IdempotencyMismatch
-from deskwire.engine.idempotency.once import Answers, Repeats
+from deskwire.engine.idempotency.once import Answers, Repeats, hashed
 from deskwire.engine.ports import Transaction
+from deskwire.engine.secret import Secrets
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.transaction import SqliteTransaction
 from tests.builders import NOON, found_projects
@@ -51,10 +52,15 @@ class World:
         self.clock = Clock()
         self.model: dict[str, Sent] = {}
         self.made = 0
+        self.secrets = Secrets(SECRET)
         self.restart()
 
     def restart(self) -> None:
-        self.answers = Answers(SECRET, self.clock, WINDOW_S)
+        self.answers = Answers(self.secrets, self.clock, WINDOW_S)
+
+    def rotate(self) -> None:
+        """Take another secret; what the one before it signed is not accepted any more."""
+        self.secrets.become(self.secrets.rotated(f"another secret {self.made}", self.clock(), 0))
 
     def job(self, _: Transaction) -> dict[str, Any]:
         ticket = f"tkt_{self.made:026}"
@@ -69,7 +75,7 @@ class World:
     def send(self, key: str, body: bytes) -> str:
         """What the service does with it: the id of the ticket, or the code of the refusal."""
         with self.answers.under_way("key 1", "POST", key) as once:
-            once = replace(once, fingerprint=self.answers.hashed(body))
+            once = once.about(body)
             try:
                 return str(once.around(self.job, dict)(self.tx)["id"])
             except AlreadyAnswered as found:
@@ -113,6 +119,7 @@ steps = st.one_of(
     st.tuples(st.just("erase"), keys),
     st.tuples(st.just("wait"), st.integers(0, WINDOW_S * 1500)),
     st.tuples(st.just("restart")),
+    st.tuples(st.just("rotate")),
     st.tuples(st.just("prune")),
 )
 
@@ -136,6 +143,8 @@ def test_every_request_does_what_the_model_says(
                     world.clock.now += milliseconds
                 case "restart":
                     world.restart()
+                case "rotate":
+                    world.rotate()
                 case _:
                     transaction.prune_answers(world.clock.now - WINDOW_S * 1000 + 1, 1_000)
     finally:
@@ -143,19 +152,20 @@ def test_every_request_does_what_the_model_says(
 
 
 def test_a_job_that_is_refused_leaves_its_key_free(transaction: SqliteTransaction) -> None:
-    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
 
     def refused(_: Transaction) -> dict[str, Any]:
         raise Conflict("No.", code="taken")
 
-    with answers.under_way("key 1", "k") as once:
+    with answers.under_way("key 1", "k") as asked:
+        once = asked.about(b"")
         with pytest.raises(Conflict):
             once.around(refused, dict)(transaction)
         once.check(transaction)
 
 
 def test_the_same_request_is_refused_while_it_is_under_way_and_another_is_not() -> None:
-    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
     assert answers.repeats == Repeats(0, 0, 0, 0, 0)
     with answers.under_way("key 1", "POST", "k"):
         with answers.under_way("key 2", "POST", "k"):
@@ -172,8 +182,9 @@ def test_the_same_request_is_refused_while_it_is_under_way_and_another_is_not() 
 def test_an_answer_is_kept_for_the_window_to_the_millisecond(
     transaction: SqliteTransaction, waited_ms: int, kept: bool
 ) -> None:
-    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
-    with answers.under_way("key 1", f"waited {waited_ms}") as once:
+    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    with answers.under_way("key 1", f"waited {waited_ms}") as asked:
+        once = asked.about(b"")
         once.around(lambda _: {"id": "x"}, dict)(transaction)
     later = replace(once, at=NOON + waited_ms)
     if not kept:
@@ -185,30 +196,48 @@ def test_an_answer_is_kept_for_the_window_to_the_millisecond(
 
 def test_names_are_made_as_those_are_that_are_stored_already() -> None:
     """Another form would carry out again what the version before has carried out."""
-    name = Answers(SECRET, lambda: NOON, WINDOW_S).hashed(b"key 1", b"POST")
+    with Answers(Secrets(SECRET), lambda: NOON, WINDOW_S).under_way("key 1", "POST") as once:
+        (name,) = once.names
     assert name.hex() == "d709d9a36dff93729d301008ec07aba29ba173af600723d0725d0b8ca69a4be3"
 
 
 @given(st.lists(st.binary(max_size=4), max_size=4), st.lists(st.binary(max_size=4), max_size=4))
 def test_only_the_same_parts_have_the_same_hash(some: list[bytes], others: list[bytes]) -> None:
-    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
-    assert (answers.hashed(*some) == answers.hashed(*others)) == (some == others)
+    assert (hashed(b"key", *some) == hashed(b"key", *others)) == (some == others)
 
 
 def test_names_tell_nothing_without_the_installations_secret() -> None:
-    ours, theirs = Answers(SECRET, lambda: NOON, 1), Answers("another", lambda: NOON, 1)
-    assert ours.hashed(b"u1") != theirs.hashed(b"u1")
+    ours, theirs = (Answers(Secrets(each), lambda: NOON, 1) for each in (SECRET, "another"))
+    with ours.under_way("u1") as our, theirs.under_way("u1") as their:
+        assert our.names != their.names
+        assert our.about(b"").fingerprints != their.about(b"").fingerprints
 
 
 def test_what_is_stored_shows_neither_the_key_nor_the_answer(transaction: SqliteTransaction) -> None:
-    answers = Answers(SECRET, lambda: NOON, WINDOW_S)
+    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
     with answers.under_way("key 1", "my-secret-order") as once:
+        once = once.about(b"")
         once.around(lambda _: {"id": "x", "secret": "whsec_plain"}, dict)(transaction)
-    stored = str(transaction.kept_answer(once.name)).encode()
+    stored = str(transaction.kept_answer(once.names[0])).encode()
     for plain in (b"my-secret-order", b"whsec_plain"):
         assert plain not in stored
     with pytest.raises(IdempotencyMismatch):
-        replace(once, fingerprint=b"other").check(transaction)
+        once.about(b"other").check(transaction)
     transaction.conn.execute("UPDATE kept_answers SET sealed = NULL WHERE subject = 'x'")
     with pytest.raises(AnswerErased):
         once.check(transaction)
+
+
+def test_a_rotation_while_a_request_is_under_way_keeps_the_second_one_out(
+    transaction: SqliteTransaction,
+) -> None:
+    secrets = Secrets(SECRET)
+    answers = Answers(secrets, lambda: NOON, WINDOW_S)
+    with answers.under_way("key 1", "k") as once:
+        secrets.become(secrets.rotated("another secret", NOON, 0))
+        with pytest.raises(Conflict), answers.under_way("key 1", "k"):
+            pass
+        once = once.about(b"")
+        once.around(lambda _: {"id": "x"}, dict)(transaction)
+    with answers.under_way("key 1", "k") as again, pytest.raises(AlreadyAnswered):
+        again.about(b"").check(transaction)

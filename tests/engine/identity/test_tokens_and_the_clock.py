@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Tokens
+from deskwire.engine.secret import Secrets
 
 
 def test_a_token_is_taken_although_the_clock_was_set_back_since() -> None:
-    tokens = Tokens("a secret of this installation, long enough")
+    tokens = Tokens(Secrets("a secret of this installation, long enough"))
     later = wall_clock() + 3_600_000
     assert tokens.identity(tokens.issue("usr_1", later)).value == "usr_1"

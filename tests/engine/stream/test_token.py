@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.credentials import Tokens
 from deskwire.engine.errors import Unauthenticated
+from deskwire.engine.secret import Secrets
 from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
 from tests.streaming import KEY, NOON
 
@@ -22,7 +23,7 @@ GRANT = Grant("prj_1", "key_1", "1.2", "private-x", "c1", typing=True, resume="l
 
 def check(token: str, *, key: bytes = KEY, at: int = NOON, grant: Grant = GRANT) -> Grant:
     return verify(
-        key,
+        (key,),
         token,
         project_id=grant.project_id,
         socket_id=grant.socket_id,
@@ -154,4 +155,6 @@ def test_whatever_is_signed_is_a_grant_or_refused(changed: dict[str, Any]) -> No
 def test_whatever_an_access_token_says_is_somebody_or_refused(changed: dict[str, Any]) -> None:
     payload = json.dumps({"sub": "usr_1", "exp": 1 << 40, **changed}).encode()
     with suppress(Unauthenticated):
-        Tokens("s" * 32).identity(jwt.PyJWS().encode(payload, b"s" * 32, algorithm="HS256")).value.encode()
+        Tokens(Secrets("s" * 32)).identity(
+            jwt.PyJWS().encode(payload, b"s" * 32, algorithm="HS256")
+        ).value.encode()

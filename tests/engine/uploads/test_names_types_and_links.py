@@ -19,7 +19,7 @@ from deskwire.http.downloads import disposition
 NOW = 1_790_000_000_000
 DAY_MS = 86_400_000
 UPLOAD = "upl_01KZ00000000000000000000VP"
-LINKS = Links(b"key", "https://files.test/v3/uploads", lifetime_s=30 * 86_400)
+LINKS = Links(lambda: (b"key",), "https://files.test/v3/uploads", lifetime_s=30 * 86_400)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_nothing_that_was_not_signed_gets_through(name: str, expires: str, signa
 
 
 def test_another_installations_url_is_refused() -> None:
-    url, _ = Links(b"other", "https://files.test/v3/uploads").url(UPLOAD, "a", NOW)
+    url, _ = Links(lambda: (b"other",), "https://files.test/v3/uploads").url(UPLOAD, "a", NOW)
     assert LINKS.upload_id(url, NOW) is None
     assert urlsplit(url).path == f"/v3/uploads/{UPLOAD}/a"

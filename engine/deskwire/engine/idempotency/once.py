@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -20,7 +20,8 @@ from deskwire.engine.clock import Clock
 from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
 from deskwire.engine.idempotency.ports import AnswerReader, KeptAnswer
 from deskwire.engine.ports import Transaction
-from deskwire.engine.sealing import Sealing, derived_key
+from deskwire.engine.sealing import Sealing
+from deskwire.engine.secret import Secrets, derived_key
 
 T = TypeVar("T")
 
@@ -49,18 +50,20 @@ class Repeats:
 class Answers:
     """The installation's kept answers, encrypted and named by keyed hashes.
 
+    A name is looked for under every secret that is known: what was carried out before a rotation is not carried out again.
+
     Args:
-        secret: the installation's; under another one no answer is found.
+        secrets: the installation's; under others no answer is found.
         window_s: seconds that an answer is kept.
     """
 
-    def __init__(self, secret: str, clock: Clock, window_s: float) -> None:
+    def __init__(self, secrets: Secrets, clock: Clock, window_s: float) -> None:
         self.repeats: Final = Repeats()
         self._clock = clock
         self._window_ms = int(window_s * 1000)
-        self._key = derived_key(secret, _LABEL)
-        self._sealing = Sealing(secret, _LABEL)
-        self._under_way: set[bytes] = set()
+        self._secrets = secrets
+        self._sealing = Sealing(secrets, _LABEL)
+        self._under_way: set[tuple[str, ...]] = set()
 
     @contextmanager
     def under_way(self, *asked: str) -> Iterator[Once]:
@@ -71,27 +74,20 @@ class Answers:
 
         Raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
         """
-        name = self.hashed(*(each.encode() for each in asked))
-        if name in self._under_way:
+        if asked in self._under_way:
             self.repeats.in_progress += 1
             raise Conflict(
                 "The first request with this Idempotency-Key is still under way.",
                 code="idempotency_in_progress",
                 retry_after_s=1,
             )
-        self._under_way.add(name)
+        self._under_way.add(asked)
+        keys = tuple(derived_key(secret, _LABEL) for secret in self._secrets.known)
+        names = tuple(hashed(key, *(each.encode() for each in asked)) for key in keys)
         try:
-            yield Once(self, name, self._clock())
+            yield Once(self, keys, names, self._clock())
         finally:
-            self._under_way.discard(name)
-
-    def hashed(self, *parts: bytes) -> bytes:
-        """A keyed hash of the parts, each by itself: `a`, `bc` is not `ab`, `c`."""
-        digest = hmac.new(self._key, digestmod=hashlib.sha256)
-        for part in parts:
-            digest.update(len(part).to_bytes(8))
-            digest.update(part)
-        return digest.digest()
+            self._under_way.discard(asked)
 
     def check(self, reader: AnswerReader, name: bytes, fingerprint: bytes, at: int) -> None:
         """Raise what the request is answered with if it was carried out before `at` (ms), within the window.
@@ -117,19 +113,26 @@ class Once:
     """One request with an `Idempotency-Key`; made by `Answers.under_way`.
 
     Args:
-        name: its keyed hash.
+        keys: those that names and fingerprints are made with, the current one first.
+        names: its keyed hashes.
         at: when it came, in milliseconds.
-        fingerprint: keyed hash of its body, once that is known.
+        fingerprints: keyed hashes of its body, once that is known.
     """
 
     answers: Answers
-    name: bytes
+    keys: tuple[bytes, ...] = field(repr=False)
+    names: tuple[bytes, ...]
     at: int
-    fingerprint: bytes = b""
+    fingerprints: tuple[bytes, ...] = ()
+
+    def about(self, *parts: bytes) -> Once:
+        """The same, now that its body is known by these parts."""
+        return replace(self, fingerprints=tuple(hashed(key, *parts) for key in self.keys))
 
     def check(self, reader: AnswerReader) -> None:
         """See `Answers.check`."""
-        self.answers.check(reader, self.name, self.fingerprint, self.at)
+        for name, fingerprint in zip(self.names, self.fingerprints, strict=True):
+            self.answers.check(reader, name, fingerprint, self.at)
 
     def around(
         self,
@@ -150,7 +153,16 @@ class Once:
             answer = shown(result)
             sealed = self.answers.seal(orjson.dumps(answer))
             about = answer["id"] if subject is None else subject
-            tx.keep_answer(KeptAnswer(self.name, self.fingerprint, about, sealed, self.at))
+            tx.keep_answer(KeptAnswer(self.names[0], self.fingerprints[0], about, sealed, self.at))
             return result
 
         return carried_out
+
+
+def hashed(key: bytes, *parts: bytes) -> bytes:
+    """A keyed hash of the parts, each by itself: `a`, `bc` is not `ab`, `c`."""
+    digest = hmac.new(key, digestmod=hashlib.sha256)
+    for part in parts:
+        digest.update(len(part).to_bytes(8))
+        digest.update(part)
+    return digest.digest()

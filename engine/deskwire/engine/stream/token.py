@@ -6,8 +6,10 @@ stored. It is bound to one socket, one channel and one consumer, and worth as mu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import jwt
 
@@ -70,14 +72,16 @@ def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) ->
     return jwt.encode(claims, key, algorithm=_ALGORITHM)
 
 
-def verify(key: bytes, token: str, *, project_id: str, socket_id: str, channel: str, now_ms: int) -> Grant:
+def verify(
+    keys: Sequence[bytes], token: str, *, project_id: str, socket_id: str, channel: str, now_ms: int
+) -> Grant:
     """The grant in `token`, if it is for this project, socket and channel.
 
     Whether its server key is still in force is another question.
 
     Raises TokenRefused. A minute of leeway is given to the clocks of other nodes.
     """
-    grant, expires = _read(key, token)
+    grant, expires = _read(keys, token)
     if now_ms > (expires + LEEWAY_S) * 1000:
         raise TokenRefused("The token has expired; authorize again.", code="token_expired")
     if grant.project_id != project_id:
@@ -89,16 +93,20 @@ def verify(key: bytes, token: str, *, project_id: str, socket_id: str, channel: 
     return grant
 
 
-def _read(key: bytes, token: str) -> tuple[Grant, int]:
+def _claims(keys: Sequence[bytes], token: str) -> dict[str, Any]:
+    """What one of the keys has signed. Raises jwt.InvalidTokenError."""
     required = ["aud", "prj", "key", "sid", "ch", "cid", "typ", "res", "iat", "exp"]
+    options = {"require": required, "verify_exp": False, "verify_iat": False}  # by our clock, above
+    *first, last = keys
+    for key in first:
+        with suppress(jwt.InvalidSignatureError):
+            return claims_of(token, key, _ALGORITHM, audience=AUDIENCE, options=options)
+    return claims_of(token, last, _ALGORITHM, audience=AUDIENCE, options=options)
+
+
+def _read(keys: Sequence[bytes], token: str) -> tuple[Grant, int]:
     try:
-        claims = claims_of(
-            token,
-            key,
-            _ALGORITHM,
-            audience=AUDIENCE,
-            options={"require": required, "verify_exp": False, "verify_iat": False},  # by our clock, above
-        )
+        claims = _claims(keys, token)
     except jwt.InvalidTokenError as error:
         raise TokenRefused(f"The token is not valid: {error}") from None
     match claims:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from deskwire.engine.conversation import Attachment
 from deskwire.engine.errors import Forbidden
+from deskwire.engine.secret import Keyring
 
 Shown = Callable[[Sequence[Attachment]], list[dict[str, Any]]]
 """Attachments as a message shows them."""
@@ -26,20 +27,20 @@ class Links:
     """Makes the URLs and knows them again.
 
     Args:
-        key: what they are signed with.
+        keys: what they are signed with.
         base: what they start with, `https://support.example.com/v3/uploads`.
         lifetime_s: how long one is valid.
     """
 
-    def __init__(self, key: bytes, base: str, *, lifetime_s: float = LIFETIME_S) -> None:
-        self._key = key
+    def __init__(self, keys: Keyring, base: str, *, lifetime_s: float = LIFETIME_S) -> None:
+        self._keys = keys
         self._base = base
         self._lifetime_ms = int(lifetime_s * _SECOND_MS)
 
     def url(self, upload_id: str, name: str, now: int) -> tuple[str, int]:
         """A URL that is signed now, and when it expires; both times in milliseconds."""
         expires = (now + self._lifetime_ms) // _SECOND_MS
-        return self._signed(upload_id, name, str(expires)), expires * _SECOND_MS
+        return self._signed(self._keys()[0], upload_id, name, str(expires)), expires * _SECOND_MS
 
     def shown(self, attachments: Sequence[Attachment], now: int) -> list[dict[str, Any]]:
         """Attachments as a message shows them, with URLs signed now (decisions 4)."""
@@ -59,8 +60,8 @@ class Links:
 
         Raises Forbidden: `link_invalid` for what is altered or incomplete, `link_expired`.
         """
-        made = self._signature(upload_id, name, expires or "")
-        if not hmac.compare_digest(made.encode(), (signature or "").encode(errors="replace")):
+        made = [_signature(key, upload_id, name, expires or "") for key in self._keys()]
+        if not _is_one_of(made, signature or ""):
             raise Forbidden("This URL is not one that this service has signed.", code="link_invalid")
         if int(expires or "") * _SECOND_MS <= now:
             raise Forbidden(
@@ -77,18 +78,23 @@ class Links:
             (expires,) = parse_qs(parts.query)["expires"]
         except (KeyError, ValueError):
             return None
-        made = self._signed(upload_id, name, expires)
-        genuine = hmac.compare_digest(made.encode(), url.encode(errors="replace"))
-        return upload_id if genuine and int(expires) * _SECOND_MS > now else None
+        made = [self._signed(key, upload_id, name, expires) for key in self._keys()]
+        return upload_id if _is_one_of(made, url) and int(expires) * _SECOND_MS > now else None
 
-    def _signed(self, upload_id: str, name: str, expires: str) -> str:
-        signature = self._signature(upload_id, name, expires)
+    def _signed(self, key: bytes, upload_id: str, name: str, expires: str) -> str:
+        signature = _signature(key, upload_id, name, expires)
         path = f"{_quoted(upload_id)}/{_quoted(name)}"
         return f"{self._base}/{path}?expires={_quoted(expires)}&signature={signature}"
 
-    def _signature(self, upload_id: str, name: str, expires: str) -> str:
-        signed = f"{upload_id}\n{name}\n{expires}".encode(errors="replace")
-        return urlsafe_b64encode(hmac.digest(self._key, signed, sha256)).decode().rstrip("=")
+
+def _signature(key: bytes, upload_id: str, name: str, expires: str) -> str:
+    signed = f"{upload_id}\n{name}\n{expires}".encode(errors="replace")
+    return urlsafe_b64encode(hmac.digest(key, signed, sha256)).decode().rstrip("=")
+
+
+def _is_one_of(made: Sequence[str], given: str) -> bool:
+    """Whether it is one of these, in a time that says nothing of them but how many there are."""
+    return any(hmac.compare_digest(each.encode(), given.encode(errors="replace")) for each in made)
 
 
 def _quoted(text: str) -> str:
@@ -97,4 +103,5 @@ def _quoted(text: str) -> str:
 
 def nowhere() -> Links:
     """Links that lead nowhere, for a program that serves no files."""
-    return Links(secrets.token_bytes(32), "")
+    key = secrets.token_bytes(32)
+    return Links(lambda: (key,), "")
