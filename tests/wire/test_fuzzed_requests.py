@@ -82,6 +82,7 @@ def json_routes() -> Iterator[Route]:
     return (route for route in WITH_BODY if route.json_only)
 
 
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object ByteStream")
 async def test_no_odd_json_is_an_error_of_ours_or_changes_anything(walk: Walk) -> None:
     before = await walk.service.events()
     for number, route in enumerate(json_routes()):
