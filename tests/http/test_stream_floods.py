@@ -213,11 +213,11 @@ async def test_a_request_that_comes_byte_by_byte_is_not_read_for_ever(
         nursery.start_soon(serve_one, stream, theirs)
         start, sent = trio.current_time(), 0
         with suppress(trio.BrokenResourceError):
-            for byte in upgrade("?protocol=7&x=" + "x" * 1_000):
+            for byte in upgrade("?protocol=7&x=" + "x" * 4_000):
                 await ours.send_all(bytes((byte,)))
                 await trio.testing.wait_all_tasks_blocked()
                 sent += 1
-        assert 100 < sent < 1_000
+        assert 1_000 < sent < 4_000
         assert trio.current_time() == start
         nursery.cancel_scope.cancel()
 

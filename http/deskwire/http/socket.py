@@ -38,8 +38,8 @@ _OPENING_S: Final = 10.0
 _OPENING_AT_THE_STOP_S: Final = 0.5
 """How long it may once all are told to end; one that is dropped before it is answered may be away for long (ADR 38)."""
 _READ: Final = 16 * 1024
-_READS: Final = 256
-"""Reads of one request at most: it has 16 KB, and proxies pass it on in few parts."""
+_READS: Final = 1_024
+"""Reads of one request at most. It may have 16 KB; a usual one comes through byte by byte, too."""
 
 
 class RealtimeStream:
