@@ -31,6 +31,7 @@ SILENT: Final = {
     "release_held": "what became of deliveries",
     "forget_held": "what became of deliveries",
     "forget_old_secrets": "what was announced at the rotation",
+    "renew_seals": "the same secrets under another seal; the rotation is recorded",
     "_delete_endpoint": "the rest of an endpoint whose removal is recorded",
     "insert_contact": "content",
     "save_contact": "content",

@@ -20,7 +20,7 @@ from deskwire.admin.desk import (
     refusal,
     user_named,
 )
-from deskwire.engine.audit.deeds import token_issued
+from deskwire.engine.audit.deeds import secret_rotated, token_issued
 from deskwire.engine.audit.trail import AuditFilter, record_view
 from deskwire.engine.clock import iso
 from deskwire.engine.credentials import hash_server_key, new_server_key, random_base62
@@ -247,7 +247,9 @@ async def revoke_key(desk: Desk, order: orders.KeyName) -> Answer:
 @operation("secret.rotate", orders.SecretRotation)
 async def rotate_secret(desk: Desk, order: orders.SecretRotation) -> Answer:
     """Replace the installation's secret."""
-    return await desk.rotation().rotate(order.overlap_s)
+    done = await desk.rotation().rotate(order.overlap_s)
+    await desk.store.write(lambda tx: tx.record(secret_rotated(order.overlap_s)))
+    return done
 
 
 @operation("token.create", orders.NewToken)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-ObjectType = Literal["organisation", "project", "server_key", "account", "webhook", "contact"]
+ObjectType = Literal["organisation", "project", "server_key", "account", "webhook", "contact", "installation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,12 @@ _ALL: Final = (
         "So many conversations and messages were brought in from elsewhere.",
         ("conversations", "messages"),
         counted=True,
+    ),
+    Action(
+        "secret.rotated",
+        "installation",
+        "The installation's secret was replaced; what the old one signed is accepted for so long.",
+        ("overlapSeconds",),
     ),
     Action("audit.exported", "organisation", "The audit trail was exported.", counted=True),
 )

@@ -104,6 +104,11 @@ def token_issued(user: User, lifetime_s: int) -> Deed:
     return Deed("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})
 
 
+def secret_rotated(overlap_s: int) -> Deed:
+    """The operator has replaced the installation's secret."""
+    return Deed("secret.rotated", None, details={"overlapSeconds": overlap_s})
+
+
 def exported(contact: str, project: int) -> Deed:
     """What is stored about the contact with this id was asked for."""
     return Deed("contact.exported", contact, project=project)
