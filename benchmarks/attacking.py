@@ -50,7 +50,9 @@ def _rounds(scale: Scale, directory: Path, name: str) -> tuple[list[_Rates], flo
     with deskwire(directory / name.replace(" ", "-").replace("/", "")) as server:
         ids = server.create(_CONNECTIONS)
         stream_key = server.stream_key()
-        rounds = [_round(scale, server, ids, name, stream_key) for _ in range(max(1, scale.rounds // _ROUNDS))]
+        rounds = [
+            _round(scale, server, ids, name, stream_key) for _ in range(max(1, scale.rounds // _ROUNDS))
+        ]
         return rounds, processes.resident_mb(server.process)
 
 

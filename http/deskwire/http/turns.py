@@ -75,7 +75,10 @@ class Turns:
     def release(self, who: Hashable) -> None:
         """Give the turn back, if it is still held."""
         if self._holder is not None and self._holder is who:
-            self._end(trio.current_time())
+            now = trio.current_time()
+            self._end(now)
+            if self._free_at <= now:
+                self._call()
 
     async def run(self) -> None:
         """Call one after the other, until cancelled."""
