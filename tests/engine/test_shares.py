@@ -64,7 +64,7 @@ async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_c
     async def work(who: Hashable) -> None:
         await turns.take(who)
         order.append(who)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         turns.give_back(who)
 
     async with trio.open_nursery() as nursery:
@@ -75,7 +75,7 @@ async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_c
         began = trio.current_time()
         for who in ("b", "c", "b", "c"):
             nursery.start_soon(work, who)
-        await trio.sleep(4.5)
+        await trio.sleep(4.5)  # virtual time: the mock clock jumps
         assert [who for who in order if who != "greedy"].count("b") == 2
         assert [who for who in order if who != "greedy"].count("c") == 2
         assert trio.current_time() - began < 5
@@ -149,7 +149,7 @@ async def test_work_that_fails_is_followed_by_a_pause_and_by_the_next(autojump_c
 
     async def fail() -> None:
         async with paced.turn("a"):
-            await trio.sleep(1)
+            await trio.sleep(1)  # virtual time: the mock clock jumps
             raise ValueError("bad")
 
     for _ in range(2):

@@ -86,9 +86,9 @@ async def test_who_holds_most_for_longest_ends_when_too_much_is_unread(autojump_
     (slow, small, late), ended = taken(connections, "192.0.2.1", "192.0.2.2", "192.0.2.3")
     slow.hold(249)
     small.hold(10)
-    await trio.sleep(5)
+    await trio.sleep(5)  # virtual time: the mock clock jumps
     late.hold(250)
-    await trio.sleep(1)
+    await trio.sleep(1)  # virtual time: the mock clock jumps
     others, _ = taken(connections, *(f"198.51.100.{n}" for n in range(2)))
     for other in others:
         other.hold(240)
@@ -104,12 +104,12 @@ async def test_an_address_and_a_project_have_a_share_of_what_may_be_unread(autoj
     connections = Connections(99, unsent_max=100 * SHARE)
     one, ended = taken(connections, *["192.0.2.1"] * 3)
     for place in one:
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         place.hold(34)
     assert ended == ["192.0.2.1 0"]
     two, ended_too = taken(connections, "192.0.2.5", "192.0.2.6", "192.0.2.7")
     for place in two:
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         place.shown("prj_1")
         place.hold(34)
     assert ended_too == ["192.0.2.5 0"]
@@ -293,7 +293,7 @@ async def test_clients_that_do_not_read_their_answers_are_ended_and_nobody_else(
             for _ in range(20):
                 assert await hello(await dialled(front, "127.0.0.1", stack))
             while connections.unsent > (1 << 24):  # noqa: ASYNC110  # other sockets' answers ring no bell
-                await trio.sleep(0.01)
+                await trio.sleep(0.01)  # other sockets' answers ring no bell
         assert connections.ended["unread"] > 0
 
 

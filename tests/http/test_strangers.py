@@ -49,7 +49,7 @@ async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_c
         place = await places.admit("a")
         assert place is not None
         order.append(number)
-        await trio.sleep(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
         place.known()
 
     async with trio.open_nursery() as nursery:
@@ -82,8 +82,8 @@ async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock
 
     for number in range(2):
         (await taken(places)).make_room = note(number)
-        await trio.sleep(1)
-    await trio.sleep(KEPT_S - 3)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+    await trio.sleep(KEPT_S - 3)  # virtual time: the mock clock jumps
     assert ended == []
     assert await waited(places) == (True, 1)
     assert ended == [0]
@@ -92,7 +92,7 @@ async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock
 async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: MockClock) -> None:
     places, ended = Strangers(2), list[str]()
     (await taken(places)).make_room = lambda: ended.append("it")
-    await trio.sleep(100 * KEPT_S)
+    await trio.sleep(100 * KEPT_S)  # virtual time: the mock clock jumps
     await taken(places)
     assert ended == []
 
@@ -100,7 +100,7 @@ async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: 
 async def test_a_place_of_one_that_has_ended_late_is_free_at_once(autojump_clock: MockClock) -> None:
     places = Strangers(1)
     held = await taken(places)
-    await trio.sleep(KEPT_S)
+    await trio.sleep(KEPT_S)  # virtual time: the mock clock jumps
     held.leave()
     await taken(places)
 
@@ -124,6 +124,6 @@ async def test_networks_of_which_nobody_comes_any_more_are_forgotten(autojump_cl
         (await taken(places, f"2001:db8:{number:x}::/64")).leave()
     stays = await taken(places, "stays")
     stays.make_room = lambda: None  # its connection is there
-    await trio.sleep(KEPT_S)
+    await trio.sleep(KEPT_S)  # virtual time: the mock clock jumps
     await taken(places, "new")
     assert len(places) == 2

@@ -137,7 +137,7 @@ async def test_the_allowance_comes_back_with_time(
         await peer.stream.send_all(_PING * (FRAMES.burst - 20))
         for _ in range(FRAMES.burst - 20):
             assert isinstance(await peer.until(Pong), Pong)
-        await trio.sleep(FRAMES.burst / (FRAMES.per_minute / 60))
+        await trio.sleep(FRAMES.burst / (FRAMES.per_minute / 60))  # virtual time: the mock clock jumps
 
 
 async def test_the_most_that_a_real_client_sends_at_once_is_taken(
@@ -152,7 +152,7 @@ async def test_the_most_that_a_real_client_sends_at_once_is_taken(
         await say(peer, "client-typing", {})
         await peer.send(Ping(b"lively"))
         assert (await peer.message())["data"]["code"] == 4301
-        await trio.sleep(0.1)
+        await trio.sleep(0.1)  # virtual time: the mock clock jumps
     await say(peer, "pusher:ping")
     assert (await peer.message())["event"] == "pusher:pong"
 
@@ -171,7 +171,7 @@ async def test_a_read_full_of_frames_leaves_turns_to_others(
         async def other() -> None:
             nonlocal turns
             while True:
-                await trio.sleep(0 if of_a_subscriber else 0.01)
+                await trio.sleep(0 if of_a_subscriber else 0.01)  # virtual time: the mock clock jumps
                 turns += 1
 
         await peer.stream.send_all(_PONG * frames + _PING)

@@ -24,7 +24,7 @@ async def order(turns: Turns, *waiting: tuple[str, str], held_s: float = 0.001) 
     async def one(name: str, network: str) -> None:
         await turns.take(name, network)
         called.append((round(trio.current_time() - began, 6), name))
-        await trio.sleep(held_s)
+        await trio.sleep(held_s)  # virtual time: the mock clock jumps
         turns.release(name)
 
     async with trio.open_nursery() as nursery:
@@ -68,7 +68,7 @@ async def test_a_turn_that_nobody_used_for_long_makes_nobody_wait_for_long(autoj
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
         await turns.take("slow", "a")
-        await trio.sleep(30)
+        await trio.sleep(30)  # virtual time: the mock clock jumps
         turns.note_known()
         with trio.fail_after(0.2):
             await turns.take("b", "b")
@@ -90,12 +90,12 @@ async def test_everybody_has_a_turn_whoever_leaves_the_queue(autojump_clock: Moc
     async def one(number: int) -> None:
         patience_s = rng.choice((0.001, 0.01, 1_000))
         with trio.move_on_after(patience_s):
-            await trio.sleep(rng.random() * 0.05)
+            await trio.sleep(rng.random() * 0.05)  # virtual time: the mock clock jumps
             await turns.take(number, str(number % 3))
             assert not holding
             holding.add(number)
             try:
-                await trio.sleep(rng.random() * LONGEST_S * 0.9)
+                await trio.sleep(rng.random() * LONGEST_S * 0.9)  # virtual time: the mock clock jumps
             finally:
                 holding.discard(number)
                 turns.release(number)
@@ -147,7 +147,7 @@ async def test_a_machine_that_asks_without_end_leaves_half_of_the_turns_to_anoth
             stream = await front.raw()
             with trio.fail_after(60):
                 while answered < 100:  # noqa: ASYNC110  # all of them are at it
-                    await trio.sleep(0.001)
+                    await trio.sleep(0.001)  # all of them are at it; nothing announces it
                 before = answered
                 for _ in range(50):
                     await stream.send_all(HELLO)

@@ -53,10 +53,10 @@ async def test_a_standby_hears_of_it(autojump_clock: MockClock, stage: Stage) ->
 async def test_who_was_ended_is_refused_for_a_minute(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.hold("c1")
     await stage.hub.end(stage.project, "c1")
-    await trio.sleep(59)
+    await trio.sleep(59)  # virtual time: the mock clock jumps
     with pytest.raises(ConsumerSuperseded):
         await stage.hold("c1")
-    await trio.sleep(1)
+    await trio.sleep(1)  # virtual time: the mock clock jumps
     assert (await stage.hold("c1")).current
 
 
@@ -64,7 +64,7 @@ async def test_and_for_as_long_as_another_holds_the_channel(autojump_clock: Mock
     await stage.hold("c1")
     await stage.hub.end(stage.project, "c1")
     await stage.hold("c2")
-    await trio.sleep(80_000)
+    await trio.sleep(80_000)  # virtual time: the mock clock jumps
     with pytest.raises(ConsumerSuperseded):
         await stage.hold("c1")
 
@@ -75,9 +75,9 @@ async def test_a_second_time_ends_nobody_and_makes_the_minute_no_longer(
     told = list[str]()
     await stage.hold("c1", lost=told.append)
     await stage.hub.end(stage.project, "c1")
-    await trio.sleep(59)
+    await trio.sleep(59)  # virtual time: the mock clock jumps
     assert await stage.hub.end(stage.project, "c1") == []
-    await trio.sleep(1)
+    await trio.sleep(1)  # virtual time: the mock clock jumps
     assert (await stage.hold("c1")).current
     assert told == ["ended"]
 
