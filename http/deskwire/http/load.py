@@ -46,8 +46,8 @@ _CROWDED: Final = {
 class Load:
     """What requests take of the process.
 
-    `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all, by what there was too much of, and `crowded` those whose
-    sender had its share.
+    `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all,
+    by what there was too much of, and `crowded` those whose sender had its share.
 
     Args:
         requests_max: handlers that may be at work.

@@ -8,7 +8,7 @@ from pathlib import Path
 import trio
 from trio.testing import MockClock
 
-from tests.engine.delivery.conftest import Installation, Receivers, Request, answering, opened
+from tests.engine.delivery.conftest import Installation, Receiver, Receivers, Request, answering, opened
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")
@@ -67,6 +67,15 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
     assert {each.headers["Service-Attempt"] for each in again} == {"1"}
 
 
+async def sent_when_back(installation: Installation, receiver: Receiver) -> list[int]:
+    """What a receiver that is well again is sent, the event 100 being new."""
+    receiver.behaviour, sent = WORKING, len(receiver.requests)
+    await installation.send(100)
+    await receiver.wait(sent + 1)
+    await trio.sleep(10)  # virtual time: the mock clock jumps
+    return receiver.sequences[sent:]
+
+
 async def test_an_endpoint_that_does_not_want_it_gets_nothing_once_more(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
@@ -76,12 +85,7 @@ async def test_an_endpoint_that_does_not_want_it_gets_nothing_once_more(
         await missing(installation, 1, 2, 3)
         assert set(await installation.reasons()) == {DROPPED}
         assert installation.couriers.outages["missed"] == 0
-        receiver.behaviour = WORKING
-        sent = len(receiver.requests)
-        await installation.send(100)
-        await receiver.wait(sent + 1)
-        await trio.sleep(10)  # virtual time: the mock clock jumps
-    assert receiver.sequences[sent:] == [100]
+        assert await sent_when_back(installation, receiver) == [100]
 
 
 async def test_catching_up_can_be_turned_off_before_the_outage_is_over(
@@ -94,12 +98,7 @@ async def test_catching_up_can_be_turned_off_before_the_outage_is_over(
         off = replace(endpoint, catch_up="off")
         await installation.store.write(lambda tx: tx.save_endpoint(off))
         installation.couriers.change(off)
-        receiver.behaviour = WORKING
-        sent = len(receiver.requests)
-        await installation.send(100)
-        await receiver.wait(sent + 1)
-        await trio.sleep(10)  # virtual time: the mock clock jumps
-    assert receiver.sequences[sent:] == [100]
+        assert await sent_when_back(installation, receiver) == [100]
 
 
 async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itself(
