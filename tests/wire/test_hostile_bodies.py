@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from deskwire.engine.attributes import ATTRIBUTES_BYTES
+from deskwire.engine.definitions.attributes import ATTRIBUTES_BYTES
 from deskwire.engine.errors import PROBLEMS_MAX, BadRequest, Invalid
 from deskwire.http.app import ROUTES
 from deskwire.http.imports import REFUSALS_BYTES

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from deskwire.engine.conversation import Assignee, Attachment, Author, Closer, Reason
+from deskwire.engine.conversation import Author, Closer, Reason
 from deskwire.engine.expiry import Windows
+from deskwire.engine.people import Assignee
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.value import value
 from deskwire.engine.workflows.workflow import Published
 

@@ -7,12 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reopen
-from deskwire.engine.conversation import Attachment, Author
+from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import new_id
 from deskwire.engine.listing import ConversationFilter
 from deskwire.engine.ports import Reader
 from deskwire.engine.typists import Agent, SetTyping
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,

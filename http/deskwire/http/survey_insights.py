@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.clock import iso, milliseconds
+from deskwire.engine.definitions.checks import escaped
 from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights import Insights, insights_view
 from deskwire.engine.surveys.progress import refresh_view
-from deskwire.engine.surveys.shape import escaped
 from deskwire.engine.surveys.survey import Survey
 from deskwire.http.routing import WHOLE, Answer, Call, Routes
 from deskwire.http.shapes import surveys as shapes

@@ -10,10 +10,10 @@ import orjson
 import trio
 from pydantic import ConfigDict, WithJsonSchema
 
+from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.errors import Conflict, Invalid, Problem
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.surveys.rules import DefinitionError
 from deskwire.engine.workflows.check import workflow_errors
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.stock import assignee_errors, find_workflow
