@@ -26,7 +26,6 @@ CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/[\w/{}<>.-]*)")
 PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
 EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
 VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
-ADR = re.compile(r"(\d{4})-[a-z0-9-]+\.md")
 FOREIGN = re.compile(r"\b(?:pip install|npm install|useradd|systemctl|docker (?:build|run))\b")
 LINES_MAX = 190
 """A guide that is longer is two guides."""
@@ -142,16 +141,6 @@ def test_every_example_shown_is_the_file_it_is_named_after() -> None:
                 assert block.text == (ROOT / block.words[1]).read_text(), block.words[1]
                 shown.add(ROOT / block.words[1])
     assert shown == {path for path in (ROOT / "docs/examples").iterdir() if path.is_file()}
-
-
-def test_the_numbers_of_the_decisions_have_no_gap_and_the_index_has_their_titles() -> None:
-    records = sorted(path for path in (ROOT / "docs/adr").glob("*.md") if path.name != "README.md")
-    assert all(ADR.fullmatch(path.name) for path in records)
-    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
-    titles = [path.read_text().splitlines()[0].removeprefix(f"# {int(path.name[:4])}. ") for path in records]
-    index = (ROOT / "docs/adr/README.md").read_text()
-    lines = [f"- [{path.name[:4]}]({path.name}) {title}" for path, title in zip(records, titles, strict=True)]
-    assert re.findall(r"^- .*$", index, re.MULTILINE) == lines
 
 
 @pytest.mark.parametrize("page", guides(), ids=name)
