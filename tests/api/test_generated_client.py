@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.described import described
-from tests.wire.conftest import Service
+from tests.service import Service
 
 PACKAGE = "deskwire_generated"
 Api = Callable[[str], Any]

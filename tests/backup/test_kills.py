@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.root import ROOT
 from tests.serving import environment
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_a_kill_at_any_step_leaves_nothing_half_done(data: Path) -> None:

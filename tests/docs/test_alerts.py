@@ -12,7 +12,7 @@ import trio
 
 from deskwire.http.families import METRICS
 from deskwire.http.metric import PREFIX, Scrape
-from tests.docs.pages import ROOT
+from tests.root import ROOT
 from tests.simulation.away import Away, conversations, live, traffic
 
 PROMTOOL = shutil.which("promtool")

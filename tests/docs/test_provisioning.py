@@ -9,10 +9,10 @@ from pathlib import Path
 
 import trio
 
+from tests.docs.pages import blocks
+from tests.docs.test_commands import PREAMBLE, needs_tools
+from tests.root import ROOT
 from tests.serving import environment, free_port
-
-from .pages import ROOT, blocks
-from .test_commands import PREAMBLE, needs_tools
 
 
 @needs_tools

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from .pages import ROOT
+from tests.root import ROOT
 
 DOCS: Final = ROOT / "docs"
 LOADS: Final = {

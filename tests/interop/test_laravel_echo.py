@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .stage import Stage
+from tests.interop.stage import Stage
 
 pytestmark = pytest.mark.usefixtures("node")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .stage import QUIET_S, Stage
+from tests.interop.stage import QUIET_S, Stage
 
 pytestmark = pytest.mark.usefixtures("pysher")
 

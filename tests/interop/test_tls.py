@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.certificates import Files
-from tests.wire.conftest import running
-
-from .client import Launch
-from .proxy import proxying
-from .stage import Stage, port_of
+from tests.interop.client import Launch
+from tests.interop.proxy import proxying
+from tests.interop.stage import Stage, port_of
+from tests.service import running
 
 pytestmark = pytest.mark.usefixtures("node")
 

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.handing import HasDescriptor
-
-from .test_serve import ENVIRON, START_S, Server, servers
+from tests.process.test_serve import ENVIRON, START_S, Server, servers
 
 __all__ = ["servers"]
 

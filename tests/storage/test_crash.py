@@ -15,6 +15,7 @@ import trio
 
 from deskwire.engine.commands import MarkRead
 from tests.builders import PROJECT, Running, post, running
+from tests.root import ROOT
 
 ROUNDS = 12
 LANES = 8
@@ -49,7 +50,7 @@ trio.run(main)
 def written_until_killed(directory: Path, lines: int) -> list[tuple[str, str]]:
     """Let a process write and kill it when it has acknowledged so much; all that it acknowledged."""
     with subprocess.Popen(
-        [sys.executable, "-c", WRITING, str(directory), str(Path(__file__).parents[2])],
+        [sys.executable, "-c", WRITING, str(directory), str(ROOT)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:
