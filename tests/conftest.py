@@ -11,12 +11,14 @@ from hypothesis import HealthCheck, settings
 from tests.builders import InlineStore
 from tests.connections import all_closed, note_connections
 from tests.planted import leaks, logs_of, plant_of
+from tests.shortcuts import copy_fresh_databases, trust_nobody
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how long an example takes says how busy the machine is
 
-
 note_connections()
+copy_fresh_databases()
+trust_nobody()
 
 
 @pytest.fixture(autouse=True)
