@@ -22,6 +22,8 @@ from deskwire.engine.secret import Secrets
 from deskwire.storage.check import check
 from tests.root import ROOT
 
+pytestmark = pytest.mark.long
+
 SECTIONS = {
     "post": ["route", "post"],
     "deliver": ["maximum", "latency"],

@@ -13,6 +13,8 @@ from tests.api.browser import CHROMIUM, browsing
 from tests.root import ROOT
 from tests.service import Service
 
+pytestmark = pytest.mark.long
+
 OPERATION = "#operations-Project_of_a_server_key-getOwnProject"
 
 ANSWER = f"""(() => {{

@@ -14,6 +14,8 @@ import pytest
 from tests.described import described
 from tests.service import Service
 
+pytestmark = pytest.mark.long
+
 PACKAGE = "deskwire_generated"
 Api = Callable[[str], Any]
 

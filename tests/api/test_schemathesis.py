@@ -13,6 +13,8 @@ import trio
 
 from tests.service import Service
 
+pytestmark = pytest.mark.long
+
 REASONS: Final = """\
 # Rules beyond a schema: an id in a body that names nothing here, a cursor that no list has given, a text of a certain
 # form. They are refused as such (decisions 1), so what fits the schema may be answered with these, too; and with 429, as

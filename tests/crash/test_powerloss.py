@@ -25,7 +25,7 @@ from tests.crash.shim import Shim, missing, shim_environment_works
 from tests.root import ROOT
 from tests.serving import environment
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 
 CUTS = 30
 

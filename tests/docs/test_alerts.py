@@ -34,7 +34,10 @@ ALERTS = {
 
 Course = Mapping[str, list[float]]
 
-pytestmark = pytest.mark.skipif(PROMTOOL is None, reason="needs promtool, of Debian's package prometheus")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(PROMTOOL is None, reason="needs promtool, of Debian's package prometheus"),
+]
 
 
 def scraped(away: Away) -> dict[str, float]:

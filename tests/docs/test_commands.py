@@ -19,6 +19,8 @@ from tests.service import Service, running
 from tests.serving import environment
 from tests.wire.surveying import refreshed, respond, survey
 
+pytestmark = pytest.mark.long
+
 PREAMBLE = "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
 PAGES = [page for page in guides() if any(block.words == ("sh", "run") for block in blocks(page))]
 TOOLS = all(map(shutil.which, ("bash", "curl", "python3")))

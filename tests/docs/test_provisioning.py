@@ -7,12 +7,15 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.docs.pages import blocks
 from tests.docs.test_commands import PREAMBLE, needs_tools
 from tests.root import ROOT
 from tests.serving import environment, free_port
+
+pytestmark = pytest.mark.long
 
 
 @needs_tools

@@ -15,6 +15,8 @@ import pytest
 
 from tests.root import ROOT
 
+pytestmark = pytest.mark.long
+
 DOCS: Final = ROOT / "docs"
 LOADS: Final = {
     "link": "href",

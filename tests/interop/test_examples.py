@@ -14,6 +14,8 @@ import trio
 from tests.interop.client import HERE, WITHIN_S
 from tests.interop.stage import Stage
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = HERE.parents[1] / "docs/examples"
 
 

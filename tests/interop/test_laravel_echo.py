@@ -6,7 +6,7 @@ import pytest
 
 from tests.interop.stage import Stage
 
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 @pytest.mark.parametrize("authorization", ["echoHeaders", "echoBearer"])

@@ -16,6 +16,8 @@ from tests.interop.client import Client, Launch
 from tests.interop.stage import Stage, staged
 from tests.service import tapping
 
+pytestmark = pytest.mark.long
+
 SIZE: Final = 1_000_000
 
 

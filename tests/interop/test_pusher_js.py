@@ -26,7 +26,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
     return tapping(monkeypatch)
 
 
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 @pytest.mark.parametrize("authorization", ["form", "json", "query"])

@@ -18,6 +18,8 @@ from tests.interop.stage import LONG, Stage, event_id, port_of
 from tests.process.test_serve import START_S, Server
 from tests.service import Service, running
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=["pusher_js", "pysher"])
 def name(request: pytest.FixtureRequest) -> str:

@@ -15,7 +15,7 @@ from tests.wire.test_out import receiving, register
 
 VECTORS: list[dict[str, Any]] = json.loads((HERE.parents[1] / "docs/signature-vectors.json").read_text())
 
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 async def verdicts(cases: list[dict[str, Any]]) -> list[bool]:

@@ -12,7 +12,7 @@ from tests.interop.proxy import proxying
 from tests.interop.stage import Stage, port_of
 from tests.service import running
 
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 async def test_pusher_js_subscribes_and_receives_over_tls(

@@ -23,6 +23,8 @@ from tests.listen.conftest import SECRET, receiving
 from tests.receivers import Receiver, Request, answering
 from tests.serving import Server, environment, free_port
 
+pytestmark = pytest.mark.long
+
 OK = answering("204 No Content")
 USERS = 6
 ROUNDS = 12

@@ -20,6 +20,8 @@ import pytest
 from tests.handing import HasDescriptor
 from tests.process.test_serve import ENVIRON, START_S, Server, servers
 
+pytestmark = pytest.mark.long
+
 __all__ = ["servers"]
 
 PATIENCE_S = 60.0

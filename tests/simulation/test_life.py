@@ -18,6 +18,8 @@ from tests.root import ROOT
 from tests.serving import environment
 from tests.simulation.life import simulate
 
+pytestmark = pytest.mark.long
+
 CORPUS: Final = [
     int(line.split()[0])
     for line in (Path(__file__).parent / "corpus.txt").read_text().splitlines()
