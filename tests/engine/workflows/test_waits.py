@@ -27,8 +27,7 @@ from deskwire.engine.workflows.stock import published
 from deskwire.engine.workflows.waits import Waits
 from deskwire.engine.workflows.workflow import Published, Workflow
 from tests.builders import NOON, PROJECT, InlineStore, create, post
-
-from .building import LUCK, branch, buttons, send, sound_workflow, wait, workflow
+from tests.engine.workflows.building import LUCK, branch, buttons, send, sound_workflow, wait, workflow
 
 REMINDER = workflow([wait(1, 60), send(2, "Still there?"), buttons(3, None)])
 
