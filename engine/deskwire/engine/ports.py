@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.core import store as core
 from deskwire.engine.deliveries import (
     Attempt,
     Delivery,
@@ -419,41 +420,11 @@ class Transaction(
         """
 
 
-@value
-class Brief(Generic[T]):
-    """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
-
-    job: Callable[[Transaction], T]
-
-    def __call__(self, tx: Transaction, /) -> T:
-        """Do the job."""
-        return self.job(tx)
+Brief = core.Brief
 
 
-class Store(Protocol):
-    """Durable state. What `write` has returned survives a crash."""
-
-    async def write(self, job: Callable[[Transaction], T]) -> T:
-        """Run `job` in the next group commit and return its result once that is on disk.
-
-        Raises:
-            Unavailable: the disk refused; nothing of the job is stored.
-            DomainError, StaleState: what the job raised; nothing of it is stored.
-
-        Cancellation: the job may still be run; only its result is lost.
-        """
-
-    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """As `write`, without waiting: `ended` is called with what that would return or raise, on the Trio thread.
-
-        Raises Unavailable if the job is not taken at all; then `ended` is not called.
-
-        Args:
-            ended: called once, those of all jobs in the order of their commits; must not raise.
-        """
-
-    async def read(self, query: Callable[[Reader], T]) -> T:
-        """Run `query` in a worker thread and return its result; all that it reads is of one moment."""
+class Store(core.Store[Reader, Transaction], Protocol):
+    """The store as whoever wires the program knows it."""
 
     def peek(self, query: Callable[[Reader], T]) -> T:
         """Run `query` here and now: only for one row by its key, where a thread costs ten times more."""

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import trio
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.shares import FairPlaces, lent
@@ -92,7 +93,15 @@ class SqliteStore:
         self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits."""
+        """See `Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits.
+
+        An `Inline` query is run right here: a thread costs ten times more than it takes (docs/performance.md). It can
+        be cancelled, but it gives no turn to others, which costs as much as the query.
+        """
+        if isinstance(query, Inline):
+            await trio.lowlevel.checkpoint_if_cancelled()
+            result: T = _asked(self._here, partial(_at_one_moment, query))
+            return result
         tenant = TENANT.get()
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
