@@ -48,11 +48,11 @@ _RECORDED_S: Final = 1.0
 """What a test of an endpoint waits beyond the receiver's time, for the attempt to be recorded."""
 
 
-def event_log(config: Config, store: SqliteStore) -> EventLog:
+async def event_log(config: Config, store: SqliteStore) -> EventLog:
     """The log, going on behind what is stored."""
     return EventLog(
         store,
-        store.peek(lambda reader: reader.last_event_position()),
+        await store.read(lambda reader: reader.last_event_position()),
         ring_events=config.log_ring_events,
         ring_bytes=config.log_ring_bytes,
     )

@@ -25,6 +25,7 @@ from deskwire.admin.desk import Desk
 from deskwire.admin.socket import serve_orders
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
+from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import Passwords
 from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.erasure import Erasures
@@ -163,7 +164,7 @@ async def serve(
         rotation = Rotation.of(config, store, secrets)
         await rotation.settle()
         sealing, signers = Sealing(secrets), signing(config, secrets)
-        events = parts.event_log(config, store)
+        events = await parts.event_log(config, store)
         couriers = parts.couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = Upkeep(store, wall_clock)
@@ -339,7 +340,7 @@ async def _front(
 
 async def _provision(config: Config, services: Services, url: str) -> Demo | None:
     """Make the demo at the first start. Its file is there before the demo is, so that no crash loses it."""
-    if not config.demo or services.store.peek(lambda reader: reader.has_projects()):
+    if not config.demo or await services.store.read(Inline(lambda reader: reader.has_projects())):
         refresh_url(config.data_dir, url)
         return None
     now = services.clock()

@@ -14,6 +14,7 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Store
 
@@ -56,7 +57,7 @@ class DueWork(ABC):
             self._news = trio.Event()
             try:
                 await self._do_all()
-                pause_s = self._pause_s()
+                pause_s = await self._pause_s()
             except Unavailable as error:
                 log.warning(self.delayed, reason=error.reason)
                 await trio.sleep(_RETRY_S)
@@ -65,13 +66,13 @@ class DueWork(ABC):
                 await self._news.wait()
 
     async def _do_all(self) -> None:
-        while self._pause_s() <= 0:
+        while await self._pause_s() <= 0:
             if not await self.do_some():
                 return
 
-    def _pause_s(self) -> float:
+    async def _pause_s(self) -> float:
         """How long there is nothing to do, in seconds."""
-        due = self._store.peek(self.next_due)
+        due = await self._store.read(Inline(self.next_due))
         if due is None:
             return float("inf")
         return min(_LOOK_S, (due - self._clock()) / 1000)

@@ -15,6 +15,7 @@ import trio
 from deskwire.engine.actor import ActorFailed
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Expire
+from deskwire.engine.core.store import Inline
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import DomainError, Unavailable
 from deskwire.engine.expiry import Due, Kind, Windows
@@ -87,7 +88,7 @@ class Sweep:
         return sum(outcome is True for outcome in outcomes)
 
     async def _ask(self, due: Due, outcomes: list[bool | Unavailable]) -> None:
-        project = self._store.peek(lambda reader: reader.project(due.project))
+        project = await self._store.read(Inline(lambda reader: reader.project(due.project)))
         if project is None:  # removed meanwhile, and so without conversations
             outcomes.append(False)
             return

@@ -17,6 +17,7 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import (
     Conflict,
     Invalid,
@@ -235,7 +236,7 @@ class Shelf:
 
     async def _remove_if_unused(self, content: Content) -> None:
         """Remove a content's file, unless an upload refers to it. The lock must be held."""
-        if self._store.peek(lambda reader: reader.without_upload([content])):
+        if await self._store.read(Inline(lambda reader: reader.without_upload([content]))):
             await in_thread(partial(self._files.remove, content))
 
 
