@@ -17,9 +17,10 @@ from itertools import islice
 
 import trio
 
+from deskwire.engine.core.store import Store
+from deskwire.engine.event_ports import EventReader, EventTransaction
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.lane import Lane
-from deskwire.engine.ports import Store
 from deskwire.engine.window import Tail
 
 Source = int | Lane
@@ -42,7 +43,9 @@ class EventLog:
         ring_events, ring_bytes: how many of the newest events, and of their bytes, stay in memory.
     """
 
-    def __init__(self, store: Store, start: int, *, ring_events: int, ring_bytes: int) -> None:
+    def __init__(
+        self, store: Store[EventReader, EventTransaction], start: int, *, ring_events: int, ring_bytes: int
+    ) -> None:
         self._store = store
         self._start = start
         self._ring_events = ring_events
