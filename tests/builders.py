@@ -25,14 +25,13 @@ from deskwire.engine.facts import Deleted, Fact, MessagePosted
 from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.conduct import conduct, needs
 from deskwire.engine.workflows.workflow import Published
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import Commit
 
 T = TypeVar("T")
 

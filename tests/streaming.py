@@ -21,7 +21,7 @@ from deskwire.engine.events import Draft, PassingEvent, StoredEvent
 from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.ports import Commit, Reader, Store, Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Loss, Subscription
@@ -32,7 +32,6 @@ from deskwire.http.socket import RealtimeStream
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.store import open_store
 from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import Commit
 
 T = TypeVar("T")
 NOON: Final = 1_790_000_000_000

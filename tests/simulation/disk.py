@@ -21,11 +21,11 @@ from typing import Any, Final, Literal, TypeVar, TypeVarTuple, cast
 import trio
 
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.database import FILE_NAME, migrate
 from deskwire.storage.store import SqliteStore
 from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import WAITING_MAX, Commit, Writer, _Job
+from deskwire.storage.writer import WAITING_MAX, Writer, _Job
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

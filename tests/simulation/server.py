@@ -29,6 +29,7 @@ from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
+from deskwire.engine.ports import Commit
 from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Secrets
@@ -53,7 +54,6 @@ from deskwire.http.socket import RealtimeStream
 from deskwire.http.static import Once
 from deskwire.reference.openapi.document import description
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.writer import Commit
 from tests.simulation.disk import Disk
 from tests.simulation.judge import Judge
 from tests.simulation.network import Link

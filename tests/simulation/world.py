@@ -15,9 +15,9 @@ import trio
 from deskwire.config import Config
 from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.people import Project
+from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.storage.database import FILE_NAME, connect_reader
-from deskwire.storage.writer import Commit
 from tests.simulation.client import Client
 from tests.simulation.consumer import Consumer, Kind, Pongs
 from tests.simulation.disk import Disk, End, new_disk

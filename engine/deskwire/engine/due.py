@@ -7,17 +7,19 @@ restart loses nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final, TypeVar
 
 import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Store
 
+C = TypeVar("C")
 log: Final = structlog.get_logger(__name__)
 
 _LOOK_S: Final = 60.0
@@ -45,6 +47,10 @@ class DueWork(ABC):
     @abstractmethod
     async def do_some(self) -> bool:
         """Do a part of what is due; whether there may be more. Raises Unavailable to be tried again."""
+
+    def follow(self, commits: Commits[C], due: Callable[[C], Sequence[int]]) -> None:
+        """Wake for what commits make due from now on; `due` takes its times (ms) from one."""
+        commits.subscribe(lambda commit: self.note_nowait(due(commit)))
 
     def note_nowait(self, due: Sequence[int]) -> None:
         """A commit has made something due at these times (ms)."""

@@ -17,8 +17,9 @@ from itertools import islice
 
 import trio
 
+from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Store
-from deskwire.engine.event_ports import EventReader, EventTransaction
+from deskwire.engine.event_ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.lane import Lane
 from deskwire.engine.window import Tail
@@ -87,6 +88,10 @@ class EventLog:
             self._drop_oldest()
         for tail in touched:
             tail.ring()
+
+    def follow(self, commits: Commits[LogCommit]) -> None:
+        """Show what is committed from now on."""
+        commits.subscribe(lambda commit: self.publish(commit.events, commit.erased))
 
     def open(self, source: Source) -> Tail:
         """Keep a lane in memory from now on, for one more reader; a project always is."""

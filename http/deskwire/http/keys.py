@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import authenticate_key, hash_server_key
 from deskwire.engine.people import ServerKey
@@ -39,6 +41,15 @@ class Keys:
                 known.clear()
             known[hashed] = found
         return found
+
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """Forget what commits change from now on."""
+
+        def changed(commit: CallerCommit) -> None:
+            if commit.callers:
+                self.forget()
+
+        commits.subscribe(changed)
 
     def forget(self) -> None:
         """Look all up again: keys or projects have changed."""

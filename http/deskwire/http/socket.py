@@ -9,7 +9,9 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.failure import survived
@@ -94,6 +96,15 @@ class RealtimeStream:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._revocations.run)
             await self._flusher.run()
+
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """End connections whose right a commit ends from now on."""
+
+        def changed(commit: CallerCommit) -> None:
+            if commit.callers:
+                self.rights_changed_nowait()
+
+        commits.subscribe(changed)
 
     def rights_changed_nowait(self) -> None:
         """End connections whose server key was revoked, or whose project was removed; both are on the disk."""

@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.shares import FairPlaces, lent
 from deskwire.engine.tally import Commits, Room
 from deskwire.engine.tenant import TENANT
@@ -31,7 +31,7 @@ from deskwire.storage.database import (
     require_whole,
 )
 from deskwire.storage.transaction import SqliteReader
-from deskwire.storage.writer import WAITING_MAX, Commit, Writer
+from deskwire.storage.writer import WAITING_MAX, Writer
 
 T = TypeVar("T")
 

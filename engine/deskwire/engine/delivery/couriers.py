@@ -13,6 +13,7 @@ import httpx
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Store
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.address import Policy
@@ -23,7 +24,7 @@ from deskwire.engine.delivery.courier import Courier
 from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.delivery.means import Counters, Means
 from deskwire.engine.delivery.passing_couriers import PassingCouriers
-from deskwire.engine.delivery.ports import DeliveryReader, DeliveryTransaction
+from deskwire.engine.delivery.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
 from deskwire.engine.delivery.proxy import Proxy
 from deskwire.engine.delivery.resolver import Resolver
 from deskwire.engine.delivery.schedule import Schedule
@@ -218,6 +219,10 @@ class Couriers:
                 await recorded.wait()
         finally:
             self._means.watched.pop(delivery.position, None)
+
+    def follow(self, commits: Commits[DeliveryCommit]) -> None:
+        """Deliver what is committed from now on."""
+        commits.subscribe(lambda commit: self.commit_nowait(commit.deliveries, commit.erased))
 
     def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
         """Take note of a commit; to be called on the Trio thread, in commit order.

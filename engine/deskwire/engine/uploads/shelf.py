@@ -17,6 +17,7 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import (
     Conflict,
@@ -33,7 +34,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.shares import Shares
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.ports import Content, Draft, Files
+from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, Files
 from deskwire.engine.uploads.sniff import HEAD, sniff
 from deskwire.engine.uploads.upload import Upload, clean_name
 
@@ -180,6 +181,15 @@ class Shelf:
         return await in_thread(
             partial(self._files.read, Content(upload.project, upload.sha256), start, length)
         )
+
+    def follow(self, commits: Commits[EraseCommit]) -> None:
+        """Let go of what commits erase from now on."""
+
+        def erased(commit: EraseCommit) -> None:
+            if commit.erased:
+                self.wake_nowait()
+
+        commits.subscribe(erased)
 
     def wake_nowait(self) -> None:
         """Something was erased: see at once what has to go."""
