@@ -59,7 +59,7 @@ async def found(store: SqliteStore, directory: Path) -> Project:
     plan = plan_demo(Tokens(installation_secrets(directory, None)), Passwords(_ARGON2_KIB), now)
     plan.demo.write(directory, _DEMO_URL)
     await store.write(lambda tx: provision_demo(tx, plan, now))
-    project = store.peek(lambda reader: reader.project(plan.project_id))
+    project = await store.read(lambda reader: reader.project(plan.project_id))
     assert project is not None
     return project
 

@@ -32,6 +32,7 @@ from deskwire.engine.workflows.workflow import Published
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.transaction import SqliteTransaction
+from tests.seeing import seen
 
 T = TypeVar("T")
 
@@ -153,7 +154,7 @@ class InlineStore:
 
     def __init__(self, directory: Path) -> None:
         migrate(directory / FILE_NAME)
-        self._tx = SqliteTransaction(connect_writer(directory / FILE_NAME))
+        self._tx = self._here = SqliteTransaction(connect_writer(directory / FILE_NAME))
         self.write_failure: Exception | None = None
         self.read_failure: Exception | None = None
         self.before_write: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
@@ -236,9 +237,9 @@ async def running(
         open_store(directory, batch=64, readers=2, on_commit=on_commit) as store,
         trio.open_nursery() as actors,
     ):
-        if store.peek(lambda reader: reader.project(PROJECT.id)) is None:
+        if seen(store, lambda reader: reader.project(PROJECT.id)) is None:
             await store.write(found_projects)
-        start = store.peek(lambda reader: reader.last_event_position())
+        start = seen(store, lambda reader: reader.last_event_position())
         logs.append(EventLog(store, start, ring_events=ring_events, ring_bytes=1 << 24))
         commits.clear()
         actors_directory = Directory(actors, store, clock or HandClock(), mailbox=256, idle_s=60, live=live)

@@ -32,6 +32,7 @@ from deskwire.http.socket import RealtimeStream
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.store import open_store
 from deskwire.storage.transaction import SqliteTransaction
+from tests.seeing import seen
 
 T = TypeVar("T")
 NOON: Final = 1_790_000_000_000
@@ -54,16 +55,16 @@ class JumpStore:
 
     Args:
         write_takes_s: what each write takes of the time that jumps.
-        write_failure, peek_failure: what each write raises, and each look without waiting.
+        write_failure, read_failure: what each write and each read raises.
     """
 
     def __init__(self, directory: Path) -> None:
         migrate(directory / FILE_NAME)
-        self._tx = SqliteTransaction(connect_writer(directory / FILE_NAME))
+        self._tx = self._here = SqliteTransaction(connect_writer(directory / FILE_NAME))
         self.publish: Callable[[list[StoredEvent]], None] = lambda _: None
         self.write_takes_s = 0.0
         self.write_failure: Exception | None = None
-        self.peek_failure: Exception | None = None
+        self.read_failure: Exception | None = None
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         await trio.sleep(self.write_takes_s)  # virtual time: the mock clock jumps
@@ -79,11 +80,11 @@ class JumpStore:
 
     async def read(self, query: Callable[[Reader], T]) -> T:
         await trio.lowlevel.checkpoint()
+        if self.read_failure is not None:
+            raise self.read_failure
         return query(self._tx)
 
     def peek(self, query: Callable[[Reader], T]) -> T:
-        if self.peek_failure is not None:
-            raise self.peek_failure
         return query(self._tx)
 
     def revoke(self, key_id: str) -> None:
@@ -170,7 +171,7 @@ def number(event: StoredEvent) -> int:
 async def jump_stage(store: JumpStore, clock: Callable[[], int] = trio_ms, **settings: float) -> Stage:
     """A stage on a store without threads."""
     project = await store.write(found_project)
-    log = EventLog(store, store.peek(lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6)
+    log = EventLog(store, seen(store, lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6)
     store.publish = log.publish
     return Stage(store, log, Hub(store, log, clock, **settings), project, clock)
 
@@ -187,7 +188,7 @@ async def real_stage(directory: Path, clock: Callable[[], int], **settings: floa
     async with open_store(directory, batch=64, readers=2, on_commit=publish) as store:
         project = await store.write(found_project)
         log = EventLog(
-            store, store.peek(lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6
+            store, seen(store, lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6
         )
         async with trio.open_nursery() as nursery:
             hub = Hub(store, log, clock, save_s=0.01, **settings)

@@ -33,7 +33,7 @@ class Table:
     async def read(self, query: Callable[[Reader], T]) -> T:
         self.reads += 1
         await trio.lowlevel.checkpoint()
-        return self.peek(query)
+        return query(cast(Reader, self))
 
     def peek(self, query: Callable[[Reader], T]) -> T:
         return query(cast(Reader, self))

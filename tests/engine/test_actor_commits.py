@@ -22,6 +22,7 @@ from deskwire.engine.turn import Receipt
 from deskwire.engine.value import changed
 from tests.builders import NOON, PROJECT, InlineStore, create, post, running
 from tests.engine.acting import Gate, ask_into, open_directory, sequences
+from tests.seeing import seen
 
 
 async def test_commands_that_come_together_share_commits(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_p
         assert len(done) < len(answers) == 300
         indexes = sorted(answer.message["index"] for answer in done if answer.message)
         assert indexes == list(range(len(indexes)))
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         assert found[0].messages == len(indexes)
         events = [event for commit in engine.commits for event in commit.events]

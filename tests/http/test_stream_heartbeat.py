@@ -299,10 +299,10 @@ async def test_a_database_that_can_not_be_read_puts_a_revocation_off_by_a_moment
 ) -> None:
     await subscribe(peer, stage)
     store.revoke(KEY_ID)
-    store.peek_failure = Unavailable("it can't be read")
+    store.read_failure = Unavailable("it can't be read")
     stream.rights_changed_nowait()
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
     assert stream.connections == 1
-    store.peek_failure = None
+    store.read_failure = None
     with trio.fail_after(1):
         assert (await peer.message())["data"]["code"] == 4009

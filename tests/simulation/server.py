@@ -54,6 +54,7 @@ from deskwire.http.socket import RealtimeStream
 from deskwire.http.static import Once
 from deskwire.reference.openapi.document import description
 from deskwire.storage.files import DiskFiles
+from tests.seeing import seen
 from tests.simulation.disk import Disk
 from tests.simulation.judge import Judge
 from tests.simulation.network import Link
@@ -120,7 +121,7 @@ class Server:
         self._world = world
         self._scope = trio.CancelScope()
         self._ended = trio.Event()
-        last = self.disk.peek(lambda reader: reader.last_event_position())
+        last = seen(self.disk, lambda reader: reader.last_event_position())
         config = self.config
         self.log = EventLog(
             self.disk, last, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes

@@ -18,6 +18,7 @@ from deskwire.engine.tenant import TENANT, Tenant
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.transaction import SqliteReader
 from tests.builders import PROJECT, create, post, running
+from tests.seeing import seen
 
 
 async def test_a_read_sees_one_moment_whatever_is_committed_meanwhile(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ async def test_a_read_sees_one_moment_whatever_is_committed_meanwhile(tmp_path: 
             return [before, look()]
 
         assert await engine.store.read(sequences) == [1, 1]
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         assert found[0].sequence == 2
 
@@ -48,7 +49,7 @@ async def test_what_many_states_have_alike_is_in_memory_once(tmp_path: Path) -> 
             command = create()
             await engine.directory.create(PROJECT, command)
             wanted = command.conversation_id
-            found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, wanted))
+            found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, wanted))
             assert found is not None
             assert found[0].id is wanted  # the caller's own, not a second one
             return found[0]

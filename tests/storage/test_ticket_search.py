@@ -24,6 +24,7 @@ from deskwire.storage.scrub import Scrubber
 from deskwire.storage.ticket_search import SearchMerge
 from deskwire.storage.transaction import SqliteTransaction
 from tests.builders import NOON, PROJECT, found_projects, running
+from tests.seeing import seen
 
 from .test_erasure import erasures, left_in, mark, scrubbed
 
@@ -222,8 +223,8 @@ async def test_nothing_of_an_erased_contacts_tickets_is_left(tmp_path: Path) -> 
         assert left_in(tmp_path, TICKET_PLACES) == []
         assert [word for word in SECRETS if _somewhere(tmp_path, word[-TAIL:])] == []
         assert _somewhere(tmp_path, "keptwordforever"[-TAIL:])
-        found = engine.store.peek(
-            lambda reader: reader.tickets(PROJECT.rowid, TicketFilter(), Sort(), None, 10)
+        found = seen(
+            engine.store, lambda reader: reader.tickets(PROJECT.rowid, TicketFilter(), Sort(), None, 10)
         )
         assert [ticket.title for ticket, _ in found] == ["keptwordforever"]
 
