@@ -30,6 +30,7 @@ from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Keyring, Secrets, derived_key
 from deskwire.engine.sketch import Sketch
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.uploads.links import Links
 from deskwire.http.certificate import Certificate
 from deskwire.http.connections import Connections
@@ -71,6 +72,7 @@ def directory(
         live=config.actors_live,
         passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
         links=links,
+        wrappers=(TicketsFollow(),),
     )
 
 

@@ -17,7 +17,7 @@ from deskwire.engine.erasure import ANSWER_S, Erasures
 from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.failure import PAUSE_S
 from deskwire.engine.people import Project
-from deskwire.engine.turn import Receipt
+from deskwire.engine.plan import Receipt
 from tests.breaking import cancelled, failures_logged
 from tests.builders import PROJECT, HandClock, InlineStore, create
 from tests.seeing import seen

@@ -20,8 +20,8 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.expiry import Due
 from deskwire.engine.people import Project
+from deskwire.engine.plan import Receipt
 from deskwire.engine.sweep import BATCH, ROWS, Sweep, batches
-from deskwire.engine.turn import Receipt
 from tests.builders import NOON, PROJECT, HandClock, InlineStore, Running, create, post, running
 from tests.seeing import seen
 

@@ -39,6 +39,7 @@ from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
+from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
@@ -166,6 +167,7 @@ class Server:
             live=config.actors_live,
             passing=Passing(trio_ms, self._hub.pass_on, self.couriers.pass_on),
             links=links,
+            wrappers=(TicketsFollow(),),
         )
         self._waits = Waits(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)

@@ -13,6 +13,7 @@ import trio
 
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ids import new_id
@@ -23,7 +24,6 @@ from deskwire.engine.surveys.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals
 from deskwire.engine.surveys.rules import SOUND
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
-from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME
 from tests.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, Running, running
 from tests.seeing import seen

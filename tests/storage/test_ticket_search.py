@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from deskwire.engine.commands import ContactRef
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import change_ticket, create_ticket, remove_ticket
 from deskwire.engine.tickets.ports import Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
-from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.scrub import Scrubber
 from deskwire.storage.ticket_search import SearchMerge

@@ -21,12 +21,12 @@ from deskwire.engine.audit.trail import UNKNOWN, By
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
+from deskwire.engine.contact_changes import erase_contact
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.failure import PAUSE_S, contained
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
-from deskwire.engine.turn import erase_contact
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0

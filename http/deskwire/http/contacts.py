@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import IDENTITY, Contact, contact_view
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.listing import ConversationFilter
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader
-from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity
 from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes

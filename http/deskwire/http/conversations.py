@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from deskwire.engine.actor import Around, Asked, no_such_conversation
+from deskwire.engine.actor import Asked
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message
+from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message, no_such_conversation
 from deskwire.engine.core.store import Inline
+from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
 from deskwire.engine.listing import ConversationFilter, Page
 from deskwire.engine.people import Project
+from deskwire.engine.plan import Receipt
 from deskwire.engine.ports import Reader
-from deskwire.engine.turn import Receipt
 from deskwire.engine.uploads.upload import Upload, unknown_upload
 from deskwire.engine.workflows.stock import published
 from deskwire.engine.workflows.workflow import Published
@@ -31,9 +32,9 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-async def ask(call: Call[Any, Any], command: Asked, around: Around | None = None) -> Receipt:
-    """Have the conversation in the path carry out a command; `around` says what else its commit does."""
-    return await call.services.directory.ask(call.project, conversation_id(call), command, around)
+async def ask(call: Call[Any, Any], command: Asked, wrapper: Wrapper[Receipt] | None = None) -> Receipt:
+    """Have the conversation in the path carry out a command; `wrapper` is what else its commit does."""
+    return await call.services.directory.ask(call.project, conversation_id(call), command, wrapper)
 
 
 async def post(
@@ -45,19 +46,12 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    return answer(await ask(call, command, _kept(call, answer, conversation_id(call))))
+    return answer(await ask(call, command, call.keeping(answer, conversation_id(call))))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
     """As `ask`; answers the conversation as it then is."""
-    return shown(await ask(call, command, _kept(call, shown)))
-
-
-def _kept(
-    call: Call[Any, Any], answer: Callable[[Receipt], Mapping[str, Any]], subject: str | None = None
-) -> Around | None:
-    """Keeps the answer for a repetition under the same `Idempotency-Key`; None without one."""
-    return None if call.once is None else lambda job: call.around(job, answer, subject)
+    return shown(await ask(call, command, call.keeping(shown)))
 
 
 def shown(receipt: Receipt) -> Mapping[str, Any]:

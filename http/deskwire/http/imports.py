@@ -10,10 +10,9 @@ from typing import Any, Final
 import orjson
 import trio
 
-from deskwire.engine.actor import no_such_conversation
 from deskwire.engine.announce import conversation_view
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Conversation
+from deskwire.engine.conversation import Conversation, no_such_conversation
 from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import UnsupportedMediaType
 from deskwire.engine.importing.batch import import_batch

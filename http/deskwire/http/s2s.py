@@ -169,7 +169,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
             body.visible,
             message,
         ),
-        lambda job: call.around(job, shared.shown),
+        call.keeping(shared.shown),
     )
     return shared.shown(receipt)
 

@@ -10,6 +10,7 @@ import orjson
 from pydantic import Field
 
 from deskwire.engine.commands import ContactRef
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.ports import Reader, Store, Transaction
@@ -18,7 +19,6 @@ from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
-from deskwire.engine.turn import put_contact
 from deskwire.http.conversations import contact_key
 from deskwire.http.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed
 from deskwire.http.s2s import ContactBody

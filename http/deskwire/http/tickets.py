@@ -89,7 +89,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     now = call.services.clock()
     return ticket_view(
         await _desk(call).create(
-            new_id("tkt", now), new_values(call.body, now), now, lambda job: call.around(job, ticket_view)
+            new_id("tkt", now), new_values(call.body, now), now, call.keeping(ticket_view)
         )
     )
 

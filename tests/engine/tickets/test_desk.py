@@ -18,6 +18,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import LinkChanged
 from deskwire.engine.tickets.desk import TicketDesk
+from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.tickets.ticket import Ticket
 from tests.builders import NOON, PROJECT, HandClock, InlineStore, create
 from tests.seeing import seen
@@ -61,7 +62,9 @@ class Office:
 async def open_office(path: Path) -> AsyncIterator[Office]:
     store = InlineStore(path)
     async with trio.open_nursery() as actors:
-        directory = Directory(actors, store, HandClock(), mailbox=256, idle_s=60, live=100)
+        directory = Directory(
+            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketsFollow(),)
+        )
         yield Office(store, directory, TicketDesk(store, directory, PROJECT, By("usr_1", "Ada")))
         actors.cancel_scope.cancel()
     store.close()

@@ -178,7 +178,7 @@ async def test_an_actor_that_fails_over_its_wait_holds_up_no_other(
             raise RuntimeError("a bug")
         return conduct(state, *others)
 
-    monkeypatch.setattr("deskwire.engine.proposal.conduct", failing)
+    monkeypatch.setattr("deskwire.engine.plan.conduct", failing)
     async with life(inline_store) as here:
         first, second = await started(here), await started(here)
         bad.append(first)
