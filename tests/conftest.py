@@ -19,6 +19,22 @@ settings.load_profile("untimed")  # how long an example takes says how busy the 
 note_connections()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let all tests be run on a store that runs no query inline (ADR 47)."""
+    said = "how the store runs inline queries; threaded: as all others, so that others' tasks run meanwhile"
+    parser.addoption("--reads", choices=("inline", "threaded"), default="inline", help=said)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the store take no query for an inline one, if that is wanted."""
+    if config.getoption("reads") == "threaded":
+        pytest.MonkeyPatch().setattr("deskwire.storage.store.Inline", _Nothing)
+
+
+class _Nothing:
+    """What no query is an instance of."""
+
+
 @pytest.fixture(autouse=True)
 def _closed() -> Iterator[None]:
     """Fail a test that leaves a database open; what it has of fixtures has ended by then."""

@@ -54,7 +54,7 @@ class JumpStore:
     """A store without a thread, for tests in which time jumps; `publish` is given each commit's events.
 
     Args:
-        write_takes_s: what each write takes of the time that jumps.
+        write_takes_s, read_takes_s: what each takes of the time that jumps; a read is of the moment in which it began.
         write_failure, read_failure: what each write and each read raises.
     """
 
@@ -63,6 +63,7 @@ class JumpStore:
         self._tx = self._here = SqliteTransaction(connect_writer(directory / FILE_NAME))
         self.publish: Callable[[list[StoredEvent]], None] = lambda _: None
         self.write_takes_s = 0.0
+        self.read_takes_s = 0.0
         self.write_failure: Exception | None = None
         self.read_failure: Exception | None = None
 
@@ -82,7 +83,9 @@ class JumpStore:
         await trio.lowlevel.checkpoint()
         if self.read_failure is not None:
             raise self.read_failure
-        return query(self._tx)
+        result = query(self._tx)
+        await trio.sleep(self.read_takes_s)  # virtual time: the mock clock jumps
+        return result
 
     def peek(self, query: Callable[[Reader], T]) -> T:
         return query(self._tx)
@@ -92,6 +95,12 @@ class JumpStore:
         key = self._tx.key(key_id)
         assert key is not None
         self._tx.revoke_key(key.rowid, NOON)
+
+    def remove_project(self) -> None:
+        """Remove the project of these tests, beside a read that takes its time."""
+        project = self._tx.project(PROJECT_ID)
+        assert project is not None
+        self._tx.remove_project(project.rowid, NOON)
 
     def close(self) -> None:
         self._tx.conn.close()
