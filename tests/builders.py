@@ -192,9 +192,6 @@ class InlineStore:
             raise failure
         return query(self._tx)
 
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        return query(self._tx)
-
     def close(self) -> None:
         self._tx.conn.close()
 

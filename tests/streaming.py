@@ -87,9 +87,6 @@ class JumpStore:
         await trio.sleep(self.read_takes_s)  # virtual time: the mock clock jumps
         return result
 
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        return query(self._tx)
-
     def revoke(self, key_id: str) -> None:
         """Revoke a server key, beside a write that takes its time."""
         key = self._tx.key(key_id)

@@ -35,9 +35,6 @@ class Table:
         await trio.lowlevel.checkpoint()
         return query(cast(Reader, self))
 
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        return query(cast(Reader, self))
-
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         found = [row for row in self.rows if row.project == project and row.position > after]
         return [row for row in found if not types or row.type in types][:limit]

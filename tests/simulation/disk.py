@@ -168,21 +168,21 @@ class Disk(SqliteStore):
             return job(SqliteTransaction(self._connection))
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+        """See `Store.write`."""
         if self._dead:
             raise Unavailable("The process is dead.")
         self.asked.set()
         return await super().write(job)
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `ports.Store.submit`."""
+        """See `Store.submit`."""
         if self._dead:
             raise Unavailable("The process is dead.")
         self.asked.set()
         super().submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.read`."""
+        """See `Store.read`."""
         await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps
         if self._dead or self.reads_fail:
             raise Unavailable("The disk can't be read.", code="storage_failed")

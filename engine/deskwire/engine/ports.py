@@ -6,14 +6,14 @@ together from above to below: a domain's own part may hold those of domains that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from deskwire.engine.accounts.ports import AccountReader, AccountTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
-from deskwire.engine.conversations.ports import Claimed, ConversationReader, ConversationTransaction
+from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
 from deskwire.engine.core import store as core
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.ports import DeliveryReader, DeliveryTransaction
@@ -24,17 +24,13 @@ from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
-from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction
+from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
 from deskwire.engine.translation import TranslationReader, TranslationTransaction
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
-
-__all__ = ["Brief", "Claimed", "Commit", "Reader", "Store", "StreamConsumer", "Transaction"]
-
-T = TypeVar("T")
 
 
 class Reader(
@@ -104,11 +100,4 @@ class Commit:
     callers: bool = False
 
 
-Brief = core.Brief
-
-
-class Store(core.Store[Reader, Transaction], Protocol):
-    """The store as whoever wires the program knows it."""
-
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        """Run `query` here and now: only for one row by its key, where a thread costs ten times more."""
+Store = core.Store[Reader, Transaction]

@@ -7,13 +7,13 @@ from typing import Final
 
 import structlog
 
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.credentials import KEY_PREFIX
 from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
 from deskwire.engine.identity.verifier import user_of
 from deskwire.engine.organisations.roles import membership_of, project_of
 from deskwire.engine.people import PERMISSIONS, ServerKey, User
-from deskwire.engine.ports import Brief, Reader
+from deskwire.engine.ports import Reader
 from deskwire.http.fields import Fields
 from deskwire.http.routing import Access, Caller
 from deskwire.http.scraper import Scraping

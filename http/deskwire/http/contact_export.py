@@ -6,11 +6,10 @@ from functools import partial
 
 from deskwire.engine.audit.deeds import exported
 from deskwire.engine.contact import Contact
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.errors import NotFound
 from deskwire.engine.export import Export, Subject
 from deskwire.engine.ids import is_id
-from deskwire.engine.ports import Brief
 from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed, dashboard
 from deskwire.http.shapes.exports import ContactExport
 from deskwire.http.validation import Body, Query

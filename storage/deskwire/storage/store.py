@@ -85,11 +85,11 @@ class SqliteStore:
         return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+        """See `Store.write`."""
         return await self._writer.write(job)
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `ports.Store.submit`."""
+        """See `Store.submit`."""
         self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
@@ -106,10 +106,6 @@ class SqliteStore:
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
         return await trio.to_thread.run_sync(self._query, query, seconds, limiter=lent(self._turns, who))
-
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.peek`. Raises Unavailable if the disk fails."""
-        return _asked(self._here, query)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit what is written until cancelled."""

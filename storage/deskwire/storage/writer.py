@@ -117,7 +117,7 @@ class Writer:
         return self._jobs
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `ports.Store.submit`."""
+        """See `Store.submit`."""
         if self._stopped:
             raise _shutting_down()
         if len(self._jobs) >= self._waiting_max:
@@ -127,7 +127,7 @@ class Writer:
             self._news.set()
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+        """See `Store.write`."""
         slot = Slot[T]()
         self.submit(job, slot.put)
         return await slot.take()

@@ -21,7 +21,7 @@ from deskwire.engine.value import value
 log: Final = structlog.get_logger(__name__)
 
 _BRIEF: Final = 32
-"""Results that are written without a thread (`ports.Brief`)."""
+"""Results that are written without a thread (`Brief`)."""
 
 
 @value

@@ -22,7 +22,7 @@ _FORGET_S: Final = 7 * 86_400
 _FORGET_EVERY_S: Final = 3600.0
 _LAST_SAVE_S: Final = 5.0
 _BRIEF: Final = 32
-"""Rows that are written without a thread (`ports.Brief`)."""
+"""Rows that are written without a thread (`Brief`)."""
 
 
 class Positions:
