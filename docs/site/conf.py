@@ -64,7 +64,16 @@ NAVIGATION = {
         "bugs-found",
         "guide/demo",
     ),
-    "Reference": ("reference/api", "reference/events", "reference/errors", "reference/settings"),
+    "Reference": (
+        "contract",
+        "decisions",
+        "stream-protocol",
+        "glossary",
+        "reference/api",
+        "reference/events",
+        "reference/errors",
+        "reference/settings",
+    ),
 }
 """The order of pages, where there are pages of these names; what is not named comes behind."""
 
@@ -74,7 +83,7 @@ PLACES = {"changelog": "CHANGELOG.md", "reporting": "SECURITY.md"}
 ELSEWHERE = {"README.md": "quickstart", **{file: page for page, file in PLACES.items()}}
 """Files beside `docs/`, and the page that stands for each; other links out of it become plain text."""
 
-_LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
+_LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?![a-z]+:)([^)\s]+)\)")
 
 
 def navigation() -> str:
@@ -117,12 +126,14 @@ def _read(_app: Any, docname: str, source: list[str]) -> None:
 def _led(folder: Path, docname: str, link: re.Match[str]) -> str:
     """A link of a text in `folder` as it is on the page `docname`."""
     words, (target, mark, anchor) = link[1], link[2].partition("#")
-    path = (folder / target).resolve()
+    path = (folder / target).resolve() if target else DOCS / f"{docname}.md"
     if path.parent == DOCS.parent and path.name in ELSEWHERE:
         path = DOCS / f"{ELSEWHERE[path.name]}.md"
     elif not path.is_relative_to(DOCS):
         return words
-    shown = os.path.relpath(path, (DOCS / docname).parent)
+    shown = os.path.relpath(path, (DOCS / docname).parent) if target else ""
+    if anchor and f'<a id="{anchor}">' in path.read_text():  # MyST knows no anchors but those of headings
+        return f'<a href="{re.sub(r"[.]md$", ".html", shown)}#{anchor}">{words}</a>'
     return f"[{words}]({shown}{mark}{anchor})"
 
 

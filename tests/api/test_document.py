@@ -18,6 +18,7 @@ from deskwire.cli import cli
 from deskwire.engine.events import CATALOG
 from deskwire.http.app import ROUTES
 from deskwire.http.description import routes as description_routes
+from deskwire.http.shapes.base import public_name
 from deskwire.http.shapes.events import DATA
 from deskwire.reference.events import example_envelopes
 from deskwire.reference.openapi import document as made
@@ -52,14 +53,14 @@ def test_every_route_is_there_and_nothing_else() -> None:
 def test_a_route_that_does_not_say_what_it_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     silent = replace(description_routes.table[0], answer=None)
     monkeypatch.setattr(made, "ROUTES", (silent,))
-    with pytest.raises(LookupError, match=r"openapi_document: say in routes\.add"):
+    with pytest.raises(LookupError, match=r"openapiDocument: say in routes\.add"):
         made.document()
 
 
 def test_no_two_operations_have_the_same_name() -> None:
     counted = Counter(operation["operationId"] for _, operation in operations())
     twice = [name for name, count in counted.items() if count > 1]
-    assert not twice, "rename a handler, or say in deskwire.reference.openapi.names what tells them apart"
+    assert not twice, "give one another `operation_id` where its route is added"
 
 
 def test_every_operation_is_described_with_its_answer_and_its_refusals() -> None:
@@ -73,11 +74,13 @@ def test_every_operation_is_described_with_its_answer_and_its_refusals() -> None
 
 
 def test_every_body_has_an_example_that_the_service_takes() -> None:
-    models: dict[str, type[BaseModel]] = {route.body.__name__: route.body for route in ROUTES if route.body}
+    models: dict[str, type[BaseModel]] = {
+        public_name(route.body): route.body for route in ROUTES if route.body
+    }
     assert models.keys() == BODIES.keys(), "deskwire.reference.openapi.samples.BODIES has one of each"
     for name, model in models.items():
         model.model_validate(BODIES[name])
-    lines = {line.__name__: line for route in ROUTES for line in route.lines}
+    lines = {public_name(line): line for route in ROUTES for line in route.lines}
     assert lines.keys() == LINES.keys(), "deskwire.reference.openapi.samples.LINES has one of each"
     for name, model in lines.items():
         model.model_validate(LINES[name])

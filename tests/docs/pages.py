@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
+_ANCHOR: Final = re.compile(r'<a id="([^"]+)"></a>')
 _FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -28,6 +29,16 @@ def guides() -> list[Path]:
     """What is written by hand and describes the product."""
     begin = [ROOT / "docs" / f"{name}.md" for name in ("index", "quickstart", "concepts", "security")]
     return [ROOT / "README.md", *begin, *sorted((ROOT / "docs/guide").glob("*.md"))]
+
+
+def promises() -> list[Path]:
+    """Return the pages whose clauses code and tests refer to by their numbers."""
+    return [ROOT / "docs" / f"{name}.md" for name in ("contract", "decisions", "stream-protocol")]
+
+
+def named_anchors(page: Path) -> list[str]:
+    """Return the anchors that a page sets by hand, in their order."""
+    return _ANCHOR.findall(page.read_text())
 
 
 def blocks(page: Path) -> list[Block]:

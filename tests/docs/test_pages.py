@@ -19,14 +19,13 @@ from deskwire.reference.errors import CODES
 from deskwire.reference.events import example_envelopes
 from deskwire.variables import CLIENT_VARIABLES
 
-from .pages import ROOT, blocks, documents, guides, name, prose
+from .pages import ROOT, blocks, documents, guides, name, named_anchors, promises, prose
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/[\w/{}<>.-]*)")
 PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
 EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
 VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
-ADR = re.compile(r"(\d{4})-[a-z0-9-]+\.md")
 FOREIGN = re.compile(r"\b(?:pip install|npm install|useradd|systemctl|docker (?:build|run))\b")
 LINES_MAX = 190
 """A guide that is longer is two guides."""
@@ -42,9 +41,10 @@ CALLS = {(route.method, shape(route.path)) for route in ROUTES}
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as they are commonly made."""
+    """Return a page's anchors: of its headings, as they are commonly made, and those set by hand."""
     headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(named_anchors(page))
 
 
 @pytest.mark.parametrize("page", documents(), ids=name)
@@ -58,7 +58,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(found), target
 
 
-@pytest.mark.parametrize("page", guides(), ids=name)
+@pytest.mark.parametrize("page", [*guides(), *promises()], ids=name)
 def test_every_call_that_is_named_is_a_route(page: Path) -> None:
     text = page.read_text()
     for method, path in CALL.findall(text):
@@ -69,7 +69,7 @@ def test_every_call_that_is_named_is_a_route(page: Path) -> None:
         assert any(wanted == each[: len(wanted)] for each in known), path
 
 
-@pytest.mark.parametrize("page", guides(), ids=name)
+@pytest.mark.parametrize("page", [*guides(), *promises()], ids=name)
 def test_every_event_type_that_is_named_is_one(page: Path) -> None:
     assert set(EVENT.findall(page.read_text())) <= {*CATALOG, *ACTIONS}
 
@@ -120,7 +120,7 @@ def test_every_make_target_that_the_guides_name_exists() -> None:
 
 def test_every_error_code_with_its_status_in_the_guides_is_one() -> None:
     known = {(str(each.status), each.code) for each in CODES}
-    for page in guides():
+    for page in [*guides(), *promises()]:
         for status, code in re.findall(r"\b([45]\d\d) `([a-z_]+)`", page.read_text()):
             assert (status, code) in known, (name(page), status, code)
 
@@ -141,24 +141,6 @@ def test_every_example_shown_is_the_file_it_is_named_after() -> None:
                 assert block.text == (ROOT / block.words[1]).read_text(), block.words[1]
                 shown.add(ROOT / block.words[1])
     assert shown == {path for path in (ROOT / "docs/examples").iterdir() if path.is_file()}
-
-
-def test_the_numbers_of_the_decisions_have_no_gap_and_the_index_has_their_titles() -> None:
-    records = sorted(path for path in (ROOT / "docs/adr").glob("*.md") if path.name != "README.md")
-    assert all(ADR.fullmatch(path.name) for path in records)
-    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
-    titles = [path.read_text().splitlines()[0].removeprefix(f"# {int(path.name[:4])}. ") for path in records]
-    index = (ROOT / "docs/adr/README.md").read_text()
-    lines = [f"- [{path.name[:4]}]({path.name}) {title}" for path, title in zip(records, titles, strict=True)]
-    assert re.findall(r"^- .*$", index, re.MULTILINE) == lines
-
-
-def test_every_decision_that_the_sources_name_is_recorded() -> None:
-    recorded = {int(path.name[:4]) for path in (ROOT / "docs/adr").glob("0*.md")}
-    for layer in ("engine", "http", "storage"):
-        for path in (ROOT / layer).rglob("*.py"):
-            named = {int(number) for number in re.findall(r"\bADRs? (\d+)", path.read_text())}
-            assert named <= recorded, path
 
 
 @pytest.mark.parametrize("page", guides(), ids=name)

@@ -53,9 +53,12 @@ def test_every_page_has_its_place_in_the_navigation_once(configuration: dict[str
         ("security", "[a](../SECURITY.md)", "[a](reporting.md)"),
         ("security", "[`t`](../tests/test_logs.py)", "`t`"),
         ("concepts", "[a](https://example.com/x.md)", "[a](https://example.com/x.md)"),
+        ("guide/api", "[a](../contract.md#contract-6.4)", '<a href="../contract.html#contract-6.4">a</a>'),
+        ("contract", "[a](#contract-6.4)", '<a href="#contract-6.4">a</a>'),
+        ("contract", "[a](#6-events)", "[a](#6-events)"),
     ],
 )
-def test_a_link_that_leaves_the_documents_leads_to_what_stands_for_its_target(
+def test_a_link_leads_to_its_target_or_to_what_stands_for_that(
     configuration: dict[str, Any], page: str, text: str, shown: str
 ) -> None:
     source = [text]

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from deskwire.engine.announce import conversation_view
-from deskwire.engine.attributes import ATTRIBUTES_MAX
 from deskwire.engine.commands import (
     Assign,
     Close,
@@ -22,9 +21,11 @@ from deskwire.engine.commands import (
     Reopen,
     ReplaceNetworkLogs,
 )
-from deskwire.engine.conversation import Assignee, AuthorType, Closer, Reason
+from deskwire.engine.conversation import AuthorType, Closer, Reason
+from deskwire.engine.definitions.attributes import ATTRIBUTES_MAX
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import CATALOG, Draft
+from deskwire.engine.people import Assignee
 from tests.builders import CONTACT, PROJECT, Play, create, played, post
 
 BEA = Assignee("user", "usr_bea", "Bea")

@@ -23,11 +23,12 @@ from deskwire.engine.commands import (
     ReplaceNetworkLogs,
     WorkflowCommand,
 )
-from deskwire.engine.conversation import Assignee, Conversation
+from deskwire.engine.conversation import Conversation
 from deskwire.engine.decide import events_of, evolve
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import Created, Fact
+from deskwire.engine.people import Assignee
 from tests.builders import CONTACT, PROJECT, Play, create, post
 
 NOTE = "a note that nobody outside may see"

@@ -13,10 +13,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.actor import Actor, Ask
 from deskwire.engine.commands import Assign
-from deskwire.engine.conversation import Assignee
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
+from deskwire.engine.people import Assignee
 from deskwire.engine.pipeline import Shared
 from tests.builders import PROJECT, HandClock, InlineStore, create, post
 from tests.seeing import seen

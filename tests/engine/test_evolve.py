@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from deskwire.engine.commands import Patch
-from deskwire.engine.conversation import Assignee, Conversation
+from deskwire.engine.conversation import Conversation
 from deskwire.engine.decide import events_of, evolve, touches
 from deskwire.engine.facts import (
     Assigned,
@@ -18,6 +18,7 @@ from deskwire.engine.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.people import Assignee
 from deskwire.engine.workflows.run import Run
 from tests.builders import create, played
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.commands import Assign, Close, Command, Expire, Patch, Rate, Reopen
-from deskwire.engine.conversation import Assignee, Conversation
+from deskwire.engine.conversation import Conversation
 from deskwire.engine.expiry import Windows, passed
+from deskwire.engine.people import Assignee
 from tests.builders import NOON, Play, create, played, post
 
 BLANK = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000)

@@ -13,12 +13,11 @@ from pydantic import BaseModel
 from deskwire.engine.errors import Invalid
 from deskwire.http.app import ROUTES
 from deskwire.http.partial import what_fits
+from deskwire.http.shapes.base import public_name
 from deskwire.http.validation import Body, parse_body
 from deskwire.reference.openapi.samples import BODIES
 
-MODELS: Final = sorted(
-    {each.body for each in ROUTES if each.further and each.body}, key=lambda each: each.__name__
-)
+MODELS: Final = sorted({each.body for each in ROUTES if each.further and each.body}, key=public_name)
 ODD: Final[st.SearchStrategy[Any]] = st.sampled_from(
     [None, True, 0, 1.5, "", "x", [], {}, [None], [{}], {"id": 1}, [[]], {"x": {}}]
 )
@@ -40,7 +39,7 @@ def held(model: type[BaseModel], made: BaseModel) -> None:
 @settings(max_examples=400)
 @given(st.sampled_from(MODELS), st.data())
 def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.DataObject) -> None:
-    sample: Any = BODIES[model.__name__]
+    sample: Any = BODIES[public_name(model)]
     sent = {name: data.draw(st.just(value) | ODD) for name, value in sample.items()}
     names = [field.alias or name for name, field in model.model_fields.items()]
     sent |= data.draw(st.dictionaries(st.sampled_from(names), ODD, max_size=2))

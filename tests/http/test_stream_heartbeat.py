@@ -107,7 +107,7 @@ async def test_a_connection_that_never_subscribes_is_closed_after_two_minutes(
 async def test_a_pong_confirms_what_was_written_before_its_ping(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
-    """Decisions 5, positions."""
+    """Decisions 5.5."""
     await subscribe(peer, stage)
     events = await stage.emit(2)
     ping = await peer.until(Ping)
@@ -173,7 +173,7 @@ async def test_the_peers_close_frame_confirms_what_was_written_before_ours(
 async def test_a_close_frame_that_crosses_ours_confirms_nothing(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, peer: RawPeer
 ) -> None:
-    """Decisions 5, at least once: a peer that has begun to close by itself may not look at what is on its way."""
+    """Decisions 5.6: a peer that has begun to close by itself may not look at what is on its way."""
     await subscribe(peer, stage)
     (event,) = await stage.emit(1)
     await trio.testing.wait_all_tasks_blocked()  # it is written,

@@ -65,7 +65,7 @@ async def test_a_superseded_consumer_that_returns_is_refused_and_left_open(
 
 
 async def test_streams_are_closed_with_4200_when_the_server_stops(front: Front) -> None:
-    """Decisions 5, shutdown."""
+    """Decisions 5.11."""
     client = await front.connect()
     await client.subscribe("c1")
     front.stop.set()

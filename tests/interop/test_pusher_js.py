@@ -58,7 +58,7 @@ async def test_the_largest_event_that_the_api_allows_arrives_whole(stage: Stage)
 
 
 async def test_a_superseded_client_is_told_and_stays_away(stage: Stage) -> None:
-    """Decisions 5, takeover; Pusher protocol, close codes 4000 to 4099."""
+    """Decisions 5.4; Pusher protocol, close codes 4000 to 4099."""
     first = await stage.pusher_js("one")
     second = await stage.pusher_js("two")
     await first.error(4009)
@@ -107,7 +107,7 @@ async def test_a_client_whose_key_is_revoked_stays_away(stage: Stage) -> None:
 
 
 async def test_an_unknown_key_ends_the_client_for_good(stage: Stage) -> None:
-    """Pusher protocol, 4001."""
+    """Pusher protocol, connecting: 4001."""
     client = await stage.pusher_js_that("one", key="unknown")
     await client.error(4001)
     await client.state("disconnected")
@@ -116,7 +116,7 @@ async def test_an_unknown_key_ends_the_client_for_good(stage: Stage) -> None:
 
 
 async def test_an_unsupported_protocol_ends_the_client_for_good(stage: Stage) -> None:
-    """Pusher protocol, 4007; pusher-js says 7 and can't be told otherwise, so the proxy does."""
+    """Pusher protocol, connecting: 4007; pusher-js says 7 and can't be told otherwise, so the proxy does."""
     stage.proxy.rewrite = b"protocol=7", b"protocol=4"
     client = await stage.pusher_js_that("one")
     await client.error(4007)
@@ -160,7 +160,7 @@ async def test_fifteen_hundred_channels_at_once_are_all_authorized(
 
 
 async def test_a_forged_authorization_is_refused_on_the_connection(stage: Stage) -> None:
-    """Pusher protocol, `pusher:subscription_error` from the server."""
+    """Pusher protocol, messages: `pusher:subscription_error` from the server."""
     client = await stage.pusher_js_that("one", "forged")
     assert await client.refused() == (401, "AuthError")
     assert client.states[-1] == "connected"

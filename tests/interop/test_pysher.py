@@ -22,7 +22,7 @@ async def test_events_come_in_order_as_the_very_text_of_the_feed(stage: Stage) -
 
 
 async def test_a_takeover_ends_its_thread_for_good(stage: Stage) -> None:
-    """Pusher protocol: Pysher heeds the code in the message, not that of the close."""
+    """Pusher protocol, close codes: Pysher heeds the code in the message, not that of the close."""
     first = await stage.pysher("one")
     second = await stage.pysher("two")
     await first.error(4009)

@@ -136,7 +136,7 @@ async def test_no_event_is_missed_when_the_server_is_killed(
 async def test_a_stop_in_good_order_sends_clients_away_and_they_come_back(
     tmp_path: Path, launch: Launch, name: str, route: str
 ) -> None:
-    """Decisions 5, shutdown; ADR 38: 4100 where the port closes, after which clients come back by themselves."""
+    """Decisions 5.11; ADR 38: 4100 where the port closes, after which clients come back by themselves."""
     async with proxying(0) as proxy:
         async with running(tmp_path) as service:
             stage = Stage(service, proxy, launch, route == "direct")

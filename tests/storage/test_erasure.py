@@ -14,11 +14,12 @@ import trio
 from deskwire.engine.commands import Assign, ContactRef, Delete, Patch, ReplaceNetworkLogs
 from deskwire.engine.contact import Contact
 from deskwire.engine.contact_changes import put_contact
-from deskwire.engine.conversation import Assignee, Conversation
+from deskwire.engine.conversation import Conversation
 from deskwire.engine.deliveries import Attempt
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import StaleState
 from deskwire.engine.events import Draft
+from deskwire.engine.people import Assignee
 from deskwire.engine.ports import Transaction
 from deskwire.storage.database import FILE_NAME, connect_reader
 from tests.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running

@@ -30,11 +30,11 @@ from deskwire.engine.commands import (
 )
 from deskwire.engine.contact import Contact, identify
 from deskwire.engine.contact_changes import put_contact
-from deskwire.engine.conversation import Assignee
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound
 from deskwire.engine.events import Draft, StoredEvent, matches
 from deskwire.engine.lane import Lane, lanes_of
+from deskwire.engine.people import Assignee
 from deskwire.engine.ports import Reader
 from tests.builders import OTHER_PROJECT, PROJECT, HandClock, Play, Running, create, endpoint, post, running
 from tests.seeing import seen

@@ -1,4 +1,4 @@
-"""The writer: group commits, and what a failure costs whom (decisions 4, docs of `writer`)."""
+"""The writer: group commits, and what a failure costs whom (decisions 4.3; the docstring of `writer`)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .staff import PASSWORD, client, hire, organisation_of, person, sign_in
 from .test_out import receiving, register
 from .trail import Record, trail, whole
 
-RECORDED: Final = {route.name: route for route in ROUTES if route.records}
+RECORDED: Final = {route.operation_id: route for route in ROUTES if route.records}
 CLIENT: Final = "203.0.113.7"
 LOCAL: Final = networks("127.0.0.0/8")
 NEW_PASSWORD: Final = plant("another long password")
@@ -30,7 +30,7 @@ NEW_PASSWORD: Final = plant("another long password")
 
 def test_every_route_that_changes_something_says_what_it_records_or_why_nothing() -> None:
     silent = [
-        route.name
+        route.operation_id
         for route in ROUTES
         if route.method != "GET" and bool(route.records) == bool(route.unrecorded.strip())
     ]
@@ -42,11 +42,11 @@ def test_what_changes_the_recorded_things_has_no_reason_to_be_silent() -> None:
     """A route below these paths is about what the trail is about."""
     about = ("/organisations", "/projects/", "/users/me", "/auth/", "/s2s/webhooks", "/s2s/deliveries")
     silent = {
-        route.name
+        route.operation_id
         for route in ROUTES
         if route.method != "GET" and route.unrecorded and route.path.removeprefix("/v3").startswith(about)
     }
-    assert silent == {"deliveries.test_endpoint"}
+    assert silent == {"testEndpoint"}
 
 
 @dataclass
@@ -268,30 +268,30 @@ async def export_audit_records(stage: Stage) -> Any:
 
 
 CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
-    "organisations.change_organisation": (rename, "organisation.changed"),
-    "projects.create_project": (create_project, "project.created"),
-    "projects.change_project": (change_project, "project.changed"),
-    "projects.delete_project": (delete_project, "project.deleted"),
-    "projects.create_key": (create_key, "key.created"),
-    "projects.revoke_key": (revoke_key, "key.revoked"),
-    "members.add_member": (add_member, "member.added"),
-    "members.change_member": (change_member, "member.role_changed"),
-    "members.remove_member": (remove_member, "member.removed"),
-    "users.change_me": (change_me, "account.changed"),
-    "users.delete_me": (delete_me, "member.removed"),
-    "users.set_password": (set_password, "account.password_changed"),
-    "tokens.issue_token": (issue_token, "sign_in.succeeded"),
-    "webhooks.create_endpoint": (create_endpoint, "webhook.created"),
-    "webhooks.change_endpoint": (change_endpoint, "webhook.changed"),
-    "webhooks.rotate_secret": (rotate_secret, "webhook.secret_rotated"),
-    "webhooks.delete_endpoint": (delete_endpoint, "webhook.deleted"),
-    "deliveries.redeliver": (redeliver, "webhook.replayed"),
-    "deliveries.recover": (recover, "webhook.replayed"),
-    "contacts.delete_contact": (delete_contact, "contact.erased"),
-    "contact_export.export_contact": (export_contact, "contact.exported"),
-    "contact_export.export_contact_with_notes": (export_contact_with_notes, "contact.exported"),
-    "imports.import_history": (import_history, "history.imported"),
-    "audit.export_audit_records": (export_audit_records, "audit.exported"),
+    "changeOrganisation": (rename, "organisation.changed"),
+    "createProject": (create_project, "project.created"),
+    "changeProject": (change_project, "project.changed"),
+    "deleteProject": (delete_project, "project.deleted"),
+    "createKey": (create_key, "key.created"),
+    "revokeKey": (revoke_key, "key.revoked"),
+    "addMember": (add_member, "member.added"),
+    "changeMember": (change_member, "member.role_changed"),
+    "removeMember": (remove_member, "member.removed"),
+    "changeMe": (change_me, "account.changed"),
+    "deleteMe": (delete_me, "member.removed"),
+    "setPassword": (set_password, "account.password_changed"),
+    "issueToken": (issue_token, "sign_in.succeeded"),
+    "createEndpoint": (create_endpoint, "webhook.created"),
+    "changeEndpoint": (change_endpoint, "webhook.changed"),
+    "rotateSecret": (rotate_secret, "webhook.secret_rotated"),
+    "deleteEndpoint": (delete_endpoint, "webhook.deleted"),
+    "redeliver": (redeliver, "webhook.replayed"),
+    "recover": (recover, "webhook.replayed"),
+    "deleteContact": (delete_contact, "contact.erased"),
+    "exportContact": (export_contact, "contact.exported"),
+    "exportContactWithNotes": (export_contact_with_notes, "contact.exported"),
+    "importHistory": (import_history, "history.imported"),
+    "exportAuditRecords": (export_audit_records, "audit.exported"),
 }
 """A call of every recorded route, and the action that it leaves."""
 

@@ -239,6 +239,6 @@ async def test_what_is_no_object_is_told_so_and_nothing_is_guessed(service: Serv
         client = service.http if route.access.kind == "server_key" else service.dashboard
         path, content = route.path.removeprefix("/v3"), json.dumps(body)
         answer = await client.request(route.method, path, content=content, headers=JSON)
-        assert answer.status_code == 422, (route.name, answer.text)
+        assert answer.status_code == 422, (route.operation_id, answer.text)
         found = named(answer)
-        assert {pointer for pointer, _ in found} == {""} if body != {} else found, (route.name, found)
+        assert {pointer for pointer, _ in found} == {""} if body != {} else found, (route.operation_id, found)

@@ -79,7 +79,9 @@ def test_no_body_and_no_query_takes_a_field_that_it_does_not_name() -> None:
             if model is not None and not issubclass(
                 model, WorkflowBody | WorkflowDraft
             ):  # its own check names all problems
-                assert all(each.model_config.get("extra") == "forbid" for each in models(model)), route.name
+                assert all(each.model_config.get("extra") == "forbid" for each in models(model)), (
+                    route.operation_id
+                )
 
 
 @dataclass
@@ -101,13 +103,13 @@ class Walk:
     async def refused(self, route: Route, status: int, **request: Any) -> httpx.Response:
         """The answer to a call, which is this refusal, in its documented form."""
         answer = await self.http.request(route.method, self.path(route), **request)
-        assert answer.status_code == status, (route.name, answer.text)
+        assert answer.status_code == status, (route.operation_id, answer.text)
         document = answer.json()
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert document["requestId"] == answer.headers["X-Request-Id"]
-        assert (status, document["code"]) in DOCUMENTED, route.name
+        assert (status, document["code"]) in DOCUMENTED, route.operation_id
         _, _, credential = request.get("headers", {}).get("Authorization", "").partition(" ")
-        assert not credential or credential not in answer.text, route.name
+        assert not credential or credential not in answer.text, route.operation_id
         return answer
 
 
@@ -157,7 +159,7 @@ async def test_every_route_refuses_what_is_no_credential_for_it(walk: Walk) -> N
                 {} if credential is None else {"Authorization": credential}
             )
             answer = await walk.refused(route, 401, headers=headers)
-            assert answer.headers["WWW-Authenticate"] == "Bearer", route.name
+            assert answer.headers["WWW-Authenticate"] == "Bearer", route.operation_id
 
 
 async def test_no_credential_is_taken_from_the_query_or_a_cookie(walk: Walk) -> None:
@@ -177,11 +179,11 @@ async def test_a_viewer_is_told_which_permission_is_lacking_and_reads_the_rest(w
             if permission is not None and permission not in PERMISSIONS["viewer"]:
                 answer = await walk.refused(route, 403, headers=headers)
                 document = answer.json()
-                assert document["code"] == "permission_denied", route.name
+                assert document["code"] == "permission_denied", route.operation_id
                 assert permission in document["detail"]
             elif permission is not None:
                 answer = await walk.http.request(route.method, walk.path(route), headers=headers)
-                assert answer.status_code not in (401, 403), (route.name, answer.text)
+                assert answer.status_code not in (401, 403), (route.operation_id, answer.text)
 
 
 async def test_a_body_over_its_bound_is_refused_by_every_route(tmp_path: Path) -> None:
@@ -197,7 +199,7 @@ async def test_a_body_over_its_bound_is_refused_by_every_route(tmp_path: Path) -
                 sent = {"content": b" " * (bound + 1)}
             answer = await walk.refused(route, 413, headers=walk.headers(route), **sent)
             assert answer.json()["code"] == "body_too_large"
-            assert route.streamed or f"{bound:,} bytes" in answer.json()["detail"], route.name
+            assert route.streamed or f"{bound:,} bytes" in answer.json()["detail"], route.operation_id
 
 
 async def test_a_body_of_another_type_is_refused_by_every_route_that_says_its_type(walk: Walk) -> None:

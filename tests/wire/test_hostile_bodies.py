@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from deskwire.engine.attributes import ATTRIBUTES_BYTES
+from deskwire.engine.definitions.attributes import ATTRIBUTES_BYTES
 from deskwire.engine.errors import PROBLEMS_MAX, BadRequest, Invalid
 from deskwire.http.app import ROUTES
 from deskwire.http.imports import REFUSALS_BYTES
 from deskwire.http.routing import SMALL, Route
+from deskwire.http.shapes.base import public_name
 from deskwire.http.unknown import without_null
 from deskwire.http.validation import parse_body, parse_query
 from deskwire.reference.openapi.samples import BODIES
@@ -158,7 +159,7 @@ def test_whether_a_body_is_large_changes_nothing_about_what_is_said_of_it(
     """Small bodies are validated with their unknown names, large ones without."""
     model = route.body
     assert model is not None
-    sample: Any = BODIES.get(model.__name__, {})
+    sample: Any = BODIES.get(public_name(model), {})
     sent = data.draw(odd(sample))
     raw = orjson.dumps(sent)
     assert sorted(told(model, raw)) == sorted(told(model, raw + b" " * 5_000))
@@ -231,7 +232,7 @@ def whole(model: type[BaseModel]) -> int | None:
     """Bytes that a body can take, with its names."""
     total = 2
     for name, field in model.model_fields.items():
-        typed = "password" in name or (model.__name__ == "LoginBody")
+        typed = "password" in name or (public_name(model) == "LoginBody")
         size = (
             ATTRIBUTES_BYTES * 6
             if name == "attributes"
@@ -254,8 +255,8 @@ def test_no_body_that_its_fields_allow_is_refused_for_its_length() -> None:
     for route in WITH_MODEL:
         assert route.body is not None
         if isinstance(route.limit, int):
-            needed = whole(route.body) or BOUNDED_ELSEWHERE[route.body.__name__]
-            assert needed <= route.limit, (route.name, needed)
+            needed = whole(route.body) or BOUNDED_ELSEWHERE[public_name(route.body)]
+            assert needed <= route.limit, (route.operation_id, needed)
             looked_at += 1
     assert looked_at > 60
 
@@ -279,4 +280,4 @@ def test_every_list_in_a_body_says_how_long_it_may_be() -> None:
     for model in models:
         for name, annotation, metadata in lists(model):
             bounded = any(isinstance(each, MaxLen) for each in metadata)
-            assert bounded or annotation == dict[str, Any], (model.__name__, name)
+            assert bounded or annotation == dict[str, Any], (public_name(model), name)

@@ -126,7 +126,7 @@ async def test_each_route_is_answered_in_the_same_words_both_ways(walk: Walk) ->
                             )
                         )
                     if answers[0][0] >= 400 or route.method == "GET":
-                        assert answers[0] == answers[1], (route.name, content, query)
+                        assert answers[0] == answers[1], (route.operation_id, content, query)
                         compared += 1
     assert compared > 1_000
 

@@ -14,6 +14,7 @@ import httpx
 
 from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
+from deskwire.http.shapes.base import public_name
 from tests.described import caller
 from tests.engine.workflows.building import send, workflow
 from tests.operator import operate
@@ -55,7 +56,7 @@ BODIES: Final[Mapping[str, Any]] = {
 }
 """A good body for each model that needs one, so that nothing but the object can be refused."""
 
-NAMED_BY_CALLER: Final = ("put_contact_identity", "put_entry")
+NAMED_BY_CALLER: Final = ("putContactIdentity", "putEntry")
 """These make what the path names, in the caller's own project: the name says nothing of another's."""
 
 KINDS: Final = ("server_key", "dashboard", "organisation", "project")
@@ -168,24 +169,26 @@ async def test_no_route_tells_a_stranger_that_an_object_is_there(tmp_path: Path)
     routes = [
         route
         for route in ROUTES
-        if "<" in route.path and route.access.kind in KINDS and route.handler.__name__ not in NAMED_BY_CALLER
+        if "<" in route.path and route.access.kind in KINDS and route.operation_id not in NAMED_BY_CALLER
     ]
     assert len(routes) > 80
     async with receiving() as receiver, running(tmp_path) as service, stranger(service) as other:
         objects = await everything(service, receiver.url)
         for route in routes:
-            body = BODIES.get(route.body.__name__, {}) if route.body is not None else None
+            body = BODIES.get(public_name(route.body), {}) if route.body is not None else None
             client = other.client(route)
             ours = await client.request(route.method, address(route, objects), json=body)
             nobodys = await client.request(route.method, address(route, unknown(objects)), json=body)
-            assert ours.status_code in (403, 404), (route.name, ours.text)
-            assert told(ours) == told(nobodys), route.name
+            assert ours.status_code in (403, 404), (route.operation_id, ours.text)
+            assert told(ours) == told(nobodys), route.operation_id
             if route.access.kind == "dashboard":  # and with our project's id
                 header = {"project": service.demo["projectId"]}
                 refused = await client.request(
                     route.method, address(route, objects), json=body, headers=header
                 )
-                assert (refused.status_code, refused.json()["code"]) == (404, "project_not_found"), route.name
+                assert (refused.status_code, refused.json()["code"]) == (404, "project_not_found"), (
+                    route.operation_id
+                )
         fetched = await service.fetch({"id": objects["conversation_id"]})
         assert (fetched["title"], fetched["closed"]) == (None, False)
 
@@ -204,6 +207,6 @@ async def test_no_list_shows_a_stranger_anything_of_ours(tmp_path: Path) -> None
         objects = await everything(service, receiver.url)
         for route in lists:
             answer = await other.client(route).get(route.path)
-            assert answer.status_code == 200, (route.name, answer.text)
+            assert answer.status_code == 200, (route.operation_id, answer.text)
             shown = [name for name, value in objects.items() if len(value) > 8 and value in answer.text]
-            assert shown == [], route.name
+            assert shown == [], route.operation_id

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deskwire.engine.conversation import Assignee, Attachment, Author, Closer, Reason
+from deskwire.engine.conversation import Author, Closer, Reason
 from deskwire.engine.expiry import Windows
+from deskwire.engine.people import Assignee
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.value import value
 from deskwire.engine.workflows.workflow import Published
 

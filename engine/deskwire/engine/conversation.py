@@ -7,6 +7,8 @@ from dataclasses import field
 from typing import Any, Literal
 
 from deskwire.engine.errors import NotFound
+from deskwire.engine.people import Assignee
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.value import value
 from deskwire.engine.workflows.run import Run
 
@@ -23,25 +25,6 @@ class Author:
     type: AuthorType
     id: str | None = None
     name: str | None = None
-
-
-@value
-class Assignee:
-    """The user or team that looks after a conversation; `name` as it was when assigned."""
-
-    type: Literal["user", "team"]
-    id: str
-    name: str
-
-
-@value
-class Attachment:
-    """An upload as a message refers to it; `size` in bytes."""
-
-    id: str
-    name: str
-    type: str
-    size: int
 
 
 @value

@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias, assert_never
 
 import orjson
 
-from deskwire.engine.attributes import merged, overfull
 from deskwire.engine.commands import (
     Assign,
     Close,
@@ -33,6 +32,7 @@ from deskwire.engine.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.definitions.attributes import merged, overfull
 from deskwire.engine.errors import Conflict, Invalid, Problem
 from deskwire.engine.expiry import passed
 from deskwire.engine.facts import (

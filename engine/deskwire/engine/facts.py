@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deskwire.engine.conversation import Assignee, Closer, Conversation, Message, Reason
+from deskwire.engine.conversation import Closer, Conversation, Message, Reason
+from deskwire.engine.people import Assignee
 from deskwire.engine.value import value
 from deskwire.engine.workflows.run import Ending, Run, Stop
 

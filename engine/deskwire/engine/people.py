@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from deskwire.engine.value import value
+
 Role = Literal["owner", "admin", "agent", "viewer"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
@@ -132,3 +134,12 @@ class ServerKey:
     label: str = ""
     tail: str = ""
     created_at: int = 0
+
+
+@value
+class Assignee:
+    """The user or team that looks after a conversation; `name` as it was when assigned."""
+
+    type: Literal["user", "team"]
+    id: str
+    name: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
@@ -54,8 +53,8 @@ def _contents() -> Iterator[str]:
 
 
 def _sections() -> Iterator[str]:
-    for module, routes in groupby(ROUTES, key=lambda route: route.handler.__module__):
-        yield f"## {plain(sys.modules[module].__doc__).split('. ')[0].rstrip('.')}\n"
+    for tag, routes in groupby(ROUTES, key=lambda route: route.tag):
+        yield f"## {tag.title}\n"
         for route in routes:
             yield _section(route)
 

@@ -26,12 +26,14 @@ from deskwire.engine.commands import (
     WorkflowCommand,
 )
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation
+from deskwire.engine.conversation import Author, Conversation
 from deskwire.engine.decide import fold
 from deskwire.engine.events import API_VERSION, CATALOG, Draft, Kind, encode_envelope
 from deskwire.engine.facts import Deleted, MessagePosted
+from deskwire.engine.people import Assignee
 from deskwire.engine.typists import NOBODY, Agent, SetTyping, set_typing
 from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.conduct import conduct
 from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Option
 from deskwire.engine.workflows.workflow import Published

@@ -15,7 +15,7 @@ from deskwire.reference.tables import markdown_table
 INTRODUCTION: Final = """\
 # Metrics
 
-<!-- Written by `make docs` from http/deskwire/http/families.py; do not edit. -->
+<!-- Written by `make docs` from the table of metrics; do not edit. -->
 
 What `GET /metrics` shows, in the text format of Prometheus. How to read it, and who may, is in
 [the guide](../guide/monitoring.md). A histogram `x` is the series `x_bucket`, `x_sum` and `x_count`. Counters and

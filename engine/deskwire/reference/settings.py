@@ -14,7 +14,7 @@ from deskwire.variables import CLIENT_VARIABLES
 INTRODUCTION: Final = """\
 # Settings
 
-<!-- Written by `make docs` from engine/deskwire/config.py; do not edit. -->
+<!-- Written by `make docs` from the table of settings; do not edit. -->
 
 Each setting is an environment variable; some are options of `deskwire serve` as well. An option beats the
 environment, which beats the default. An empty variable counts as not set. A value that cannot be used, an unknown

@@ -13,12 +13,12 @@ from deskwire.engine.audit.trail import AuditFilter, AuditRecord, Deed, record_v
 from deskwire.engine.core.store import Brief
 from deskwire.engine.ports import Reader, Store
 from deskwire.http.organisations import ONE as ORGANISATION
-from deskwire.http.routing import Answer, Call, Media, Routes, Streamed, in_organisation
+from deskwire.http.routing import Answer, Call, Media, Routes, Streamed, Tag, in_organisation
 from deskwire.http.shapes import audit as shapes
 from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, Time, decode_cursor, encode_cursor
 
-routes = Routes(in_organisation("members.manage"))
+routes = Routes(Tag("Audit trail", "The audit trail of an organisation."), in_organisation("members.manage"))
 NDJSON: Final = "application/x-ndjson"
 PAGE: Final = 500
 """Records that an export reads at a time."""
@@ -47,7 +47,13 @@ class AuditList(AuditExport, Paged):
     """Which records to list."""
 
 
-@routes.add("GET", f"{ORGANISATION}/audit", query=AuditList, answer=page_of(shapes.AuditRecord))
+@routes.add(
+    "GET",
+    f"{ORGANISATION}/audit",
+    operation_id="listAuditRecords",
+    query=AuditList,
+    answer=page_of(shapes.AuditRecord),
+)
 async def list_audit_records(call: Call[Body, AuditList]) -> Answer:
     """List what was done in the organisation and to its members' accounts, newest first."""
     organisation, wanted, query = call.organisation.rowid, _filter(call.query), call.query
@@ -65,6 +71,7 @@ async def list_audit_records(call: Call[Body, AuditList]) -> Answer:
 @routes.add(
     "GET",
     f"{ORGANISATION}/audit.ndjson",
+    operation_id="exportAuditRecords",
     query=AuditExport,
     answer=Media(NDJSON),
     records=("audit.exported",),

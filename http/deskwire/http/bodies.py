@@ -7,7 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, TOO_DEEP, size_of
+from deskwire.engine.definitions.attributes import (
+    ATTRIBUTES_BYTES,
+    ATTRIBUTES_MAX,
+    KEY_MAX,
+    TOO_DEEP,
+    size_of,
+)
 from deskwire.http.validation import Body, Paged, Query, few
 
 

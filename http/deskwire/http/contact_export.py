@@ -10,17 +10,18 @@ from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.errors import NotFound
 from deskwire.engine.export import Export, Subject
 from deskwire.engine.ids import is_id
-from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed, dashboard
+from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed, Tag, dashboard
 from deskwire.http.shapes.exports import ContactExport
 from deskwire.http.validation import Body, Query
 
-routes = Routes()
+routes = Routes(Tag("Contacts", "Exports of what is stored about a contact."))
 
 
 @routes.add(
     "GET",
     "/s2s/contacts/<user_id>/export",
     S2S,
+    operation_id="exportContact",
     answer=ContactExport,
     whole=False,
     records=("contact.exported",),
@@ -38,6 +39,7 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
     "GET",
     "/contacts/<contact_id>/export",
     dashboard("contacts.manage"),
+    operation_id="exportContactWithNotes",
     answer=ContactExport,
     whole=False,
     records=("contact.exported",),

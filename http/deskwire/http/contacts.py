@@ -12,12 +12,12 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity
-from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes
+from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Flag, Query
 
-routes = Routes(S2S)
+routes = Routes(Tag("Contacts", "Contacts for a project's own backend."), S2S)
 _ONE = "/s2s/contacts/<user_id>"
 _USER_ID_MAX = 255
 
@@ -35,6 +35,7 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
 @routes.add(
     "PUT",
     _ONE,
+    operation_id="putContactIdentity",
     body=Identity,
     limit=MEDIUM,
     answer=shapes.Contact,
@@ -48,7 +49,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     return contact_view(await call.services.store.write(lambda tx: put_contact(tx, call.project, ref, now)))
 
 
-@routes.add("GET", _ONE, answer=shapes.Contact)
+@routes.add("GET", _ONE, operation_id="getContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact by the backend's own user id."""
     return contact_view(await _contact(call))
@@ -57,6 +58,7 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "DELETE",
     _ONE,
+    operation_id="deleteContact",
     answer=Deleted,
     errors=("erasure_under_way",),
     records=("contact.erased",),
@@ -67,7 +69,13 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
     return {"id": contact.id, "deleted": True}
 
 
-@routes.add("GET", f"{_ONE}/conversations", query=ContactConversations, answer=page_of(shapes.Conversation))
+@routes.add(
+    "GET",
+    f"{_ONE}/conversations",
+    operation_id="listContactConversations",
+    query=ContactConversations,
+    answer=page_of(shapes.Conversation),
+)
 async def list_contact_conversations(call: Call[Body, ContactConversations]) -> Answer:
     """List a contact's conversations, newest activity first."""
     contact = await _contact(call)

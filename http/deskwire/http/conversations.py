@@ -10,16 +10,16 @@ from deskwire.engine.actor import Asked
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Attachment, Conversation, Message, no_such_conversation
+from deskwire.engine.conversation import Conversation, Message, no_such_conversation
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
 from deskwire.engine.listing import ConversationFilter, Page
-from deskwire.engine.people import Project
+from deskwire.engine.people import Assignee, Project
 from deskwire.engine.plan import Receipt
 from deskwire.engine.ports import Reader
-from deskwire.engine.uploads.upload import Upload, unknown_upload
+from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.stock import published
 from deskwire.engine.workflows.workflow import Published
 from deskwire.http.bodies import AssignBody, ConversationPatch, MessageList, SequenceList, StartWorkflowBody

@@ -7,12 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.commands import Close, Delete, MarkRead, PostMessage, Reopen
-from deskwire.engine.conversation import Attachment, Author
+from deskwire.engine.conversation import Author
 from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import new_id
 from deskwire.engine.listing import ConversationFilter
 from deskwire.engine.ports import Reader
 from deskwire.engine.typists import Agent, SetTyping
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import (
     AssignBody,
@@ -24,14 +25,17 @@ from deskwire.http.bodies import (
     StartWorkflowBody,
     TypingBody,
 )
-from deskwire.http.routing import LARGE, Answer, Call, RawJson, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
 from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Flag, Query, nulls
 
-routes = Routes(unrecorded="The conversation's events tell of it, messages of their authors.")
+routes = Routes(
+    Tag("Conversations for agents", "Conversations for agents, signed in as users."),
+    unrecorded="The conversation's events tell of it, messages of their authors.",
+)
 _ONE = "/conversations/<conversation_id>"
 _READ = dashboard("conversations.read")
 _REPLY = dashboard("conversations.reply")
@@ -54,7 +58,14 @@ class AgentMessageBody(Content):
     internal: bool = False
 
 
-@routes.add("GET", "/conversations", _READ, query=DashboardList, answer=page_of(shapes.Conversation))
+@routes.add(
+    "GET",
+    "/conversations",
+    _READ,
+    operation_id="dashboardListConversations",
+    query=DashboardList,
+    answer=page_of(shapes.Conversation),
+)
 async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     """List the project's conversations, newest activity first."""
     query, contact = call.query, None
@@ -66,7 +77,7 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     return await shared.list_conversations(call, wanted)
 
 
-@routes.add("GET", _ONE, _READ, answer=shapes.Conversation)
+@routes.add("GET", _ONE, _READ, operation_id="dashboardGetConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation."""
     return await shared.get_conversation(call)
@@ -76,6 +87,7 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     _MANAGE,
+    operation_id="dashboardChangeConversation",
     body=ConversationPatch,
     limit=LARGE,
     answer=shapes.Conversation,
@@ -87,7 +99,7 @@ async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     return await shared.carry_out(call, shared.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, _DELETE, answer=Deleted)
+@routes.add("DELETE", _ONE, _DELETE, operation_id="dashboardDeleteConversation", answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Remove a conversation and all that belongs to it, for good."""
     return await shared.delete_conversation(call, Delete("manual"))
@@ -97,6 +109,7 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
     "GET",
     f"{_ONE}/messages",
     _READ,
+    operation_id="dashboardListMessages",
     query=MessageList,
     answer=page_of(shapes.AgentMessage),
     errors=("message_not_found",),
@@ -122,6 +135,7 @@ async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
     "POST",
     f"{_ONE}/messages",
     _REPLY,
+    operation_id="dashboardPostMessage",
     body=AgentMessageBody,
     limit=LARGE,
     answer=shapes.AgentMessage,
@@ -138,20 +152,31 @@ async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     return await shared.post(call, command, lambda message: {**message, "internal": body.internal})
 
 
-@routes.add("POST", f"{_ONE}/typing", _REPLY, body=TypingBody, answer=shapes.Conversation)
+@routes.add(
+    "POST",
+    f"{_ONE}/typing",
+    _REPLY,
+    operation_id="dashboardSetTyping",
+    body=TypingBody,
+    answer=shapes.Conversation,
+)
 async def set_typing(call: Call[TypingBody, Query]) -> Answer:
     """Say that the signed-in agent types, to be repeated every few seconds, or has stopped."""
     agent = Agent(call.user.id, call.user.name)
     return await shared.carry_out(call, SetTyping(agent, call.body.typing))
 
 
-@routes.add("POST", f"{_ONE}/close", _MANAGE, answer=shapes.Conversation)
+@routes.add(
+    "POST", f"{_ONE}/close", _MANAGE, operation_id="dashboardCloseConversation", answer=shapes.Conversation
+)
 async def close_conversation(call: Call[Body, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await shared.carry_out(call, Close("agent"))
 
 
-@routes.add("POST", f"{_ONE}/reopen", _MANAGE, answer=shapes.Conversation)
+@routes.add(
+    "POST", f"{_ONE}/reopen", _MANAGE, operation_id="dashboardReopenConversation", answer=shapes.Conversation
+)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await shared.carry_out(call, Reopen())
@@ -161,6 +186,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     "POST",
     f"{_ONE}/assign",
     _MANAGE,
+    operation_id="dashboardAssignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
     further=(shared.look_at_assignee,),
@@ -170,13 +196,15 @@ async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     return await shared.carry_out(call, await shared.assign_of(call))
 
 
-@routes.add("POST", f"{_ONE}/read", _MANAGE, answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/read", _MANAGE, operation_id="dashboardMarkRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await shared.carry_out(call, MarkRead())
 
 
-@routes.add("GET", f"{_ONE}/network-logs", _READ, answer=shapes.NetworkLogs)
+@routes.add(
+    "GET", f"{_ONE}/network-logs", _READ, operation_id="dashboardGetNetworkLogs", answer=shapes.NetworkLogs
+)
 async def get_network_logs(call: Call[Body, Query]) -> Answer:
     """The network log snapshot as it was sent; no requests if there is none."""
     identifier = shared.conversation_id(call)
@@ -190,14 +218,20 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
 
 
 @routes.add(
-    "GET", f"{_ONE}/events", _READ, query=SequenceList, answer=page_of(Event), errors=("window_passed",)
+    "GET",
+    f"{_ONE}/events",
+    _READ,
+    operation_id="dashboardListConversationEvents",
+    query=SequenceList,
+    answer=page_of(Event),
+    errors=("window_passed",),
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation behind a sequence."""
     return await shared.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow", _READ, answer=PendingStep)
+@routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="dashboardGetWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """The workflow step that waits for the contact, null if none does."""
     return await shared.get_workflow_step(call)
@@ -207,6 +241,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     "POST",
     f"{_ONE}/workflow/start",
     _MANAGE,
+    operation_id="dashboardStartWorkflow",
     body=StartWorkflowBody,
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),

@@ -17,7 +17,7 @@ from deskwire.engine.errors import Conflict, Gone, NotFound
 from deskwire.engine.events import CATALOG
 from deskwire.engine.ids import id_before, is_id
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, Time, decode_cursor, encode_cursor
@@ -26,7 +26,9 @@ from deskwire.http.webhooks import ONE, endpoint_of
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(S2S)
+routes = Routes(
+    Tag("Deliveries", "The delivery log, and deliveries on demand: a test, one again, all that failed."), S2S
+)
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
 _BATCH: Final = 500
 """Deliveries that one commit of a recovery makes; a few milliseconds of the writer's time."""
@@ -63,7 +65,13 @@ class RecoverBody(Body):
     dry_run: bool = False
 
 
-@routes.add("GET", f"{ONE}/deliveries", query=DeliveryList, answer=page_of(shapes.Delivery))
+@routes.add(
+    "GET",
+    f"{ONE}/deliveries",
+    operation_id="listDeliveries",
+    query=DeliveryList,
+    answer=page_of(shapes.Delivery),
+)
 async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     """List the endpoint's deliveries with their attempts, newest first."""
     query, find = call.query, endpoint_of(call)
@@ -86,7 +94,7 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     return {"items": [delivery_view(record) for record in page], "nextCursor": cursor}
 
 
-@routes.add("GET", _DELIVERY, answer=shapes.Delivery)
+@routes.add("GET", _DELIVERY, operation_id="getDelivery", answer=shapes.Delivery)
 async def get_delivery(call: Call[Body, Query]) -> Answer:
     """Fetch one delivery with its attempts."""
     return delivery_view(await call.services.store.read(_record_of(call)))
@@ -95,6 +103,7 @@ async def get_delivery(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     _DELIVERY + "/redeliver",
+    operation_id="redeliver",
     answer=shapes.Delivery,
     errors=("delivery_pending", "webhook_disabled", "event_not_stored"),
     idempotent=True,
@@ -128,6 +137,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{ONE}/recover",
+    operation_id="recover",
     body=RecoverBody,
     answer=shapes.Recovery,
     errors=("webhook_disabled",),
@@ -155,6 +165,7 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{ONE}/test",
+    operation_id="testEndpoint",
     answer=shapes.Delivery,
     errors=("webhook_disabled", "delivery_not_found"),
     unrecorded="It sends an event of its own, which the delivery log has.",

@@ -10,11 +10,15 @@ from typing import Any, Final
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.errors import NotFound
-from deskwire.http.routing import BASE, OPEN, Answer, Call, Media, Page, Routes, Streamed
+from deskwire.http.routing import BASE, OPEN, Answer, Call, Media, Page, Routes, Streamed, Tag
 from deskwire.http.static import Once, Static, pieces
 from deskwire.http.validation import Body, Query
 
-routes = Routes(OPEN, prefix="")
+routes = Routes(
+    Tag("API description", "The description of this API, and a page to explore it and try it out."),
+    OPEN,
+    prefix="",
+)
 _JSON: Final = "application/json"
 _HTML: Final = "text/html; charset=utf-8"
 _SCRIPT: Final = "text/javascript; charset=utf-8"
@@ -36,21 +40,27 @@ _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 """For what has its content in its name."""
 
 
-@routes.add("GET", f"{BASE}/openapi.json", answer=Media(_JSON, bare=(304,)))
+@routes.add("GET", f"{BASE}/openapi.json", operation_id="openapiDocument", answer=Media(_JSON, bare=(304,)))
 async def openapi_document(call: Call[Body, Query]) -> Answer:
     """This document: the whole API in OpenAPI 3.1."""
     found = await call.services.description.get()
     return _page(call, found, _CHECKED)
 
 
-@routes.add("GET", "/docs", answer=Media("text/html", bare=(304,)))
+@routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,)))
 async def explorer(call: Call[Body, Query]) -> Answer:
     """The page to explore the API with; all that it needs comes from here."""
     page = (await _explorer.get())[_PAGE]
     return _page(call, page, {**_CHECKED, "Content-Security-Policy": _POLICY})
 
 
-@routes.add("GET", "/docs/<asset>", answer=Media("*/*", bare=(304,)), errors=("not_found",))
+@routes.add(
+    "GET",
+    "/docs/<asset>",
+    operation_id="explorerAsset",
+    answer=Media("*/*", bare=(304,)),
+    errors=("not_found",),
+)
 async def explorer_asset(call: Call[Body, Query]) -> Answer:
     """A file of that page; its name has its content in it, so it never changes."""
     found = (await _explorer.get()).get(call.path["asset"])

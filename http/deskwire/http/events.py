@@ -14,12 +14,14 @@ from deskwire.engine.ids import is_id
 from deskwire.engine.log import Chunk
 from deskwire.engine.ports import Reader
 from deskwire.http.conversations import raw_list
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes.base import page_of
 from deskwire.http.shapes.events import Event
 from deskwire.http.validation import Body, Query, bad_query
 
-routes = Routes(S2S)
+routes = Routes(
+    Tag("Events", "The project feed: every stored event in commit order, with long polling."), S2S
+)
 _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Final = "|".join(sorted(STORED)).replace(".", "[.]")
 _TYPES: Final[dict[str, Any]] = {
@@ -54,7 +56,12 @@ class Feed(Query):
 
 
 @routes.add(
-    "GET", "/s2s/events", query=Feed, answer=page_of(Event), errors=("event_not_found", "window_passed")
+    "GET",
+    "/s2s/events",
+    operation_id="listEvents",
+    query=Feed,
+    answer=page_of(Event),
+    errors=("event_not_found", "window_passed"),
 )
 async def list_events(call: Call[Body, Feed]) -> Answer:
     """List the project's events behind one that is known, oldest first.

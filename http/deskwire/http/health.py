@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from deskwire.http.routing import OPEN, Answer, Call, Routes
+from deskwire.http.routing import OPEN, Answer, Call, Routes, Tag
 from deskwire.http.shapes import service as shapes
 from deskwire.http.validation import Body, Query
 
-routes = Routes(OPEN, prefix="", watching=True)
+routes = Routes(
+    Tag("Health", "Whether the service lives and is ready, and what it is."), OPEN, prefix="", watching=True
+)
 
 
-@routes.add("GET", "/healthz", answer=shapes.Health)
+@routes.add("GET", "/healthz", operation_id="healthz", answer=shapes.Health)
 async def healthz(_call: Call[Body, Query]) -> Answer:
     """The process answers."""
     return {"status": "ok"}
 
 
-@routes.add("GET", "/readyz", answer=shapes.Readiness, errors=("not_ready", "storage_failed"))
+@routes.add(
+    "GET", "/readyz", operation_id="readyz", answer=shapes.Readiness, errors=("not_ready", "storage_failed")
+)
 async def readyz(call: Call[Body, Query]) -> Answer:
     """Requests may be sent here: storage and front are up, and the disk takes what is written; 503 otherwise."""
     refusal = await call.services.readiness.refusal()
@@ -24,7 +28,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
     return {"status": "ready"}
 
 
-@routes.add("GET", "/", answer=shapes.About)
+@routes.add("GET", "/", operation_id="about", answer=shapes.About)
 async def about(call: Call[Body, Query]) -> Answer:
     """What this is."""
     return {"service": "deskwire", "version": call.services.version, "api": "/v3"}

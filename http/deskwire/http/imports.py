@@ -29,13 +29,13 @@ from deskwire.http.import_lines import (
 )
 from deskwire.http.lines import Line, Lines
 from deskwire.http.problems import cut, named
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes import conversations as conversation_shapes
 from deskwire.http.shapes import imports as shapes
 from deskwire.http.steady import Steady
 from deskwire.http.validation import Body, Flag, Query
 
-routes = Routes(S2S)
+routes = Routes(Tag("Imports", "Histories from another service, in bulk."), S2S)
 
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 COMMIT_LINES: Final = 500
@@ -81,6 +81,7 @@ class ExternalQuery(Query):
 @routes.add(
     "POST",
     "/s2s/import",
+    operation_id="importHistory",
     query=ImportQuery,
     streamed=True,
     limit=None,
@@ -108,6 +109,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
 @routes.add(
     "GET",
     "/s2s/import/conversation",
+    operation_id="findImported",
     query=ExternalQuery,
     answer=conversation_shapes.Conversation,
     errors=("conversation_not_found",),

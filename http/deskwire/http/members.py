@@ -16,19 +16,19 @@ from deskwire.engine.people import Member
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.organisations import ONE as ORGANISATION
 from deskwire.http.people import MemberBody, RoleBody, hash_password
-from deskwire.http.routing import Answer, Call, Routes, in_organisation
+from deskwire.http.routing import Answer, Call, Routes, Tag, in_organisation
 from deskwire.http.shapes import people as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
-routes = Routes(in_organisation(MANAGE))
+routes = Routes(Tag("Members", "Members of an organisation and their roles."), in_organisation(MANAGE))
 _ANY = in_organisation()
 _ALL = f"{ORGANISATION}/members"
 _ONE = f"{_ALL}/<user_id>"
 ONE_TIME_BYTES = 16
 
 
-@routes.add("GET", _ALL, _ANY, query=Paged, answer=page_of(shapes.Member))
+@routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=Paged, answer=page_of(shapes.Member))
 async def list_members(call: Call[Body, Paged]) -> Answer:
     """List the members, the oldest account first."""
     organisation, limit, cursor = call.organisation.rowid, call.query.limit, call.query.cursor
@@ -41,7 +41,7 @@ async def list_members(call: Call[Body, Paged]) -> Answer:
     }
 
 
-@routes.add("GET", _ONE, _ANY, answer=shapes.Member)
+@routes.add("GET", _ONE, _ANY, operation_id="getMember", answer=shapes.Member)
 async def get_member(call: Call[Body, Query]) -> Answer:
     """Fetch a member."""
 
@@ -57,6 +57,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     _ALL,
+    operation_id="addMember",
     body=MemberBody,
     answer=shapes.NewMember,
     errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
@@ -80,6 +81,7 @@ async def add_member(call: Call[MemberBody, Query]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    operation_id="changeMember",
     body=RoleBody,
     answer=shapes.Member,
     errors=("last_owner", "owner_protected"),
@@ -103,6 +105,7 @@ async def change_member(call: Call[RoleBody, Query]) -> Answer:
     "DELETE",
     _ONE,
     _ANY,
+    operation_id="removeMember",
     answer=Deleted,
     errors=("last_owner", "owner_protected", "permission_denied"),
     records=("member.removed",),

@@ -18,14 +18,22 @@ from deskwire.engine.errors import Conflict, NotFound
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.memory import ENTRIES_MAX, MemoryEntry, memory_view
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.routing import LARGE, Answer, Call, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.shapes import content as shapes
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, nulls, refuse_null
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
+routes = Routes(
+    Tag(
+        "Memory",
+        "What is remembered of a contact. A session is the contact, by its `con_` id.\n\n"
+        "Where a project has switched memory off every call says so, with 200 and `ok: false`: that is no failure of "
+        "the caller's. A contact always has a user id, so `no_userId` does not occur.",
+    ),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
 _ALL: Final = "/sessions/<session_id>/memory"
 _ONE: Final = f"{_ALL}/<entry_name>"
 _READ: Final = dashboard("memory.read")
@@ -60,7 +68,7 @@ class MemoryPatch(Body):
     description: Description | None = None
 
 
-@routes.add("GET", _ALL, _READ, query=Paged, answer=shapes.MemoryPage)
+@routes.add("GET", _ALL, _READ, operation_id="listMemory", query=Paged, answer=shapes.MemoryPage)
 async def list_memory(call: Call[Body, Paged]) -> Answer:
     """List what is remembered of a contact, newest first."""
     query, find = call.query, _session(call)
@@ -79,6 +87,7 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     "POST",
     _ALL,
     _MANAGE,
+    operation_id="putMemory",
     body=MemoryBody,
     limit=LARGE,
     answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
@@ -106,7 +115,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     return await call.commit(put, lambda entry: {"ok": True, **memory_view(entry)})
 
 
-@routes.add("DELETE", _ALL, _MANAGE, answer=shapes.MemoryCleared)
+@routes.add("DELETE", _ALL, _MANAGE, operation_id="clearMemory", answer=shapes.MemoryCleared)
 async def clear_memory(call: Call[Body, Query]) -> Answer:
     """Forget everything of a contact; `entries` says how much that was."""
     find = _session(call)
@@ -116,7 +125,7 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
     return {"ok": True, "consolidationEnqueued": False, "entries": entries}
 
 
-@routes.add("GET", _ONE, _READ, answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
+@routes.add("GET", _ONE, _READ, operation_id="getMemory", answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
 async def get_memory(call: Call[Body, Query]) -> Answer:
     """Fetch one memory entry by its name."""
     if not await _enabled(call):
@@ -129,6 +138,7 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     _MANAGE,
+    operation_id="changeMemory",
     body=MemoryPatch,
     limit=LARGE,
     answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
@@ -150,7 +160,9 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     return {"ok": True, **memory_view(await call.services.store.write(change))}
 
 
-@routes.add("DELETE", _ONE, _MANAGE, answer=shapes.MemoryEntryDeleted | shapes.MemoryOff)
+@routes.add(
+    "DELETE", _ONE, _MANAGE, operation_id="deleteMemory", answer=shapes.MemoryEntryDeleted | shapes.MemoryOff
+)
 async def delete_memory(call: Call[Body, Query]) -> Answer:
     """Forget one memory entry."""
     find = _entry(call)

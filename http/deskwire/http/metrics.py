@@ -14,10 +14,12 @@ from deskwire.engine.tally import Room
 from deskwire.http.families import METRICS
 from deskwire.http.measured import Measured
 from deskwire.http.metric import PREFIX, Metric, Rows, Scrape
-from deskwire.http.routing import SCRAPER, Answer, Call, Media, Page, Routes
+from deskwire.http.routing import SCRAPER, Answer, Call, Media, Page, Routes, Tag
 from deskwire.http.validation import Body, Query
 
-routes = Routes(SCRAPER, prefix="", watching=True)
+routes = Routes(
+    Tag("Metrics", "What an operator watches, for Prometheus."), SCRAPER, prefix="", watching=True
+)
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 """Memory, CPU time and file descriptors, where the system tells them by `/proc`."""
 
@@ -32,7 +34,7 @@ class _Gathered:
         return self.families
 
 
-@routes.add("GET", "/metrics", answer=Media("text/plain"))
+@routes.add("GET", "/metrics", operation_id="metrics", answer=Media("text/plain"))
 async def metrics(call: Call[Body, Query]) -> Answer:
     """What the service has counted and how it is now, in the text format of Prometheus."""
     services = call.services

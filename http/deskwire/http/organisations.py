@@ -6,12 +6,14 @@ from deskwire.engine.organisations.members import membership_view, organisation_
 from deskwire.engine.people import Organisation
 from deskwire.engine.ports import Transaction
 from deskwire.http.people import NameBody
-from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, in_organisation
+from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, Tag, in_organisation
 from deskwire.http.shapes import people as shapes
 from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
-routes = Routes(in_organisation())
+routes = Routes(
+    Tag("Organisations", "Organisations that the signed-in user is a member of."), in_organisation()
+)
 ONE = "/organisations/<organisation_id>"
 
 
@@ -21,7 +23,14 @@ class OrganisationList(Paged):
     parts = 2
 
 
-@routes.add("GET", "/organisations", SIGNED_IN, query=OrganisationList, answer=page_of(shapes.Organisation))
+@routes.add(
+    "GET",
+    "/organisations",
+    SIGNED_IN,
+    operation_id="listOrganisations",
+    query=OrganisationList,
+    answer=page_of(shapes.Organisation),
+)
 async def list_organisations(call: Call[Body, OrganisationList]) -> Answer:
     """List the user's organisations, the oldest membership first."""
     user, limit, cursor = call.user.rowid, call.query.limit, call.query.cursor
@@ -37,7 +46,7 @@ async def list_organisations(call: Call[Body, OrganisationList]) -> Answer:
     }
 
 
-@routes.add("GET", ONE, answer=shapes.Organisation)
+@routes.add("GET", ONE, operation_id="getOrganisation", answer=shapes.Organisation)
 async def get_organisation(call: Call[Body, Query]) -> Answer:
     """Fetch an organisation."""
     return organisation_view(call.organisation, call.role)
@@ -47,6 +56,7 @@ async def get_organisation(call: Call[Body, Query]) -> Answer:
     "PATCH",
     ONE,
     in_organisation("members.manage"),
+    operation_id="changeOrganisation",
     body=NameBody,
     answer=shapes.Organisation,
     records=("organisation.changed",),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.validation import Body, Query
 
-routes = Routes(S2S)
+routes = Routes(Tag("Project of a server key", "The project that a server key belongs to."), S2S)
 
 
-@routes.add("GET", "/s2s/project", answer=shapes.ServerProject)
+@routes.add("GET", "/s2s/project", operation_id="getOwnProject", answer=shapes.ServerProject)
 async def get_own_project(call: Call[Body, Query]) -> Answer:
     """The server key's project, and the stream key to connect with."""
     project = call.project

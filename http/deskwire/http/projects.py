@@ -18,13 +18,15 @@ from deskwire.engine.people import DEFAULT_SETTINGS, Organisation, Project, Proj
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.organisations import ONE as ORGANISATION
 from deskwire.http.people import KeyBody, Name
-from deskwire.http.routing import MEDIUM, SIGNED_IN, Answer, Call, Routes, in_organisation, in_project
+from deskwire.http.routing import MEDIUM, SIGNED_IN, Answer, Call, Routes, Tag, in_organisation, in_project
 from deskwire.http.shapes import people as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, nulls, refuse_null
 
 _MANAGE = in_project("projects.manage")
-routes = Routes(_MANAGE)
+routes = Routes(
+    Tag("Projects", "Projects of the user's organisations, their settings, and their server keys."), _MANAGE
+)
 _ONE = "/projects/<project_id>"
 _KEYS = f"{_ONE}/keys"
 _DAYS_MAX = 36_500
@@ -32,7 +34,7 @@ _QUOTA_MAX = 1 << 50
 _NEWEST = (1 << 63) - 1
 _NULLABLE = frozenset({"archived_retention_days"})
 
-Tag = Annotated[str, Field(min_length=2, max_length=TAG_MAX)]
+LanguageTag = Annotated[str, Field(min_length=2, max_length=TAG_MAX)]
 
 
 class SettingsBody(Body):
@@ -40,8 +42,8 @@ class SettingsBody(Body):
 
     memory_enabled: bool | None = None
     archived_retention_days: Annotated[int, Field(ge=1, le=_DAYS_MAX)] | None = None
-    primary_language: Tag | None = None
-    languages: Annotated[list[Tag], Field(min_length=1, max_length=50)] | None = None
+    primary_language: LanguageTag | None = None
+    languages: Annotated[list[LanguageTag], Field(min_length=1, max_length=50)] | None = None
     upload_quota_bytes: Annotated[int, Field(ge=0, le=_QUOTA_MAX)] | None = None
 
 
@@ -65,13 +67,22 @@ async def _look_at_languages(call: Call[Any, Query]) -> None:
         with_languages(before, call.body.settings.primary_language, call.body.settings.languages)
 
 
-@routes.add("GET", "/projects", SIGNED_IN, query=Paged, answer=page_of(shapes.Project))
+@routes.add(
+    "GET", "/projects", SIGNED_IN, operation_id="listProjects", query=Paged, answer=page_of(shapes.Project)
+)
 async def list_projects(call: Call[Body, Paged]) -> Answer:
     """List the projects of all the user's organisations, newest first."""
     return await _list(call, None, call.user.rowid)
 
 
-@routes.add("GET", f"{ORGANISATION}/projects", in_organisation(), query=Paged, answer=page_of(shapes.Project))
+@routes.add(
+    "GET",
+    f"{ORGANISATION}/projects",
+    in_organisation(),
+    operation_id="listOrganisationProjects",
+    query=Paged,
+    answer=page_of(shapes.Project),
+)
 async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
     """List an organisation's projects, newest first."""
     return await _list(call, call.organisation.rowid, None)
@@ -81,6 +92,7 @@ async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
     "POST",
     f"{ORGANISATION}/projects",
     in_organisation("projects.manage"),
+    operation_id="createProject",
     body=ProjectBody,
     limit=MEDIUM,
     answer=shapes.Project,
@@ -99,7 +111,7 @@ async def create_project(call: Call[ProjectBody, Query]) -> Answer:
     )
 
 
-@routes.add("GET", _ONE, in_project(), answer=shapes.Project)
+@routes.add("GET", _ONE, in_project(), operation_id="getProject", answer=shapes.Project)
 async def get_project(call: Call[Body, Query]) -> Answer:
     """Fetch a project."""
     return project_view(call.project, call.organisation)
@@ -108,6 +120,7 @@ async def get_project(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    operation_id="changeProject",
     body=ProjectPatch,
     limit=MEDIUM,
     answer=shapes.Project,
@@ -124,6 +137,7 @@ async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
 @routes.add(
     "DELETE",
     _ONE,
+    operation_id="deleteProject",
     answer=Deleted,
     errors=("project_not_empty",),
     records=("project.deleted", "key.revoked"),
@@ -135,7 +149,7 @@ async def delete_project(call: Call[Body, Query]) -> Answer:
     return {"id": identifier, "deleted": True}
 
 
-@routes.add("GET", _KEYS, query=Paged, answer=page_of(shapes.ServerKey))
+@routes.add("GET", _KEYS, operation_id="listKeys", query=Paged, answer=page_of(shapes.ServerKey))
 async def list_keys(call: Call[Body, Paged]) -> Answer:
     """List a project's server keys, newest first, masked, revoked ones included."""
     project, limit, before = call.project.rowid, call.query.limit, _before(call)
@@ -150,6 +164,7 @@ async def list_keys(call: Call[Body, Paged]) -> Answer:
 @routes.add(
     "POST",
     _KEYS,
+    operation_id="createKey",
     body=KeyBody,
     answer=shapes.ServerKey,
     errors=("key_limit_reached",),
@@ -171,6 +186,7 @@ async def create_key(call: Call[KeyBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_KEYS}/<key_id>/revoke",
+    operation_id="revokeKey",
     answer=shapes.ServerKey,
     records=("key.revoked",),
 )

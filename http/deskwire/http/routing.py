@@ -274,6 +274,22 @@ Look = Callable[[Call[Any, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Tag:
+    """The group that routes are listed in, by its public name, and what is said of it.
+
+    Groups with the same name are one in OpenAPI, where the last description counts.
+    """
+
+    name: str
+    description: str
+
+    @property
+    def title(self) -> str:
+        """The first sentence of its description, as a heading."""
+        return self.description.split(". ")[0].rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """One endpoint. `summary` is the first line of its handler's docstring.
 
@@ -281,6 +297,8 @@ class Route:
     `watching` the service is answered however busy that is.
 
     Args:
+        operation_id: its public and stable name, unique among all routes; no handler's or module's name is public.
+        tag: the group that it is listed in.
         limit: bytes that the body may have, or the setting that says so; None for a body of any length.
         lines: the lines that its body may have, if that is NDJSON.
         further: what its handler checks, each by itself, so that a request is refused with everything that is wrong.
@@ -293,6 +311,8 @@ class Route:
 
     method: Method
     path: str
+    operation_id: str
+    tag: Tag
     access: Access
     handler: Handler
     body: type[Body] | None
@@ -333,11 +353,6 @@ class Route:
         """The path as readers write it."""
         return public_path(self.path)
 
-    @property
-    def name(self) -> str:
-        """The handler's name, unique among all routes."""
-        return f"{self.handler.__module__.rpartition('.')[2]}.{self.handler.__name__}"
-
 
 @lru_cache(maxsize=1024)  # there are a few dozen rules; a scrape asks for each several times
 def public_path(rule: str) -> str:
@@ -349,6 +364,7 @@ def public_path(rule: str) -> str:
 class Routes:
     """The routes of one resource, gathered by decorator."""
 
+    tag: Tag
     access: Access | None = None
     prefix: str = BASE
     watching: bool = False
@@ -361,6 +377,7 @@ class Routes:
         path: str,
         access: Access | None = None,
         *,
+        operation_id: str,
         body: type[Body] | None = None,
         query: type[Query] = Query,
         json_only: bool = True,
@@ -381,6 +398,7 @@ class Routes:
         Args:
             path: relative to the base, `<name>` stands for a path parameter.
             access: overrides that of the group.
+            operation_id: its public name, in camel case.
             json_only: refuse other content types than JSON.
             limit: see `Route`.
             streamed: leave the body to the handler, and its bound as far as its length was not declared.
@@ -401,6 +419,8 @@ class Routes:
             route = Route(
                 method,
                 self.prefix + path,
+                operation_id,
+                self.tag,
                 chosen,
                 _signed(handler) if records else handler,
                 body,

@@ -42,14 +42,18 @@ from deskwire.http.bodies import (
     Title,
     UserId,
 )
-from deskwire.http.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes
+from deskwire.http.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes import conversations as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.events import Event
 from deskwire.http.shapes.workflows import PendingStep
 from deskwire.http.validation import Body, Query, nulls
 
-routes = Routes(S2S, unrecorded="The conversation's events tell of it, messages of their authors.")
+routes = Routes(
+    Tag("Conversations", "Conversations for a project's own backend."),
+    S2S,
+    unrecorded="The conversation's events tell of it, messages of their authors.",
+)
 _ONE = "/s2s/conversations/<conversation_id>"
 
 
@@ -146,6 +150,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
 @routes.add(
     "POST",
     "/s2s/conversations",
+    operation_id="createConversation",
     body=CreateBody,
     limit=LARGE,
     answer=shapes.Conversation,
@@ -174,7 +179,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     return shared.shown(receipt)
 
 
-@routes.add("GET", _ONE, answer=shapes.Conversation)
+@routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation. A 404 means that it must be removed from every mirror."""
     return await shared.get_conversation(call)
@@ -183,6 +188,7 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    operation_id="changeConversation",
     body=ConversationPatch,
     limit=LARGE,
     answer=shapes.Conversation,
@@ -194,7 +200,7 @@ async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     return await shared.carry_out(call, shared.patch_of(call.body))
 
 
-@routes.add("DELETE", _ONE, answer=Deleted)
+@routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Remove a conversation and all that belongs to it, for good."""
     return await shared.delete_conversation(call, Delete("manual"))
@@ -203,6 +209,7 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     f"{_ONE}/messages",
+    operation_id="listMessages",
     query=MessageList,
     answer=page_of(shapes.Message),
     errors=("message_not_found",),
@@ -215,6 +222,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/messages",
+    operation_id="postMessage",
     body=MessageBody,
     limit=LARGE,
     answer=shapes.Message,
@@ -226,13 +234,15 @@ async def post_message(call: Call[MessageBody, Query]) -> Answer:
     return await shared.post(call, await _message(call, call.body, ""), lambda message: message)
 
 
-@routes.add("POST", f"{_ONE}/close", body=CloseBody, answer=shapes.Conversation)
+@routes.add(
+    "POST", f"{_ONE}/close", operation_id="closeConversation", body=CloseBody, answer=shapes.Conversation
+)
 async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await shared.carry_out(call, Close(call.body.closed_by))
 
 
-@routes.add("POST", f"{_ONE}/reopen", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/reopen", operation_id="reopenConversation", answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await shared.carry_out(call, Reopen())
@@ -241,6 +251,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/assign",
+    operation_id="assignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
     further=(shared.look_at_assignee,),
@@ -250,13 +261,13 @@ async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     return await shared.carry_out(call, await shared.assign_of(call))
 
 
-@routes.add("POST", f"{_ONE}/read", answer=shapes.Conversation)
+@routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
     return await shared.carry_out(call, MarkRead())
 
 
-@routes.add("POST", f"{_ONE}/rating", body=RatingBody, answer=shapes.Rating)
+@routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     """Record the contact's rating, 0 to 10."""
     receipt = await shared.ask(call, Rate(call.body.rating))
@@ -266,7 +277,12 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
 
 
 @routes.add(
-    "PUT", f"{_ONE}/network-logs", body=NetworkLogsBody, limit="network_logs_limit_bytes", answer=NOTHING
+    "PUT",
+    f"{_ONE}/network-logs",
+    operation_id="replaceNetworkLogs",
+    body=NetworkLogsBody,
+    limit="network_logs_limit_bytes",
+    answer=NOTHING,
 )
 async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
     """Attach a snapshot of a client's network requests; only agents see it."""
@@ -274,13 +290,20 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
     return NO_CONTENT
 
 
-@routes.add("GET", f"{_ONE}/events", query=SequenceList, answer=page_of(Event), errors=("window_passed",))
+@routes.add(
+    "GET",
+    f"{_ONE}/events",
+    operation_id="listConversationEvents",
+    query=SequenceList,
+    answer=page_of(Event),
+    errors=("window_passed",),
+)
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation behind a sequence, for gap repair."""
     return await shared.list_events(call)
 
 
-@routes.add("GET", f"{_ONE}/workflow", answer=PendingStep)
+@routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """The workflow step that waits for the contact, null if none does."""
     return await shared.get_workflow_step(call)
@@ -305,6 +328,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/reply",
+    operation_id="replyToStep",
     body=ReplyBody,
     limit=LARGE,
     answer=shapes.Conversation,
@@ -320,6 +344,7 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/workflow/start",
+    operation_id="startWorkflow",
     body=StartWorkflowBody,
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),

@@ -4,7 +4,7 @@
 - `flush` writes what is new on all channels at once, and never waits. What must wait, for the disk or for a
   slow reader, is done by a task that is there only as long as that takes.
 - The connection ends once, by `end`: with a goodbye (`pusher:error`, close frame, then reading until the
-  peer's close frame, Pusher protocol close codes) or without one. After that no event is written.
+  peer's close frame, Pusher protocol, close codes) or without one. After that no event is written.
 - What the peer sends is bounded (ADR 42). Of one that has broken a rule nothing more is parsed.
 - A consumer confirms what it has by the pong to a ping that was written behind the events (decisions 5).
 """

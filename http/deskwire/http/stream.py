@@ -14,13 +14,17 @@ from deskwire.engine.stream import token
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.http.contacts import find as find_contact
 from deskwire.http.conversations import find as find_conversation
-from deskwire.http.routing import S2S, Answer, Call, Routes
+from deskwire.http.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.shapes.base import page_of
 from deskwire.http.stream_auth import parse_authorization
 from deskwire.http.validation import Body, Query
 
-routes = Routes(S2S, unrecorded="It changes nothing: who may subscribe, has the key.")
+routes = Routes(
+    Tag("Realtime stream", "Authorizations for the realtime stream, and who consumes it."),
+    S2S,
+    unrecorded="It changes nothing: who may subscribe, has the key.",
+)
 
 
 class AuthorizationQuery(Query):
@@ -36,6 +40,7 @@ class AuthorizationQuery(Query):
 @routes.add(
     "POST",
     "/s2s/stream/auth",
+    operation_id="authorizeStream",
     query=AuthorizationQuery,
     json_only=False,
     answer=shapes.StreamAuthorization,
@@ -76,7 +81,9 @@ def _check_subject(reader: Reader, project: Project, channel: Channel) -> None:
         find_contact(reader, project, channel.subject)
 
 
-@routes.add("GET", "/s2s/stream/consumers", answer=page_of(shapes.StreamConsumer))
+@routes.add(
+    "GET", "/s2s/stream/consumers", operation_id="listConsumers", answer=page_of(shapes.StreamConsumer)
+)
 async def list_consumers(call: Call[Body, Query]) -> Answer:
     """Who consumes each channel, since when, and how far it has confirmed."""
     consumers = await call.services.hub.consumers(call.project)
@@ -106,6 +113,7 @@ class ConsumerQuery(Query):
 @routes.add(
     "DELETE",
     "/s2s/stream/consumers/<consumer_id>",
+    operation_id="endConsumer",
     query=ConsumerQuery,
     answer=shapes.EndedConsumer,
 )

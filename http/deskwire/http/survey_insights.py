@@ -8,19 +8,22 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.clock import iso, milliseconds
+from deskwire.engine.definitions.checks import escaped
 from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights import Insights, insights_view
 from deskwire.engine.surveys.progress import refresh_view
-from deskwire.engine.surveys.shape import escaped
 from deskwire.engine.surveys.survey import Survey
-from deskwire.http.routing import WHOLE, Answer, Call, Routes
+from deskwire.http.routing import WHOLE, Answer, Call, Routes, Tag
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.surveys import MANAGE, ONE, READ
 from deskwire.http.validation import Body, Positive, Query, few
 
-routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
+routes = Routes(
+    Tag("Survey insights", "Insights into surveys: read, stored, and computed in the background."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
 _INSIGHTS = f"{ONE}/insights"
 
 Id = Annotated[str, Field(min_length=1, max_length=200)]
@@ -91,7 +94,13 @@ class InsightsQuery(Query):
 
 
 @routes.add(
-    "GET", _INSIGHTS, READ, query=InsightsQuery, answer=shapes.Insights, errors=("survey_version_not_found",)
+    "GET",
+    _INSIGHTS,
+    READ,
+    operation_id="getInsights",
+    query=InsightsQuery,
+    answer=shapes.Insights,
+    errors=("survey_version_not_found",),
 )
 async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
     """Fetch the stored insights; nothing is computed. Everything but the themes' counts is across all versions."""
@@ -115,7 +124,14 @@ async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
 
 
 @routes.add(
-    "PUT", _INSIGHTS, MANAGE, body=InsightsBody, limit=WHOLE, answer=shapes.Insights, further=(_look_at_ids,)
+    "PUT",
+    _INSIGHTS,
+    MANAGE,
+    operation_id="putInsights",
+    body=InsightsBody,
+    limit=WHOLE,
+    answer=shapes.Insights,
+    further=(_look_at_ids,),
 )
 async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     """Store insights that were made elsewhere."""
@@ -134,7 +150,14 @@ async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     return insights_view(await call.services.store.write(store), None)
 
 
-@routes.add("POST", f"{_INSIGHTS}/refresh", MANAGE, answer=shapes.Refresh, errors=("refresh_busy",))
+@routes.add(
+    "POST",
+    f"{_INSIGHTS}/refresh",
+    MANAGE,
+    operation_id="refreshInsights",
+    answer=shapes.Refresh,
+    errors=("refresh_busy",),
+)
 async def refresh_insights(call: Call[Body, Query]) -> Answer:
     """Compute the insights from the responses, in the background. Answers how it stands.
 
@@ -147,7 +170,14 @@ async def refresh_insights(call: Call[Body, Query]) -> Answer:
     return refresh_view(await call.services.surveys.refreshes.start(survey))
 
 
-@routes.add("GET", f"{_INSIGHTS}/refresh", READ, answer=shapes.Refresh, errors=("refresh_not_found",))
+@routes.add(
+    "GET",
+    f"{_INSIGHTS}/refresh",
+    READ,
+    operation_id="getRefresh",
+    answer=shapes.Refresh,
+    errors=("refresh_not_found",),
+)
 async def get_refresh(call: Call[Body, Query]) -> Answer:
     """How the running refresh stands, or how the last one ended, with the scores that it computed."""
     project = call.project.rowid

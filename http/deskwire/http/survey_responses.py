@@ -20,14 +20,17 @@ from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.http.conversations import contact_key
-from deskwire.http.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed
+from deskwire.http.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed, Tag
 from deskwire.http.s2s import ContactBody
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.surveys import MANAGE, ONE, READ
 from deskwire.http.validation import Body, Paged, Positive, Query, Time, decode_cursor, encode_cursor
 
-routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
+routes = Routes(
+    Tag("Survey responses", "Responses to surveys: taken from a backend, listed, exported, removed."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
 _LIST: Final = f"{ONE}/responses"
 _ANSWERS_BYTES: Final = 64 * 1024
 """All answers of a response together as JSON, so that a page of responses stays within bounds."""
@@ -66,6 +69,7 @@ async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
     "POST",
     "/s2s/surveys/<survey_id>/responses",
     S2S,
+    operation_id="createResponse",
     body=ResponseBody,
     limit=LARGE,
     answer=shapes.SurveyResponse,
@@ -87,7 +91,14 @@ async def create_response(call: Call[ResponseBody, Query]) -> Answer:
     return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
 
 
-@routes.add("GET", _LIST, READ, query=ResponseList, answer=page_of(shapes.SurveyResponse))
+@routes.add(
+    "GET",
+    _LIST,
+    READ,
+    operation_id="listResponses",
+    query=ResponseList,
+    answer=page_of(shapes.SurveyResponse),
+)
 async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     """List a survey's responses, newest first."""
     query, project = call.query, call.project.rowid
@@ -104,7 +115,14 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     return {"items": [response_view(survey, response) for response in page], "nextCursor": cursor}
 
 
-@routes.add("GET", f"{ONE}/responses.csv", READ, query=ResponseExport, answer=Media("text/csv"))
+@routes.add(
+    "GET",
+    f"{ONE}/responses.csv",
+    READ,
+    operation_id="exportResponses",
+    query=ResponseExport,
+    answer=Media("text/csv"),
+)
 async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     """Export responses as CSV (RFC 4180, UTF-8 with a byte order mark), newest first, a column for each question.
 
@@ -125,13 +143,13 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 
 
-@routes.add("GET", f"{_LIST}/<response_id>", READ, answer=shapes.SurveyResponse)
+@routes.add("GET", f"{_LIST}/<response_id>", READ, operation_id="getResponse", answer=shapes.SurveyResponse)
 async def get_response(call: Call[Body, Query]) -> Answer:
     """Fetch one response."""
     return response_view(*await call.services.store.read(_one(call)))
 
 
-@routes.add("DELETE", f"{_LIST}/<response_id>", MANAGE, answer=Deleted)
+@routes.add("DELETE", f"{_LIST}/<response_id>", MANAGE, operation_id="deleteResponse", answer=Deleted)
 async def delete_response(call: Call[Body, Query]) -> Answer:
     """Remove a response, and what the insights quote of it."""
 

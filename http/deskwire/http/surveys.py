@@ -22,7 +22,7 @@ from deskwire.engine.surveys.survey import (
 )
 from deskwire.engine.surveys.validate import definition_errors
 from deskwire.http.bodies import Name
-from deskwire.http.routing import S2S, WHOLE, Answer, Call, Routes, dashboard
+from deskwire.http.routing import S2S, WHOLE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.shapes import surveys as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import (
@@ -35,7 +35,10 @@ from deskwire.http.validation import (
     refuse_null,
 )
 
-routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
+routes = Routes(
+    Tag("Surveys", "Surveys: made, checked, changed, published in versions, removed."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
 ONE: Final = "/engagement/surveys/<survey_id>"
 READ: Final = dashboard("surveys.read")
 MANAGE: Final = dashboard("surveys.manage")
@@ -91,6 +94,7 @@ async def _look_at_definition(call: Call[Any, Query]) -> None:
     "POST",
     "/engagement/surveys",
     MANAGE,
+    operation_id="createSurvey",
     body=SurveyBody,
     limit=WHOLE,
     answer=shapes.Survey,
@@ -108,7 +112,14 @@ async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
     )
 
 
-@routes.add("GET", "/engagement/surveys", READ, query=SurveyList, answer=page_of(shapes.SurveySummary))
+@routes.add(
+    "GET",
+    "/engagement/surveys",
+    READ,
+    operation_id="listSurveys",
+    query=SurveyList,
+    answer=page_of(shapes.SurveySummary),
+)
 async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
     """List the project's surveys, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
@@ -121,19 +132,27 @@ async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
     return {"items": [survey_view(survey) for survey in page], "nextCursor": cursor}
 
 
-@routes.add("GET", ONE, READ, answer=shapes.Survey)
+@routes.add("GET", ONE, READ, operation_id="getSurvey", answer=shapes.Survey)
 async def get_survey(call: Call[Body, Query]) -> Answer:
     """Fetch a survey with the definition of its published version."""
     return await _published(call)
 
 
-@routes.add("GET", "/s2s/surveys/<survey_id>", S2S, answer=shapes.Survey)
+@routes.add("GET", "/s2s/surveys/<survey_id>", S2S, operation_id="showSurvey", answer=shapes.Survey)
 async def show_survey(call: Call[Body, Query]) -> Answer:
     """Fetch a survey with its published definition, to show it to a customer."""
     return await _published(call)
 
 
-@routes.add("PATCH", ONE, MANAGE, body=SurveyPatch, answer=shapes.Survey, further=(nulls(),))
+@routes.add(
+    "PATCH",
+    ONE,
+    MANAGE,
+    operation_id="changeSurvey",
+    body=SurveyPatch,
+    answer=shapes.Survey,
+    further=(nulls(),),
+)
 async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     """Rename a survey, close it or open it again. The definition changes by publishing a version."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
@@ -150,14 +169,22 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     return full_view(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", ONE, MANAGE, answer=Deleted)
+@routes.add("DELETE", ONE, MANAGE, operation_id="deleteSurvey", answer=Deleted)
 async def delete_survey(call: Call[Body, Query]) -> Answer:
     """Remove a survey with its versions, responses and insights, for good."""
     survey = await call.services.surveys.removals.remove(call.project, call.path["survey_id"])
     return {"id": survey.id, "deleted": True}
 
 
-@routes.add("POST", f"{ONE}/validate", READ, body=DefinitionBody, limit=WHOLE, answer=shapes.Validation)
+@routes.add(
+    "POST",
+    f"{ONE}/validate",
+    READ,
+    operation_id="validateDefinition",
+    body=DefinitionBody,
+    limit=WHOLE,
+    answer=shapes.Validation,
+)
 async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     """Find everything that is wrong with a definition. It is a 200 also when something is; nothing is stored.
 
@@ -175,6 +202,7 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     "POST",
     _VERSIONS,
     MANAGE,
+    operation_id="publishVersion",
     body=VersionBody,
     limit=WHOLE,
     answer=shapes.SurveyVersion,
@@ -207,7 +235,14 @@ async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     return await call.commit(publish, lambda made: version_view(*made), call.path["survey_id"])
 
 
-@routes.add("GET", _VERSIONS, READ, query=Paged, answer=page_of(shapes.SurveyVersionSummary))
+@routes.add(
+    "GET",
+    _VERSIONS,
+    READ,
+    operation_id="listVersions",
+    query=Paged,
+    answer=page_of(shapes.SurveyVersionSummary),
+)
 async def list_versions(call: Call[Body, Paged]) -> Answer:
     """List a survey's versions, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
@@ -228,7 +263,7 @@ async def list_versions(call: Call[Body, Paged]) -> Answer:
     }
 
 
-@routes.add("GET", f"{_VERSIONS}/<version>", READ, answer=shapes.SurveyVersion)
+@routes.add("GET", f"{_VERSIONS}/<version>", READ, operation_id="getVersion", answer=shapes.SurveyVersion)
 async def get_version(call: Call[Body, Query]) -> Answer:
     """Fetch one version with its definition."""
     project, text = call.project.rowid, call.path["version"]

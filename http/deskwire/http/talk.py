@@ -1,4 +1,4 @@
-"""What a stream connection says and is told, message by message (Pusher protocol; decisions 5)."""
+"""What a stream connection says and is told, message by message (Pusher protocol, messages; decisions 5)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.teams import MEMBERS_MAX, Member, Team, team_view
 from deskwire.http.bodies import Name
-from deskwire.http.routing import LARGE, Answer, Call, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.shapes import tickets as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import (
@@ -28,7 +28,10 @@ from deskwire.http.validation import (
     unique,
 )
 
-routes = Routes(unrecorded="A team grants nothing: it is a name to give work to.")
+routes = Routes(
+    Tag("Teams", "Teams, to which conversations and tickets are given."),
+    unrecorded="A team grants nothing: it is a name to give work to.",
+)
 _ONE: Final = "/teams/<team_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("members.manage")
@@ -63,6 +66,7 @@ async def _look_at_members(call: Call[Any, Query]) -> None:
     "POST",
     "/teams",
     _MANAGE,
+    operation_id="createTeam",
     body=TeamBody,
     limit=LARGE,
     answer=shapes.Team,
@@ -83,7 +87,7 @@ async def create_team(call: Call[TeamBody, Query]) -> Answer:
     return await call.commit(create, team_view)
 
 
-@routes.add("GET", "/teams", _READ, query=Paged, answer=page_of(shapes.Team))
+@routes.add("GET", "/teams", _READ, operation_id="listTeams", query=Paged, answer=page_of(shapes.Team))
 async def list_teams(call: Call[Body, Paged]) -> Answer:
     """List the project's teams with their members, newest first."""
     limit = call.query.limit
@@ -93,7 +97,7 @@ async def list_teams(call: Call[Body, Paged]) -> Answer:
     return {"items": [team_view(team) for team in found[:limit]], "nextCursor": cursor}
 
 
-@routes.add("GET", _ONE, _READ, answer=shapes.Team)
+@routes.add("GET", _ONE, _READ, operation_id="getTeam", answer=shapes.Team)
 async def get_team(call: Call[Body, Query]) -> Answer:
     """Fetch a team."""
     return team_view(await call.services.store.read(lambda reader: _find(reader, call)))
@@ -103,6 +107,7 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     _MANAGE,
+    operation_id="changeTeam",
     body=TeamPatch,
     limit=LARGE,
     answer=shapes.Team,
@@ -127,7 +132,7 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     return team_view(await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, answer=Deleted)
+@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", answer=Deleted)
 async def delete_team(call: Call[Body, Query]) -> Answer:
     """Remove a team. Its tickets are taken from it; conversations keep its name until they are given to others."""
     now = call.services.clock()

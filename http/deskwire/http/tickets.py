@@ -15,7 +15,7 @@ from deskwire.engine.tickets.desk import TicketDesk
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.conversations import contact_key
-from deskwire.http.routing import LARGE, Answer, Call, Routes, dashboard
+from deskwire.http.routing import LARGE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.shapes import tickets as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.ticket_bodies import (
@@ -31,7 +31,10 @@ from deskwire.http.ticket_bodies import (
 )
 from deskwire.http.validation import Body, Paged, Query, bad_cursor, decode_cursor, encode_cursor, nulls
 
-routes = Routes(unrecorded="The ticket's own log has it, with its author.")
+routes = Routes(
+    Tag("Tickets", "Tickets: made, listed, searched, changed one by one or many at once."),
+    unrecorded="The ticket's own log has it, with its author.",
+)
 _ONE: Final = "/tickets/<ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")
@@ -77,6 +80,7 @@ def _references(
     "POST",
     "/tickets",
     _MANAGE,
+    operation_id="createTicket",
     body=TicketBody,
     limit=LARGE,
     answer=shapes.Ticket,
@@ -94,7 +98,9 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     )
 
 
-@routes.add("GET", "/tickets", _READ, query=TicketList, answer=page_of(shapes.Ticket))
+@routes.add(
+    "GET", "/tickets", _READ, operation_id="listTickets", query=TicketList, answer=page_of(shapes.Ticket)
+)
 async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     """List the project's tickets, newest first unless `sort` and `order` say otherwise."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
@@ -117,6 +123,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     "PUT",
     "/tickets/bulk",
     _MANAGE,
+    operation_id="changeTickets",
     body=BulkBody,
     limit=LARGE,
     answer=shapes.BulkOutcome,
@@ -142,7 +149,7 @@ async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
     }
 
 
-@routes.add("GET", _ONE, _READ, answer=shapes.Ticket)
+@routes.add("GET", _ONE, _READ, operation_id="getTicket", answer=shapes.Ticket)
 async def get_ticket(call: Call[Body, Query]) -> Answer:
     """Fetch a ticket."""
     return ticket_view(
@@ -154,6 +161,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     _MANAGE,
+    operation_id="changeTicket",
     body=TicketPatch,
     limit=LARGE,
     answer=shapes.Ticket,
@@ -167,7 +175,12 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
 
 
 @routes.add(
-    "DELETE", _ONE, _MANAGE, answer=Deleted, errors=("ticket_changed", "conversation_busy", "overloaded")
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    operation_id="deleteTicket",
+    answer=Deleted,
+    errors=("ticket_changed", "conversation_busy", "overloaded"),
 )
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Remove a ticket with its activity log, for good; its conversation stays."""
@@ -175,7 +188,14 @@ async def delete_ticket(call: Call[Body, Query]) -> Answer:
     return {"id": ticket.id, "deleted": True}
 
 
-@routes.add("GET", f"{_ONE}/activity", _READ, query=Paged, answer=page_of(shapes.TicketActivity))
+@routes.add(
+    "GET",
+    f"{_ONE}/activity",
+    _READ,
+    operation_id="listActivity",
+    query=Paged,
+    answer=page_of(shapes.TicketActivity),
+)
 async def list_activity(call: Call[Body, Paged]) -> Answer:
     """List who changed what of a ticket and when, newest first."""
     limit = call.query.limit

@@ -25,7 +25,7 @@ from deskwire.engine.organisations.members import with_password
 from deskwire.engine.people import User
 from deskwire.engine.ports import Transaction
 from deskwire.http.people import GivenPassword, NewPassword, hash_new_password
-from deskwire.http.routing import OPEN, Answer, Call, Routes
+from deskwire.http.routing import OPEN, Answer, Call, Routes, Tag
 from deskwire.http.services import Services
 from deskwire.http.shapes.people import AccessToken
 from deskwire.http.sign_ins import record_failure, record_sign_in
@@ -33,7 +33,7 @@ from deskwire.http.validation import Body, Query
 
 log: Final = structlog.get_logger(__name__)
 
-routes = Routes(OPEN)
+routes = Routes(Tag("Signing in", "Signing in: e-mail address and password for an access token."), OPEN)
 
 
 class LoginBody(Body):
@@ -47,6 +47,7 @@ class LoginBody(Body):
 @routes.add(
     "POST",
     "/auth/token",
+    operation_id="issueToken",
     body=LoginBody,
     answer=AccessToken,
     errors=(

@@ -20,7 +20,7 @@ from deskwire.engine.translation import (
     parse_entry_id,
     translation_view,
 )
-from deskwire.http.routing import WHOLE, Answer, Call, Routes, dashboard
+from deskwire.http.routing import WHOLE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.shapes import content as shapes
 from deskwire.http.shapes.base import page_of
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor, few
@@ -28,7 +28,10 @@ from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_c
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
+routes = Routes(
+    Tag("Translations", "Content in several languages."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
 _ALL: Final = "/translations/entries"
 _ONE: Final = f"{_ALL}/<path:entry_id>"
 _READ: Final = dashboard("translations.read")
@@ -74,7 +77,7 @@ class TranslationBody(Body):
     fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), few(100)]
 
 
-@routes.add("GET", _ALL, _READ, query=EntryList, answer=page_of(shapes.Entry))
+@routes.add("GET", _ALL, _READ, operation_id="listEntries", query=EntryList, answer=page_of(shapes.Entry))
 async def list_entries(call: Call[Body, EntryList]) -> Answer:
     """List the translatable entries, newest first, without their content."""
     query, project = call.query, call.project.rowid
@@ -88,7 +91,7 @@ async def list_entries(call: Call[Body, EntryList]) -> Answer:
     return {"items": [entry_view(entry) for entry in page], "nextCursor": cursor}
 
 
-@routes.add("GET", "/translations/missing", _READ, answer=shapes.MissingReport)
+@routes.add("GET", "/translations/missing", _READ, operation_id="reportMissing", answer=shapes.MissingReport)
 async def report_missing(call: Call[Body, Query]) -> Answer:
     """Count, for each of the project's languages, the entries that have it and those that lack it.
 
@@ -114,6 +117,7 @@ async def report_missing(call: Call[Body, Query]) -> Answer:
     "GET",
     _ONE,
     _READ,
+    operation_id="getEntry",
     query=InLanguage,
     answer=shapes.Translation,
     errors=("bad_entry_id", "translation_not_found"),
@@ -140,6 +144,7 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     "PUT",
     _ONE,
     _MANAGE,
+    operation_id="putEntry",
     body=TranslationBody,
     limit=WHOLE,
     answer=shapes.Translation,
@@ -161,6 +166,7 @@ async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     "DELETE",
     _ONE,
     _MANAGE,
+    operation_id="deleteEntry",
     query=OneLanguage,
     answer=shapes.DeletedEntry,
     errors=("bad_entry_id", "translation_not_found"),

@@ -14,13 +14,16 @@ from deskwire.engine.uploads.shelf import Job, find_upload
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
 from deskwire.http.multipart import boundary_of, read_file
-from deskwire.http.routing import OPEN, Answer, Call, Media, Routes, Streamed, either
+from deskwire.http.routing import OPEN, Answer, Call, Media, Routes, Streamed, Tag, either
 from deskwire.http.shapes import tickets as shapes
 from deskwire.http.shapes.base import Deleted
 from deskwire.http.steady import Steady, too_slow
 from deskwire.http.validation import Body, Query
 
-routes = Routes(unrecorded="It is content: it grants nothing, and is no setting.")
+routes = Routes(
+    Tag("Uploads", "Uploads: files that are sent once, and fetched by signed URLs."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
 _SEND: Final = either("conversations.reply")
 
 
@@ -35,6 +38,7 @@ class LinkQuery(Query):
     "POST",
     "/uploads",
     _SEND,
+    operation_id="uploadFile",
     streamed=True,
     limit="upload_body_bytes",
     answer=shapes.Upload,
@@ -64,7 +68,13 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     raise too_slow(limits.upload_timeout_s)
 
 
-@routes.add("GET", "/uploads/<upload_id>", either("conversations.read"), answer=shapes.Upload)
+@routes.add(
+    "GET",
+    "/uploads/<upload_id>",
+    either("conversations.read"),
+    operation_id="getUpload",
+    answer=shapes.Upload,
+)
 async def get_upload(call: Call[Body, Query]) -> Answer:
     """Fetch what is known of an upload, with a fresh URL."""
     project, upload_id = call.project.rowid, call.path["upload_id"]
@@ -73,7 +83,14 @@ async def get_upload(call: Call[Body, Query]) -> Answer:
     )
 
 
-@routes.add("DELETE", "/uploads/<upload_id>", _SEND, answer=Deleted, errors=("upload_attached",))
+@routes.add(
+    "DELETE",
+    "/uploads/<upload_id>",
+    _SEND,
+    operation_id="deleteUpload",
+    answer=Deleted,
+    errors=("upload_attached",),
+)
 async def delete_upload(call: Call[Body, Query]) -> Answer:
     """Remove an upload that no message has. One that a message has goes with its last conversation: 409."""
     upload = await call.services.shelf.remove(call.project, call.path["upload_id"])
@@ -84,6 +101,7 @@ async def delete_upload(call: Call[Body, Query]) -> Answer:
     "GET",
     "/uploads/<upload_id>/<name>",
     OPEN,
+    operation_id="fetchFile",
     query=LinkQuery,
     answer=Media("*/*", statuses=(200, 206), bare=(304,)),
     errors=("link_invalid", "link_expired", "upload_not_found", "range_not_satisfiable", "storage_failed"),

@@ -11,13 +11,13 @@ from deskwire.engine.organisations.roles import Scope, role_at
 from deskwire.engine.people import PERMISSIONS, User
 from deskwire.engine.ports import Transaction
 from deskwire.http.people import GivenPassword, NameBody, NewPassword
-from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes
+from deskwire.http.routing import SIGNED_IN, Answer, Call, Routes, Tag
 from deskwire.http.shapes import people as shapes
 from deskwire.http.shapes.base import Deleted
 from deskwire.http.tokens import change_password, check_password, token_view
 from deskwire.http.validation import Body, Query
 
-routes = Routes(SIGNED_IN)
+routes = Routes(Tag("Signed-in user", "The signed-in user: name, password, permissions."), SIGNED_IN)
 
 
 class PasswordBody(Body):
@@ -33,7 +33,7 @@ class PermissionQuery(Query):
     organisation_id: str | None = None
 
 
-@routes.add("GET", "/users/me", answer=shapes.User)
+@routes.add("GET", "/users/me", operation_id="getMe", answer=shapes.User)
 async def get_me(call: Call[Body, Query]) -> Answer:
     """Fetch the signed-in user."""
     return user_view(call.user)
@@ -42,6 +42,7 @@ async def get_me(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "PATCH",
     "/users/me",
+    operation_id="changeMe",
     body=NameBody,
     answer=shapes.User,
     records=("account.changed",),
@@ -60,6 +61,7 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
 @routes.add(
     "DELETE",
     "/users/me",
+    operation_id="deleteMe",
     answer=Deleted,
     errors=("last_owner",),
     records=("member.removed", "account.deleted"),
@@ -77,6 +79,7 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     "/users/me/password",
+    operation_id="setPassword",
     body=PasswordBody,
     answer=shapes.AccessToken,
     errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
@@ -94,6 +97,7 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
 @routes.add(
     "GET",
     "/users/me/permissions",
+    operation_id="getPermissions",
     query=PermissionQuery,
     answer=shapes.Permissions,
     errors=("organisation_not_found", "project_not_found", "role_not_found"),

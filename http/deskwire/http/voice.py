@@ -7,11 +7,11 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from deskwire.engine.voice.prompts import Mode
-from deskwire.http.routing import MEDIUM, Answer, Call, Routes, dashboard
+from deskwire.http.routing import MEDIUM, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.shapes.tickets import VoiceReply
 from deskwire.http.validation import Body, Query
 
-routes = Routes(unrecorded="It changes nothing.")
+routes = Routes(Tag("Voice replies", "Voice replies to tickets."), unrecorded="It changes nothing.")
 _MANAGE: Final = dashboard("tickets.manage")
 
 
@@ -31,6 +31,7 @@ async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
     "POST",
     "/tickets/<ticket_id>/voice-reply",
     _MANAGE,
+    operation_id="makeVoiceReply",
     body=VoiceReplyBody,
     limit=MEDIUM,
     answer=VoiceReply,

@@ -19,7 +19,7 @@ from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem, Unavail
 from deskwire.engine.events import LISTABLE
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes
+from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
 from deskwire.http.shapes import webhooks as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.validation import Body, Query, nulls, refuse_null
@@ -27,7 +27,7 @@ from deskwire.http.validation import Body, Query, nulls, refuse_null
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(S2S)
+routes = Routes(Tag("Webhooks", "Webhook endpoints: registered, listed, changed, removed."), S2S)
 ONE: Final = "/s2s/webhooks/<endpoint_id>"
 _BY_API: Final = "by the API"
 
@@ -62,6 +62,7 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
 @routes.add(
     "POST",
     "/s2s/webhooks",
+    operation_id="createEndpoint",
     body=EndpointBody,
     limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
@@ -92,7 +93,7 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     return shown(await _followed(call, call.around(lambda tx: _insert(tx, endpoint), shown)))
 
 
-@routes.add("GET", "/s2s/webhooks", answer=page_of(shapes.WebhookEndpoint))
+@routes.add("GET", "/s2s/webhooks", operation_id="listEndpoints", answer=page_of(shapes.WebhookEndpoint))
 async def list_endpoints(call: Call[Body, Query]) -> Answer:
     """List the endpoints, oldest first, secrets masked."""
     now, project = call.services.clock(), call.project.rowid
@@ -106,7 +107,7 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
     }
 
 
-@routes.add("GET", ONE, answer=shapes.WebhookEndpoint)
+@routes.add("GET", ONE, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
     """Fetch one endpoint, its secret masked."""
     return await _shown(call, endpoint_of(call))
@@ -115,6 +116,7 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "PATCH",
     ONE,
+    operation_id="changeEndpoint",
     body=EndpointPatch,
     limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
@@ -134,6 +136,7 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{ONE}/rotate-secret",
+    operation_id="rotateSecret",
     answer=shapes.WebhookEndpoint,
     idempotent=True,
     records=("webhook.secret_rotated",),
@@ -156,6 +159,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "DELETE",
     ONE,
+    operation_id="deleteEndpoint",
     answer=Deleted,
     records=("webhook.deleted",),
 )

@@ -10,22 +10,25 @@ import orjson
 import trio
 from pydantic import ConfigDict, WithJsonSchema
 
+from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.errors import Conflict, Invalid, Problem
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.surveys.rules import DefinitionError
 from deskwire.engine.workflows.check import workflow_errors
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.stock import assignee_errors, find_workflow
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.decoding import INTEGERS, large_integers
-from deskwire.http.routing import WHOLE, Answer, Call, Routes, dashboard
+from deskwire.http.routing import WHOLE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.shapes import workflows as shapes
 from deskwire.http.shapes.base import Deleted, page_of
 from deskwire.http.shapes.surveys import Validation
 from deskwire.http.validation import Body, Paged, Query, decode_cursor, encode_cursor
 
-routes = Routes(unrecorded="It is content: its versions are kept, and conversations tell which they ran.")
+routes = Routes(
+    Tag("Workflows", "Workflows: made, checked, changed, removed."),
+    unrecorded="It is content: its versions are kept, and conversations tell which they ran.",
+)
 _ONE: Final = "/workflows/<workflow_id>"
 _READ: Final = dashboard("conversations.read")
 _MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
@@ -70,6 +73,7 @@ class WorkflowList(Paged):
     "POST",
     "/workflows",
     _MANAGE,
+    operation_id="createWorkflow",
     body=NewWorkflowBody,
     limit=WHOLE,
     answer=shapes.Workflow,
@@ -93,7 +97,14 @@ async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     return await call.commit(create, lambda made: full_view(made, given["flows"]))
 
 
-@routes.add("GET", "/workflows", _READ, query=WorkflowList, answer=page_of(shapes.WorkflowSummary))
+@routes.add(
+    "GET",
+    "/workflows",
+    _READ,
+    operation_id="listWorkflows",
+    query=WorkflowList,
+    answer=page_of(shapes.WorkflowSummary),
+)
 async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     """List the project's workflows, newest first, without their flows."""
     query, project = call.query, call.project.rowid
@@ -105,14 +116,22 @@ async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     return {"items": [workflow_view(each) for each in found[: query.limit]], "nextCursor": cursor}
 
 
-@routes.add("GET", _ONE, _READ, answer=shapes.Workflow)
+@routes.add("GET", _ONE, _READ, operation_id="getWorkflow", answer=shapes.Workflow)
 async def get_workflow(call: Call[Body, Query]) -> Answer:
     """Fetch a workflow with its flows."""
     workflow, flows = await call.services.store.read(lambda reader: _stored(reader, call))
     return full_view(workflow, flows)
 
 
-@routes.add("PATCH", _ONE, _MANAGE, body=WorkflowBody, limit=WHOLE, answer=shapes.Workflow)
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="changeWorkflow",
+    body=WorkflowBody,
+    limit=WHOLE,
+    answer=shapes.Workflow,
+)
 async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Change a workflow's name, trigger or flows. Conversations in which it runs keep the version they have."""
     given, now = _given(call), call.services.clock()
@@ -140,7 +159,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     return full_view(*await call.services.store.write(change))
 
 
-@routes.add("DELETE", _ONE, _MANAGE, answer=Deleted)
+@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteWorkflow", answer=Deleted)
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Remove a workflow. Conversations in which it runs go on with it to its end."""
     now = call.services.clock()
@@ -155,7 +174,15 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
     return {"id": workflow.id, "deleted": True}
 
 
-@routes.add("POST", "/workflows/validate", _READ, body=WorkflowDraft, limit=WHOLE, answer=Validation)
+@routes.add(
+    "POST",
+    "/workflows/validate",
+    _READ,
+    operation_id="validateWorkflow",
+    body=WorkflowDraft,
+    limit=WHOLE,
+    answer=Validation,
+)
 async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     """Find everything that is wrong with a workflow. It is a 200 also when something is; nothing is stored."""
     errors = await _errors(call, _given(call))

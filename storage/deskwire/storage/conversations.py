@@ -11,10 +11,12 @@ from typing import Any, Final, get_args
 import orjson
 
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Attachment, Author, Conversation, Message, Status
+from deskwire.engine.conversation import Author, Conversation, Message, Status
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.errors import StaleState
 from deskwire.engine.listing import ConversationFilter, Listed, Page
+from deskwire.engine.people import Assignee
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.workflows import run_of
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from deskwire.engine.conversation import Assignee
+from deskwire.engine.people import Assignee
 from deskwire.engine.workflows.check import workflow_errors
 from deskwire.engine.workflows.definition import END, definition_of
 from deskwire.engine.workflows.workflow import Published

@@ -12,7 +12,7 @@ from typing import Final
 
 from deskwire.engine.audit.deeds import imported
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Assignee, Attachment, Conversation
+from deskwire.engine.conversation import Conversation
 from deskwire.engine.errors import NotFound, Problem
 from deskwire.engine.ids import fresh_ids
 from deskwire.engine.importing.ports import Imported
@@ -27,10 +27,10 @@ from deskwire.engine.importing.records import (
 )
 from deskwire.engine.importing.storing import store_silently, store_with_events
 from deskwire.engine.importing.thread import Thread
-from deskwire.engine.people import Project
+from deskwire.engine.people import Assignee, Project
 from deskwire.engine.ports import Transaction
 from deskwire.engine.uploads.links import Shown
-from deskwire.engine.uploads.upload import unknown_upload
+from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
 _NOBODY: Final = (None, None)
 

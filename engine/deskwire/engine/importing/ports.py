@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Attachment
+from deskwire.engine.uploads.upload import Attachment
 
 
 class Imported(NamedTuple):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Attachment, Author, Conversation, Message
+from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.importing.records import MessageRecord
+from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.value import changed
 
 _LEAP: Final = 1 << 32

@@ -54,7 +54,7 @@ class Grant:
 def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) -> str:
     """The token for `grant`, valid for `token_s` seconds from `now_ms`.
 
-    `auth` in the answer to the client is `<stream key>:<token>` (Pusher protocol, authentication).
+    `auth` in the answer to the client is `<stream key>:<token>` (Pusher protocol, authorization).
     """
     issued = now_ms // 1000
     claims = {

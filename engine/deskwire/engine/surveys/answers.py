@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from deskwire.engine.definitions.checks import escaped, is_date, is_number, is_whole
 from deskwire.engine.errors import Problem
-from deskwire.engine.surveys.bounds import is_number, is_whole
 from deskwire.engine.surveys.definition import TEXT_MAX, Definition, Question
-from deskwire.engine.surveys.flow import is_date
 from deskwire.engine.surveys.path import asked
-from deskwire.engine.surveys.shape import escaped
 
 
 def answer_problems(definition: Definition, answers: Mapping[str, Any]) -> list[Problem]:

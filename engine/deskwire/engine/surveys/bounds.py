@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from deskwire.engine.definitions.checks import NUMBER_MAX, is_number, is_whole
+from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.surveys.definition import TEXT_MAX
-from deskwire.engine.surveys.rules import DefinitionError, broken
-
-NUMBER_MAX: Final = 10**15
-"""Largest number, up or down, that is exact in every client."""
+from deskwire.engine.surveys.rules import broken
 
 _RATING_MAX: Final = 100
 _BOUNDED: Final = frozenset({"rating", "number", "text", "multiple_choice"})
-
-
-def is_number(value: Any) -> bool:
-    """Whether `value` is a JSON number that can be an answer to a question."""
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and -NUMBER_MAX <= value <= NUMBER_MAX
-    )
-
-
-def is_whole(value: Any) -> bool:
-    """Whether `value` is a JSON integer."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def bounds_errors(question: Mapping[str, Any], path: str, kind: str) -> Iterator[DefinitionError]:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any, Final
 
-from deskwire.engine.surveys.bounds import bounds_errors, is_number, is_whole
-from deskwire.engine.surveys.conditions import ALL_OPERATORS, OPERATORS, PRESENCE, holds, telling_answers
-from deskwire.engine.surveys.definition import END, QUESTION_TYPES, Condition, Question
-from deskwire.engine.surveys.rules import DefinitionError, broken
-from deskwire.engine.surveys.shape import (
-    CHOICES_MAX,
-    LOGIC_MAX,
-    QUESTIONS_MAX,
+from deskwire.engine.definitions.checks import (
     Errors,
+    is_date,
+    is_number,
+    is_whole,
     items,
     listed,
     members,
     wrong_type,
 )
+from deskwire.engine.definitions.rules import DefinitionError
+from deskwire.engine.surveys.bounds import bounds_errors
+from deskwire.engine.surveys.conditions import ALL_OPERATORS, OPERATORS, PRESENCE, holds, telling_answers
+from deskwire.engine.surveys.definition import END, QUESTION_TYPES, Condition, Question
+from deskwire.engine.surveys.rules import broken
+from deskwire.engine.surveys.shape import CHOICES_MAX, LOGIC_MAX, QUESTIONS_MAX
 
 VALUES_MAX: Final = 100
 """Values that `in` may list."""
@@ -170,14 +171,6 @@ def _comparable(value: Any, question: Question) -> bool:
             return isinstance(value, str) and bool(value.strip())
         case _:
             return isinstance(value, str) and value in (question.choices or ())
-
-
-def is_date(value: Any) -> bool:
-    """Whether `value` is a date as `2026-11-01`."""
-    try:
-        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
 
 
 def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, complete: bool) -> Errors:

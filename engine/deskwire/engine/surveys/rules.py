@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-
-@dataclass(frozen=True, slots=True)
-class DefinitionError:
-    """One thing wrong with a definition; `path` is a JSON pointer into it, empty for all of it."""
-
-    path: str
-    code: str
-    message: str
+from deskwire.engine.definitions.rules import COMMON_RULES, DefinitionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +59,12 @@ def _when(op: str, value: Any = None, source: str = "score") -> dict[str, Any]:
 
 
 _ALL: Final = (
-    Rule("wrong_type", "The value is of another JSON type than belongs here.", {"title": 7}),
-    Rule(
-        "required", "A member that must be there is missing.", _asking({"type": "nps", "title": {"en": "?"}})
-    ),
-    Rule("unknown_field", "There is no member of this name here.", {"colour": "blue"}),
+    Rule("wrong_type", COMMON_RULES["wrong_type"], {"title": 7}),
+    Rule("required", COMMON_RULES["required"], _asking({"type": "nps", "title": {"en": "?"}})),
+    Rule("unknown_field", COMMON_RULES["unknown_field"], {"colour": "blue"}),
     Rule("unsupported_version", '`schemaVersion` must be `"2.0"`.', {"schemaVersion": "1.0"}),
-    Rule("empty", "A text or list must not be empty.", {"questions": [], "logic": []}),
-    Rule("too_long", "A text has more characters than allowed.", {"title": "x" * 501}),
+    Rule("empty", COMMON_RULES["empty"], {"questions": [], "logic": []}),
+    Rule("too_long", COMMON_RULES["too_long"], {"title": "x" * 501}),
     Rule(
         "too_many",
         "A list has more items than allowed: 20 languages, 200 questions, 100 choices, 500 jumps, 100 values.",

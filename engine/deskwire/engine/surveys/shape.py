@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from deskwire.engine.definitions.checks import (
+    Errors,
+    escaped,
+    identifier,
+    items,
+    listed,
+    members,
+    text,
+    wrong_type,
+)
 from deskwire.engine.language import canonical_tag
 from deskwire.engine.surveys.bounds import bounds_errors
 from deskwire.engine.surveys.definition import CHOICE_TYPES, END, QUESTION_TYPES, SCHEMA_VERSION
-from deskwire.engine.surveys.rules import DefinitionError, broken
-
-Errors = Iterator[DefinitionError]
+from deskwire.engine.surveys.rules import broken
 
 LANGUAGES_MAX: Final = 20
 QUESTIONS_MAX: Final = 200
@@ -21,9 +27,6 @@ LOGIC_MAX: Final = 500
 TITLE_MAX: Final = 500
 TEXT_MAX: Final = 2_000
 """Characters of a text that respondents see."""
-
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_SHOWN_MAX: Final = 40
 
 
 def definition_shape(value: Any) -> Errors:
@@ -62,48 +65,6 @@ def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def listed(value: Any, limit: int) -> Sequence[Any]:
-    """The first items of a list, nothing if it is none."""
-    return value[:limit] if isinstance(value, list) else ()
-
-
-def wrong_type(path: str, wanted: str) -> DefinitionError:
-    """The error that something else than `wanted` stands at `path`."""
-    return broken("wrong_type", path, f"This must be {wanted}.")
-
-
-def members(
-    value: Mapping[str, Any], path: str, required: Sequence[str], optional: Sequence[str] = ()
-) -> Errors:
-    """Members that are missing or not known."""
-    for name in required:
-        if name not in value:
-            yield broken("required", f"{path}/{name}", "This is required.")
-    for name in value:
-        if name not in required and name not in optional:
-            yield broken("unknown_field", f"{path}/{escaped(name)}", "There is no such field.")
-
-
-def items(value: Any, path: str, limit: int, *, may_be_empty: bool = False) -> Errors:
-    """What is wrong with a list as such."""
-    if not isinstance(value, list):
-        yield wrong_type(path, "an array")
-    elif not value and not may_be_empty:
-        yield broken("empty", path, "This must not be empty.")
-    elif len(value) > limit:
-        yield broken("too_many", path, f"At most {limit:,} are allowed; the others are not looked at.")
-
-
-def text(value: Any, path: str, limit: int) -> Errors:
-    """What is wrong with a text."""
-    if not isinstance(value, str):
-        yield wrong_type(path, "a string")
-    elif not value.strip():
-        yield broken("empty", path, "This must not be empty.")
-    elif len(value) > limit:
-        yield broken("too_long", path, f"This may have at most {limit:,} characters.")
-
-
 def texts(value: Any, path: str, languages: Sequence[str]) -> Errors:
     """What is wrong with a text in several languages."""
     if not isinstance(value, Mapping):
@@ -117,19 +78,6 @@ def texts(value: Any, path: str, languages: Sequence[str]) -> Errors:
         if languages and language not in languages:
             yield broken("unknown_translation", here, "This language is not one of the survey's.")
         yield from text(each, here, TEXT_MAX)
-
-
-def identifier(value: Any, path: str) -> Errors:
-    """What is wrong with an id."""
-    if not isinstance(value, str):
-        yield wrong_type(path, "a string")
-    elif not _ID.fullmatch(value):
-        yield broken("bad_id", path, "An id has 1 to 64 letters, digits, _ and -.")
-
-
-def escaped(name: str) -> str:
-    """A name as part of a JSON pointer (RFC 6901), cut to a bounded length."""
-    return name[:_SHOWN_MAX].replace("~", "~0").replace("/", "~1")
 
 
 def _languages(value: Mapping[str, Any]) -> Errors:
@@ -211,8 +159,3 @@ def _duplicate_ids(values: Sequence[Any], path: str) -> Errors:
             if found in seen:
                 yield broken("duplicate_id", f"{path}/{index}/id", "An earlier one has the same id.")
             seen.add(found)
-
-
-def first(errors: Errors, limit: int) -> list[DefinitionError]:
-    """The first errors, so that a hostile definition can't make an endless list."""
-    return list(islice(errors, limit))

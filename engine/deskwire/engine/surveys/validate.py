@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
+from deskwire.engine.definitions.checks import ERRORS_MAX, first
+from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.surveys.flow import flow_errors
-from deskwire.engine.surveys.rules import DefinitionError
-from deskwire.engine.surveys.shape import definition_shape, first
-
-ERRORS_MAX: Final = 1_000
-"""Errors that are listed at most: a megabyte of nonsense has hundreds of thousands."""
+from deskwire.engine.surveys.shape import definition_shape
 
 
 def definition_errors(value: Any) -> list[DefinitionError]:

@@ -10,9 +10,9 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from deskwire.engine.conversation import Attachment
 from deskwire.engine.errors import Forbidden
 from deskwire.engine.secret import Keyring
+from deskwire.engine.uploads.upload import Attachment
 
 Shown = Callable[[Sequence[Attachment]], list[dict[str, Any]]]
 """Attachments as a message shows them."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.engine.errors import Conflict, Problem
+from deskwire.engine.value import value
 
 NAME_MAX: Final = 200
 """Characters of a name; with three bytes each it still fits a header and a file system."""
@@ -36,6 +37,16 @@ class Upload:
     size: int
     sha256: str
     created_at: int
+
+
+@value
+class Attachment:
+    """An upload as a message refers to it; `size` in bytes."""
+
+    id: str
+    name: str
+    type: str
+    size: int
 
 
 def unknown_upload(pointer: str, upload_id: str) -> Problem:

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.attributes import merged, overfull
 from deskwire.engine.commands import Assign, Close, Patch
-from deskwire.engine.conversation import Assignee
+from deskwire.engine.definitions.attributes import merged, overfull
+from deskwire.engine.people import Assignee
 from deskwire.engine.workflows.definition import (
     Action,
     Attribute,

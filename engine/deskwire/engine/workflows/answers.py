@@ -6,13 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from deskwire.engine.definitions.checks import is_date, is_number
 from deskwire.engine.errors import Problem
-from deskwire.engine.surveys.bounds import is_number
-from deskwire.engine.surveys.flow import is_date
-from deskwire.engine.workflows.definition import Buttons, FieldType, Form
-
-TEXT_MAX: Final = 20_000
-"""Characters of a message (decisions 4), and so of an answer as a whole."""
+from deskwire.engine.workflows.definition import TEXT_MAX, Buttons, FieldType, Form
 
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _EMAIL_MAX: Final = 320

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from deskwire.engine.surveys.rules import DefinitionError
-from deskwire.engine.surveys.shape import first, wrong_type
-from deskwire.engine.surveys.validate import ERRORS_MAX
+from deskwire.engine.definitions.checks import ERRORS_MAX, first, wrong_type
+from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.workflows.flow import flow_errors
 from deskwire.engine.workflows.shape import workflow_shape
 

@@ -18,6 +18,9 @@ FIELD_TYPES: Final[tuple[FieldType, ...]] = get_args(FieldType)
 END: Final = "end"
 """Where a button or branch goes that ends the workflow."""
 
+TEXT_MAX: Final = 20_000
+"""Characters of a message (decisions 4), and so of an answer as a whole."""
+
 Place = tuple[int, int]
 """An action by the positions of its flow, and of itself in that."""
 

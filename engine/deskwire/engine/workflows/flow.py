@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from deskwire.engine.surveys.shape import Errors, escaped, listed, wrong_type
+from deskwire.engine.definitions.checks import Errors, escaped, listed, wrong_type
 from deskwire.engine.workflows.definition import ACTION_TYPES, END, Answer, operand_of
 from deskwire.engine.workflows.rules import broken
 from deskwire.engine.workflows.shape import ACTIONS_MAX, CASES_MAX, FLOWS_MAX, OPTIONS_MAX

@@ -1,7 +1,6 @@
 """The rules that a workflow must keep, each with a code and what it says.
 
-Those that hold for any definition have the codes of survey definitions. The checks, the guide and the tests read
-this one list.
+The checks, the guide and the tests read this one list.
 """
 
 from __future__ import annotations
@@ -10,23 +9,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from deskwire.engine.surveys.rules import RULES as SURVEY_RULES
-from deskwire.engine.surveys.rules import DefinitionError
-
-_SHARED: Final = (
-    "wrong_type",
-    "required",
-    "unknown_field",
-    "empty",
-    "too_long",
-    "too_many",
-    "bad_id",
-    "duplicate_id",
-)
+from deskwire.engine.definitions.rules import COMMON_RULES, DefinitionError
 
 RULES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **{code: SURVEY_RULES[code].meaning for code in _SHARED},
+        **COMMON_RULES,
         "unknown_trigger": "There is no such trigger.",
         "unknown_action": "There is no such type of action.",
         "unknown_type": "There is no such type of field, or of assignee.",

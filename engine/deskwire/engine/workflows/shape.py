@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from deskwire.engine.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
-from deskwire.engine.surveys.bounds import is_whole
-from deskwire.engine.surveys.shape import (
+from deskwire.engine.definitions.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
+from deskwire.engine.definitions.checks import (
     Errors,
     escaped,
     identifier,
+    is_whole,
     items,
     listed,
     members,
     text,
     wrong_type,
 )
-from deskwire.engine.workflows.answers import TEXT_MAX
-from deskwire.engine.workflows.definition import ACTION_TYPES, END, FIELD_TYPES, TRIGGERS
+from deskwire.engine.workflows.definition import ACTION_TYPES, END, FIELD_TYPES, TEXT_MAX, TRIGGERS
 from deskwire.engine.workflows.rules import broken
 
 NAME_MAX: Final = 200

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from deskwire.engine.conversation import Assignee
+from deskwire.engine.definitions.checks import listed
+from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.errors import NotFound
-from deskwire.engine.people import Project
+from deskwire.engine.people import Assignee, Project
 from deskwire.engine.ports import Reader
-from deskwire.engine.surveys.rules import DefinitionError
-from deskwire.engine.surveys.shape import listed
 from deskwire.engine.workflows.definition import Give, definition_of
 from deskwire.engine.workflows.rules import broken
 from deskwire.engine.workflows.shape import ACTIONS_MAX, FLOWS_MAX

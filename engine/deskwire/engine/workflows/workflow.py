@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from deskwire.engine.clock import iso
-from deskwire.engine.conversation import Assignee
+from deskwire.engine.people import Assignee
 from deskwire.engine.workflows.definition import Definition, Trigger
 
 WORKFLOWS_MAX: Final = 200

@@ -8,6 +8,7 @@ import orjson
 
 from deskwire.config import SETTINGS, Config
 from deskwire.http.routing import Route
+from deskwire.http.shapes.base import public_name
 from deskwire.http.validation import Empty
 from deskwire.reference.openapi.samples import BODIES, LINES
 from deskwire.reference.openapi.schemas import Schema, Schemas
@@ -72,10 +73,10 @@ def _taken(route: Route, schemas: Schemas) -> Schema | None:
     if route.body is None or route.body is Empty:
         return None
     schema = schemas.of(route.body)
-    found = schemas.components[route.body.__name__]
+    found = schemas.components[public_name(route.body)]
     return {
         "required": bool(found.get("required")),
-        "content": {"application/json": {"schema": schema, "example": BODIES[route.body.__name__]}},
+        "content": {"application/json": {"schema": schema, "example": BODIES[public_name(route.body)]}},
     }
 
 
@@ -87,5 +88,5 @@ def _lines(route: Route, schemas: Schemas) -> Schema:
         "contentMediaType": _NDJSON,
         "contentSchema": {"oneOf": [schemas.of(each) for each in route.lines]},
     }
-    shown = [orjson.dumps(LINES[each.__name__]).decode() + "\n" for each in route.lines]
+    shown = [orjson.dumps(LINES[public_name(each)]).decode() + "\n" for each in route.lines]
     return {"schema": schema, "example": "".join(shown)}

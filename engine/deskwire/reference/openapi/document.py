@@ -20,7 +20,6 @@ from deskwire.reference.openapi import refusals
 from deskwire.reference.openapi.answers import answers, header_components, headers
 from deskwire.reference.openapi.bodies import request_body
 from deskwire.reference.openapi.events import webhooks
-from deskwire.reference.openapi.names import operation_id, tag, tags
 from deskwire.reference.openapi.parameters import parameters
 from deskwire.reference.openapi.schemas import Schema, Schemas
 from deskwire.reference.tables import plain
@@ -93,7 +92,7 @@ def document() -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": tags(ROUTES),
+        "tags": _tags(ROUTES),
         "paths": paths,
         "webhooks": webhooks(schemas),
         "components": {
@@ -115,7 +114,7 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
     yield from ENVELOPES.values()
     for route in routes:
         if route.answer is None:
-            raise LookupError(f"{route.name}: say in routes.add(…, answer=…) what it answers")
+            raise LookupError(f"{route.operation_id}: say in routes.add(…, answer=…) what it answers")
         if not isinstance(route.answer, Media):
             yield route.answer
         if route.body is not None:
@@ -123,11 +122,17 @@ def _types(routes: Sequence[Route]) -> Iterator[Any]:
         yield from route.lines
 
 
+def _tags(routes: Sequence[Route]) -> list[Schema]:
+    """All groups, in the order of the routes."""
+    described = {route.tag.name: route.tag.description for route in routes}
+    return [{"name": name, "description": description} for name, description in described.items()]
+
+
 def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> Schema:
     told = plain(route.handler.__doc__)
     operation: Schema = {
-        "operationId": operation_id(route),
-        "tags": [tag(route)],
+        "operationId": route.operation_id,
+        "tags": [route.tag.name],
         "summary": route.summary,
         "description": _description(route, told),
         "security": _SECURITY.get(route.access.kind, [{"accessToken": []}]),

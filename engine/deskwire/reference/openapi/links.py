@@ -8,7 +8,6 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from deskwire.http.routing import Media, Route
-from deskwire.reference.openapi.names import operation_id
 from deskwire.reference.openapi.parameters import path_parameters
 from deskwire.reference.openapi.schemas import Schema
 
@@ -29,7 +28,7 @@ def links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]]
             if route in _sources(other, named.shape, routes):
                 values = {subject: f"$response.body#{found[1]}/{named.field}"}
                 values |= {name: f"$request.path.{name}" for name in rest}
-                yield operation_id(other), {"operationId": operation_id(other), "parameters": values}
+                yield other.operation_id, {"operationId": other.operation_id, "parameters": values}
                 break
 
 

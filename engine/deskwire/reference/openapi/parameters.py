@@ -157,7 +157,7 @@ HEADERS: Final = (
         "project",
         "Whose organisation it is about, if `organisationId` does not say.",
         "prj_01KZ000000000000000000SH0P",
-        lambda route: route.name == "users.get_permissions",
+        lambda route: route.operation_id == "getPermissions",
     ),
     HeaderParameter(
         "Idempotency-Key",
@@ -170,13 +170,13 @@ HEADERS: Final = (
         "Range",
         "A part of the file (RFC 9110).",
         "bytes=0-1023",
-        lambda route: route.name == "uploads.fetch_file",
+        lambda route: route.operation_id == "fetchFile",
     ),
     HeaderParameter(
         "If-None-Match",
         "The `ETag` of what is there already.",
         '"5891b5b5"',
-        lambda route: route.name in ("uploads.fetch_file", "description.openapi_document"),
+        lambda route: route.operation_id in ("fetchFile", "openapiDocument"),
     ),
 )
 """The headers that requests may have beside `Authorization`; another one is another line."""

@@ -71,7 +71,7 @@ RULES: Final = (
         ("conversation_busy",),
         lambda route: "<conversation_id>" in route.path and route.method != "GET",
     ),
-    Rule(("conversation_busy",), lambda route: route.name == "s2s.create_conversation"),
+    Rule(("conversation_busy",), lambda route: route.operation_id == "createConversation"),
 )
 """What applies to many routes; another one is another line. What is a route's own is in its `errors`."""
 
@@ -104,7 +104,7 @@ def refusals(route: Route) -> list[Code]:
             wanted.update(rule.codes)
     unknown = wanted - {each.code for each in CODES}
     if unknown:
-        raise LookupError(f"{route.name}: {sorted(unknown)} are not in deskwire.reference.errors")
+        raise LookupError(f"{route.operation_id}: {sorted(unknown)} are not in deskwire.reference.errors")
     return sorted((each for each in CODES if each.code in wanted), key=lambda each: (each.status, each.code))
 
 

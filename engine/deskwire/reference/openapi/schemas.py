@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -11,7 +12,8 @@ from deskwire.reference.tables import plain
 
 Schema = dict[str, Any]
 
-_TEMPLATE: Final = "#/components/schemas/{model}"
+_PREFIX: Final = "#/components/schemas/"
+_TEMPLATE: Final = f"{_PREFIX}{{model}}"
 _MAPS: Final = ("properties", "$defs", "patternProperties")
 """Keywords whose members are schemas by name: the names are no keywords."""
 
@@ -30,14 +32,41 @@ class Schemas:
         self._places = {each: index for index, each in enumerate(dict.fromkeys(types))}
         inputs = [(index, "validation", TypeAdapter(each)) for each, index in self._places.items()]
         found, shared = TypeAdapter.json_schemas(inputs, ref_template=_TEMPLATE)  # type: ignore[arg-type]
-        self._found = {key: tidied(schema) for (key, _), schema in found.items()}
+        names = _public(shared.get("$defs", {}))
+        self._found: dict[int, Schema] = {
+            key: _renamed(tidied(schema), names) for (key, _), schema in found.items()
+        }
         self.components: dict[str, Schema] = {
-            name: tidied(schema) for name, schema in sorted(shared.get("$defs", {}).items())
+            names[key]: _renamed(tidied(schema), names)
+            for key, schema in sorted(shared.get("$defs", {}).items(), key=lambda each: names[each[0]])
         }
 
     def of(self, wanted: Any) -> Schema:
         """The schema of one of the types, mostly a reference."""
         return self._found[self._places[wanted]]
+
+
+def _public(schemas: Mapping[str, Schema]) -> dict[str, str]:
+    """The public name of each schema, which is its title (`public_name`). Raises LookupError for one that two have."""
+    names = {key: str(schema.get("title", key)) for key, schema in schemas.items()}
+    twice = [name for name, count in Counter(names.values()).items() if count > 1]
+    if twice:
+        raise LookupError(f"two schemas have the name {twice[0]}: give one another `title`")
+    return names
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A schema whose references are to public names."""
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    told = {key: _renamed(each, names) for key, each in value.items()}
+    reference = told.get("$ref")
+    if isinstance(reference, str):
+        model = reference.removeprefix(_PREFIX)
+        told["$ref"] = _PREFIX + names.get(model, model)
+    return told
 
 
 def tidied(schema: Mapping[str, Any]) -> Schema:

@@ -71,6 +71,14 @@ Url = Annotated[
 ]
 
 
+def public_name(model: type[BaseModel]) -> str:
+    """The name of a model's schema in the API's description: its `title` if it has one, else the class's name.
+
+    A class that is renamed says the public name from then on: `class New(Shape, title="Old")`.
+    """
+    return model.model_config.get("title") or model.__name__
+
+
 class Listed(Shape):
     """A page of a list. `nextCursor` is null on the last one, else what to give as `cursor` for the next."""
 
@@ -81,7 +89,7 @@ class Listed(Shape):
 def page_of(item: type[BaseModel]) -> type[Listed]:
     """A page of a list of these."""
     fields: Any = {"items": (list[item], ...)}  # type: ignore[valid-type]  # made at run time
-    return create_model(f"{item.__name__}Page", __base__=Listed, __doc__=Listed.__doc__, **fields)
+    return create_model(f"{public_name(item)}Page", __base__=Listed, __doc__=Listed.__doc__, **fields)
 
 
 class Deleted(Shape):

@@ -1,0 +1,104 @@
+"""Checks of what may be any JSON: types, members, lists, texts and ids. None of them raises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from itertools import islice
+from typing import Any, Final
+
+from deskwire.engine.definitions.rules import DefinitionError
+
+Errors = Iterator[DefinitionError]
+
+ERRORS_MAX: Final = 1_000
+"""Errors that are listed at most: a megabyte of nonsense has hundreds of thousands."""
+
+NUMBER_MAX: Final = 10**15
+"""Largest number, up or down, that is exact in every client."""
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SHOWN_MAX: Final = 40
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a JSON number that can be an answer to a question."""
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and -NUMBER_MAX <= value <= NUMBER_MAX
+    )
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is a JSON integer."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_date(value: Any) -> bool:
+    """Whether `value` is a date as `2026-11-01`."""
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
+def listed(value: Any, limit: int) -> Sequence[Any]:
+    """The first items of a list, nothing if it is none."""
+    return value[:limit] if isinstance(value, list) else ()
+
+
+def wrong_type(path: str, wanted: str) -> DefinitionError:
+    """The error that something else than `wanted` stands at `path`."""
+    return DefinitionError(path, "wrong_type", f"This must be {wanted}.")
+
+
+def members(
+    value: Mapping[str, Any], path: str, required: Sequence[str], optional: Sequence[str] = ()
+) -> Errors:
+    """Members that are missing or not known."""
+    for name in required:
+        if name not in value:
+            yield DefinitionError(f"{path}/{name}", "required", "This is required.")
+    for name in value:
+        if name not in required and name not in optional:
+            yield DefinitionError(f"{path}/{escaped(name)}", "unknown_field", "There is no such field.")
+
+
+def items(value: Any, path: str, limit: int, *, may_be_empty: bool = False) -> Errors:
+    """What is wrong with a list as such."""
+    if not isinstance(value, list):
+        yield wrong_type(path, "an array")
+    elif not value and not may_be_empty:
+        yield DefinitionError(path, "empty", "This must not be empty.")
+    elif len(value) > limit:
+        yield DefinitionError(
+            path, "too_many", f"At most {limit:,} are allowed; the others are not looked at."
+        )
+
+
+def text(value: Any, path: str, limit: int) -> Errors:
+    """What is wrong with a text."""
+    if not isinstance(value, str):
+        yield wrong_type(path, "a string")
+    elif not value.strip():
+        yield DefinitionError(path, "empty", "This must not be empty.")
+    elif len(value) > limit:
+        yield DefinitionError(path, "too_long", f"This may have at most {limit:,} characters.")
+
+
+def identifier(value: Any, path: str) -> Errors:
+    """What is wrong with an id."""
+    if not isinstance(value, str):
+        yield wrong_type(path, "a string")
+    elif not _ID.fullmatch(value):
+        yield DefinitionError(path, "bad_id", "An id has 1 to 64 letters, digits, _ and -.")
+
+
+def escaped(name: str) -> str:
+    """A name as part of a JSON pointer (RFC 6901), cut to a bounded length."""
+    return name[:_SHOWN_MAX].replace("~", "~0").replace("/", "~1")
+
+
+def first(errors: Errors, limit: int) -> list[DefinitionError]:
+    """The first errors, so that a hostile definition can't make an endless list."""
+    return list(islice(errors, limit))

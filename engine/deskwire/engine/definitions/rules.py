@@ -1,0 +1,32 @@
+"""The errors of definitions, and the rules that every definition must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionError:
+    """One thing wrong with a definition; `path` is a JSON pointer into it, empty for all of it."""
+
+    path: str
+    code: str
+    message: str
+
+
+COMMON_RULES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "wrong_type": "The value is of another JSON type than belongs here.",
+        "required": "A member that must be there is missing.",
+        "unknown_field": "There is no member of this name here.",
+        "empty": "A text or list must not be empty.",
+        "too_long": "A text has more characters than allowed.",
+        "too_many": "A list has more items than allowed.",
+        "bad_id": "An id has 1 to 64 letters, digits, `_` and `-`.",
+        "duplicate_id": "Two of the same list have the same id.",
+    }
+)
+"""What each rule says, by its code."""
