@@ -16,6 +16,7 @@ from benchmarks import processes
 from deskwire.engine.announce import conversation_view, message_view
 from deskwire.engine.clock import iso, wall_clock
 from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
+from deskwire.engine.commit import carry_out
 from deskwire.engine.conversation import Author, Conversation, Message
 from deskwire.engine.credentials import Passwords, Tokens
 from deskwire.engine.decide import decide, fold
@@ -24,9 +25,9 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
+from deskwire.engine.plan import Plan
 from deskwire.engine.ports import Transaction
 from deskwire.engine.sealing import Sealing
-from deskwire.engine.turn import commit_turn
 from deskwire.engine.uploads.links import nowhere
 from deskwire.provision import installation_secrets, plan_demo, provision_demo
 from deskwire.storage.store import SqliteStore, open_store
@@ -59,7 +60,7 @@ async def found(store: SqliteStore, directory: Path) -> Project:
     plan = plan_demo(Tokens(installation_secrets(directory, None)), Passwords(_ARGON2_KIB), now)
     plan.demo.write(directory, _DEMO_URL)
     await store.write(lambda tx: provision_demo(tx, plan, now))
-    project = store.peek(lambda reader: reader.project(plan.project_id))
+    project = await store.read(lambda reader: reader.project(plan.project_id))
     assert project is not None
     return project
 
@@ -172,7 +173,7 @@ def _turn(
 ) -> Conversation:
     at = wall_clock()
     steps = fold(state, decide(state, command, at), at)
-    receipt = commit_turn(tx, project, state, steps, at, contact)
+    receipt = carry_out(Plan(project, state, steps, at, contact), tx)
     assert receipt.state is not None
     return receipt.state
 

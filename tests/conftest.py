@@ -28,6 +28,8 @@ watch_starts()
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: a long life, or a start of much else; `make verify` runs it")
     config.addinivalue_line("markers", "unit: starts no process and no listener; marked by itself")
+    if config.getoption("reads") == "threaded":
+        pytest.MonkeyPatch().setattr("deskwire.storage.store.Inline", _Nothing)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,6 +50,16 @@ def _alone(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that was taken for a unit and starts something."""
     with nothing_started() if request.node.get_closest_marker("unit") else nullcontext():
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let all tests be run on a store that runs no query inline (ADR 47)."""
+    said = "how the store runs inline queries; threaded: as all others, so that others' tasks run meanwhile"
+    parser.addoption("--reads", choices=("inline", "threaded"), default="inline", help=said)
+
+
+class _Nothing:
+    """What no query is an instance of."""
 
 
 @pytest.fixture(autouse=True)

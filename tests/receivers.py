@@ -24,11 +24,10 @@ from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import Draft, StoredEvent
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Store, Transaction
+from deskwire.engine.ports import Commit, Store, Transaction
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Secrets
 from deskwire.storage.store import SqliteStore, open_store
-from deskwire.storage.writer import Commit
 
 EPOCH_MS = 1_790_000_000_000
 SECRET = "an installation's secret of a good length"

@@ -21,7 +21,7 @@ from deskwire.engine.events import Draft, PassingEvent, StoredEvent
 from deskwire.engine.ids import new_id
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.ports import Commit, Reader, Store, Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Batch, Loss, Subscription
@@ -32,7 +32,7 @@ from deskwire.http.socket import RealtimeStream
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.store import open_store
 from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import Commit
+from tests.seeing import seen
 
 T = TypeVar("T")
 NOON: Final = 1_790_000_000_000
@@ -54,17 +54,18 @@ class JumpStore:
     """A store without a thread, for tests in which time jumps; `publish` is given each commit's events.
 
     Args:
-        write_takes_s: what each write takes of the time that jumps.
-        write_failure, peek_failure: what each write raises, and each look without waiting.
+        write_takes_s, read_takes_s: what each takes of the time that jumps; a read is of the moment in which it began.
+        write_failure, read_failure: what each write and each read raises.
     """
 
     def __init__(self, directory: Path) -> None:
         migrate(directory / FILE_NAME)
-        self._tx = SqliteTransaction(connect_writer(directory / FILE_NAME))
+        self._tx = self._here = SqliteTransaction(connect_writer(directory / FILE_NAME))
         self.publish: Callable[[list[StoredEvent]], None] = lambda _: None
         self.write_takes_s = 0.0
+        self.read_takes_s = 0.0
         self.write_failure: Exception | None = None
-        self.peek_failure: Exception | None = None
+        self.read_failure: Exception | None = None
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         await trio.sleep(self.write_takes_s)  # virtual time: the mock clock jumps
@@ -80,18 +81,23 @@ class JumpStore:
 
     async def read(self, query: Callable[[Reader], T]) -> T:
         await trio.lowlevel.checkpoint()
-        return query(self._tx)
-
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        if self.peek_failure is not None:
-            raise self.peek_failure
-        return query(self._tx)
+        if self.read_failure is not None:
+            raise self.read_failure
+        result = query(self._tx)
+        await trio.sleep(self.read_takes_s)  # virtual time: the mock clock jumps
+        return result
 
     def revoke(self, key_id: str) -> None:
         """Revoke a server key, beside a write that takes its time."""
         key = self._tx.key(key_id)
         assert key is not None
         self._tx.revoke_key(key.rowid, NOON)
+
+    def remove_project(self) -> None:
+        """Remove the project of these tests, beside a read that takes its time."""
+        project = self._tx.project(PROJECT_ID)
+        assert project is not None
+        self._tx.remove_project(project.rowid, NOON)
 
     def close(self) -> None:
         self._tx.conn.close()
@@ -171,7 +177,7 @@ def number(event: StoredEvent) -> int:
 async def jump_stage(store: JumpStore, clock: Callable[[], int] = trio_ms, **settings: float) -> Stage:
     """A stage on a store without threads."""
     project = await store.write(found_project)
-    log = EventLog(store, store.peek(lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6)
+    log = EventLog(store, seen(store, lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6)
     store.publish = log.publish
     return Stage(store, log, Hub(store, log, clock, **settings), project, clock)
 
@@ -188,7 +194,7 @@ async def real_stage(directory: Path, clock: Callable[[], int], **settings: floa
     async with open_store(directory, batch=64, readers=2, on_commit=publish) as store:
         project = await store.write(found_project)
         log = EventLog(
-            store, store.peek(lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6
+            store, seen(store, lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6
         )
         async with trio.open_nursery() as nursery:
             hub = Hub(store, log, clock, save_s=0.01, **settings)

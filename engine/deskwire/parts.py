@@ -30,6 +30,7 @@ from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Keyring, Secrets, derived_key
 from deskwire.engine.sketch import Sketch
 from deskwire.engine.stream.hub import Hub
+from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.uploads.links import Links
 from deskwire.http.certificate import Certificate
 from deskwire.http.connections import Connections
@@ -48,11 +49,11 @@ _RECORDED_S: Final = 1.0
 """What a test of an endpoint waits beyond the receiver's time, for the attempt to be recorded."""
 
 
-def event_log(config: Config, store: SqliteStore) -> EventLog:
+async def event_log(config: Config, store: SqliteStore) -> EventLog:
     """The log, going on behind what is stored."""
     return EventLog(
         store,
-        store.peek(lambda reader: reader.last_event_position()),
+        await store.read(lambda reader: reader.last_event_position()),
         ring_events=config.log_ring_events,
         ring_bytes=config.log_ring_bytes,
     )
@@ -71,6 +72,7 @@ def directory(
         live=config.actors_live,
         passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
         links=links,
+        wrappers=(TicketsFollow(),),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -25,18 +25,18 @@ from deskwire.admin.desk import Desk
 from deskwire.admin.socket import serve_orders
 from deskwire.config import Config
 from deskwire.engine.clock import wall_clock
+from deskwire.engine.core.commits import Subscribers
+from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import Passwords
-from deskwire.engine.delivery.couriers import Couriers
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.failure import kept_running
 from deskwire.engine.idempotency.once import Answers
-from deskwire.engine.log import EventLog
+from deskwire.engine.ports import Commit
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.upkeep import Upkeep
-from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.workflows.waits import Waits
 from deskwire.filing import model, open_shelf, voice
 from deskwire.heap import calm_collector
@@ -69,7 +69,6 @@ from deskwire.rotation import Rotation
 from deskwire.signing import SigningError, signing
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
-from deskwire.storage.writer import Commit
 from deskwire.systemd import ALONE, READY, STOPPING, ServiceManager
 from deskwire.welcome import running, welcome
 
@@ -156,23 +155,28 @@ async def serve(
 
     Raises BadCertificate, DataDirectoryError, SecretError, SigningError or StartError if it can't start.
     """
-    tell = _Readers()
+    commits = Subscribers[Commit]()
     certificate = parts.certificate(config)
-    async with _opened(config, tell) as store:
+    async with _opened(config, commits.tell) as store:
         secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
         rotation = Rotation.of(config, store, secrets)
         await rotation.settle()
         sealing, signers = Sealing(secrets), signing(config, secrets)
-        events = parts.event_log(config, store)
+        events = await parts.event_log(config, store)
         couriers = parts.couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = Upkeep(store, wall_clock)
-        tell.log, tell.couriers, tell.upkeep = events, couriers, upkeep
+        events.follow(commits)
+        couriers.follow(commits)
+        upkeep.follow(commits, lambda commit: commit.due)
         port = port or _taken(config)
         url = config.public_url or _url(config, port, certificate)
-        tell.keys = keys = Keys(store)
-        tell.shelf = shelf = await open_shelf(config, store, secrets, url)
-        tell.stream = stream = parts.stream(config, store, hub, secrets.keys("stream"))
+        keys = Keys(store)
+        keys.follow(commits)
+        shelf = await open_shelf(config, store, secrets, url)
+        stream = parts.stream(config, store, hub, secrets.keys("stream"))
+        stream.follow(commits)
+        shelf.follow(commits)
         connections = parts.connections(config)
         measured = parts.measured(store, couriers, stream, certificate, connections)
         async with trio.open_nursery() as outgoing:
@@ -193,7 +197,8 @@ async def serve(
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
-                tell.waits = waits = Waits(store, wall_clock, directory)
+                waits = Waits(store, wall_clock, directory)
+                waits.follow(commits, lambda commit: commit.runs_due)
                 passwords = Passwords(config.argon2_memory_kib)
                 services = Services(
                     store=store,
@@ -241,44 +246,16 @@ async def serve(
             outgoing.cancel_scope.cancel()
 
 
-def _opened(config: Config, tell: _Readers) -> AbstractAsyncContextManager[SqliteStore]:
+def _opened(config: Config, on_commit: Callable[[Commit], None]) -> AbstractAsyncContextManager[SqliteStore]:
     return open_store(
         config.data_dir,
         batch=config.writer_batch,
         queue=config.writer_queue,
         readers=config.read_connections,
-        on_commit=tell,
+        on_commit=on_commit,
         read_timeout_s=config.read_timeout_s,
         upgrade_copies=config.upgrade_copies,
     )
-
-
-class _Readers:
-    """What reads commits: set once it is there, told of each commit before its answers go out."""
-
-    log: EventLog | None = None
-    couriers: Couriers | None = None
-    upkeep: Upkeep | None = None
-    shelf: Shelf | None = None
-    waits: Waits | None = None
-    keys: Keys | None = None
-    stream: RealtimeStream | None = None
-
-    def __call__(self, commit: Commit) -> None:
-        if self.log is not None:
-            self.log.publish(commit.events, commit.erased)
-        if self.couriers is not None:
-            self.couriers.commit_nowait(commit.deliveries, commit.erased)
-        if self.upkeep is not None:
-            self.upkeep.note_nowait(commit.due)
-        if self.waits is not None:
-            self.waits.note_nowait(commit.runs_due)
-        if self.keys is not None and commit.callers:
-            self.keys.forget()
-        if self.stream is not None and commit.callers:
-            self.stream.rights_changed_nowait()
-        if self.shelf is not None and commit.erased:
-            self.shelf.wake_nowait()
 
 
 def _taken(config: Config) -> Port:
@@ -339,7 +316,7 @@ async def _front(
 
 async def _provision(config: Config, services: Services, url: str) -> Demo | None:
     """Make the demo at the first start. Its file is there before the demo is, so that no crash loses it."""
-    if not config.demo or services.store.peek(lambda reader: reader.has_projects()):
+    if not config.demo or await services.store.read(Inline(lambda reader: reader.has_projects())):
         refresh_url(config.data_dir, url)
         return None
     now = services.clock()

@@ -12,6 +12,7 @@ from deskwire.engine.actor import ActorFailed
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import DomainError
 from tests.builders import PROJECT, HandClock, InlineStore
+from tests.seeing import seen
 
 
 @asynccontextmanager
@@ -44,10 +45,10 @@ class Gate:
 
 def sequences(store: InlineStore, conversation_id: str) -> list[int]:
     """The numbers of the stored events of a conversation."""
-    found = store.peek(lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
+    found = seen(store, lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
     assert found is not None
     rowid = found[0].rowid
-    events = store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 10_000, frozenset()))
+    events = seen(store, lambda reader: reader.events(PROJECT.rowid, 0, 10_000, frozenset()))
     return [event.sequence or 0 for event in events if event.conversation == rowid]
 
 

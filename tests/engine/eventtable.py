@@ -33,9 +33,6 @@ class Table:
     async def read(self, query: Callable[[Reader], T]) -> T:
         self.reads += 1
         await trio.lowlevel.checkpoint()
-        return self.peek(query)
-
-    def peek(self, query: Callable[[Reader], T]) -> T:
         return query(cast(Reader, self))
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:

@@ -14,7 +14,7 @@ from deskwire.engine.commands import Close, Command, Delete, MarkRead, Patch, Ra
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Conflict, NotFound, StaleState, Unavailable
-from deskwire.engine.turn import Receipt
+from deskwire.engine.plan import Receipt
 from tests.builders import OTHER_PROJECT, PROJECT, InlineStore, create, post
 from tests.engine.acting import Gate, ask_into, open_directory, sequences
 

@@ -17,11 +17,12 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Invalid, Problem, Unavailable
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.importing.thread import with_messages
+from deskwire.engine.plan import Receipt
 from deskwire.engine.ports import Transaction
-from deskwire.engine.turn import Receipt
 from deskwire.engine.value import changed
 from tests.builders import NOON, PROJECT, InlineStore, create, post, running
 from tests.engine.acting import Gate, ask_into, open_directory, sequences
+from tests.seeing import seen
 
 
 async def test_commands_that_come_together_share_commits(tmp_path: Path) -> None:
@@ -111,12 +112,12 @@ async def test_an_import_is_never_taken_for_the_commit_that_failed(inline_store:
 async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_path: Path) -> None:
     chance = random.Random(7)
 
-    def failing(job: Callable[[Transaction], Receipt]) -> Callable[[Transaction], Receipt]:
-        def fails(tx: Transaction) -> Receipt:
-            job(tx)
-            raise Invalid(Problem("/", "chance", "It was this one's turn."))
+    class Failing:
+        def before(self, tx: Transaction) -> None:
+            """Let it be written."""
 
-        return fails
+        def after(self, tx: Transaction, receipt: Receipt) -> None:
+            raise Invalid(Problem("/", "chance", "It was this one's turn."))
 
     async with running(tmp_path) as engine:
         command = create()
@@ -128,8 +129,8 @@ async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_p
                 asked = chance.choice(
                     (post("agent"), post(), Patch({"title": f"{number}.{turn}"}), Close("bot"))
                 )
-                around = failing if chance.random() < 0.2 else None
-                call = partial(engine.directory.ask, PROJECT, command.conversation_id, asked, around)
+                wrapper = Failing() if chance.random() < 0.2 else None
+                call = partial(engine.directory.ask, PROJECT, command.conversation_id, asked, wrapper)
                 await ask_into(answers, call)
 
         async with trio.open_nursery() as askers:
@@ -139,7 +140,7 @@ async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_p
         assert len(done) < len(answers) == 300
         indexes = sorted(answer.message["index"] for answer in done if answer.message)
         assert indexes == list(range(len(indexes)))
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         assert found[0].messages == len(indexes)
         events = [event for commit in engine.commits for event in commit.events]

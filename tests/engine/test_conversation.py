@@ -26,8 +26,6 @@ from deskwire.engine.definitions.attributes import ATTRIBUTES_MAX
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import CATALOG, Draft
 from deskwire.engine.people import Assignee
-from deskwire.engine.ports import Transaction
-from deskwire.engine.tickets.ticket import Ticket
 from tests.builders import CONTACT, PROJECT, Play, create, played, post
 
 BEA = Assignee("user", "usr_bea", "Bea")
@@ -344,10 +342,7 @@ def test_every_type_that_is_emitted_is_in_the_catalog_as_numbered() -> None:
 
 
 def link(ticket_id: str, linked: bool = True) -> LinkTicket:
-    def nothing(tx: Transaction) -> Ticket:
-        raise AssertionError("the conversation's side alone")
-
-    return LinkTicket(ticket_id, linked, nothing)
+    return LinkTicket(ticket_id, linked)
 
 
 def test_a_link_to_a_ticket_is_seen_by_the_customer_and_so_is_its_end() -> None:

@@ -11,13 +11,15 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.actor import Actor, Ask, Shared
+from deskwire.engine.actor import Actor, Ask
 from deskwire.engine.commands import Assign
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.people import Assignee
+from deskwire.engine.pipeline import Shared
 from tests.builders import PROJECT, HandClock, InlineStore, create, post
+from tests.seeing import seen
 
 
 @asynccontextmanager
@@ -144,7 +146,7 @@ async def test_there_are_never_two_actors_for_one_conversation(
         assert len(directory) <= 4
     assert set(refused) <= {"overloaded"}
     for command in commands:
-        found = inline_store.peek(lambda reader, c=command: reader.conversation(1, c.conversation_id))  # type: ignore[misc]
+        found = seen(inline_store, lambda reader, c=command: reader.conversation(1, c.conversation_id))  # type: ignore[misc]
         assert found is not None
         assert found[0].sequence == 1 + done[command.conversation_id]
     assert sum(done.values()) > 100

@@ -17,9 +17,10 @@ from deskwire.engine.erasure import ANSWER_S, Erasures
 from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.failure import PAUSE_S
 from deskwire.engine.people import Project
-from deskwire.engine.turn import Receipt
+from deskwire.engine.plan import Receipt
 from tests.breaking import cancelled, failures_logged
 from tests.builders import PROJECT, HandClock, InlineStore, create
+from tests.seeing import seen
 
 
 class Unruly:
@@ -53,7 +54,7 @@ async def erasing(directory: Path) -> AsyncIterator[tuple[Erasures, InlineStore,
 
 def conversations(store: InlineStore) -> int:
     """How many conversations there are of anybody."""
-    rows = store.peek(lambda reader: reader.bot_only_before(1 << 60, (-1, -1), 100))
+    rows = seen(store, lambda reader: reader.bot_only_before(1 << 60, (-1, -1), 100))
     return len(rows)
 
 
@@ -65,7 +66,7 @@ async def test_an_actors_bug_and_a_full_mailbox_delay_an_erasure_and_do_not_end_
         unruly.failures = [ActorFailed("a bug"), busy, ActorFailed("a bug"), busy]
         contact = await erasures.erase(PROJECT, "user-1")
         assert (contact.user_id, unruly.failed, conversations(store)) == ("user-1", 4, 0)
-        assert store.peek(lambda reader: reader.erasing()) == []
+        assert seen(store, lambda reader: reader.erasing()) == []
 
 
 async def test_a_caller_is_told_when_it_takes_long_and_may_ask_again(
@@ -77,7 +78,7 @@ async def test_a_caller_is_told_when_it_takes_long_and_may_ask_again(
         with pytest.raises(Unavailable) as told:
             await erasures.erase(PROJECT, "user-1")
         assert (told.value.reason, trio.current_time() - began) == ("erasure_under_way", ANSWER_S)
-        assert store.peek(lambda reader: reader.contact(PROJECT.rowid, "user-1")) is None
+        assert seen(store, lambda reader: reader.contact(PROJECT.rowid, "user-1")) is None
         unruly.failures = []
         again = await erasures.erase(PROJECT, "user-1")
         assert (again.user_id, conversations(store)) == ("user-1", 0)
@@ -94,7 +95,7 @@ async def test_a_restart_takes_an_erasure_up_and_a_caller_finds_it(
         await erasures.resume()
         assert (await erasures.erase(PROJECT, "user-1")).user_id == "user-1"
         assert conversations(store) == 0
-        events = store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 100, frozenset()))
+        events = seen(store, lambda reader: reader.events(PROJECT.rowid, 0, 100, frozenset()))
         assert [event.type for event in events] == [*["conversation.deleted"] * 3, "contact.updated"]
 
 
@@ -111,4 +112,4 @@ async def test_a_bug_in_an_erasure_is_logged_and_the_erasure_tried_again_later(
             await trio.sleep(PAUSE_S)
         assert entry["event"] == "erasure.failed"
         assert entry["contact"].startswith("con_")
-        assert (store.peek(lambda reader: reader.erasing()), conversations(store)) == ([], 0)
+        assert (seen(store, lambda reader: reader.erasing()), conversations(store)) == ([], 0)

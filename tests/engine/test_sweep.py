@@ -20,9 +20,10 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.expiry import Due
 from deskwire.engine.people import Project
+from deskwire.engine.plan import Receipt
 from deskwire.engine.sweep import BATCH, ROWS, Sweep, batches
-from deskwire.engine.turn import Receipt
 from tests.builders import NOON, PROJECT, HandClock, InlineStore, Running, create, post, running
+from tests.seeing import seen
 
 DAY_MS = 86_400_000
 LONG_MS = 33 * DAY_MS
@@ -46,15 +47,16 @@ def sweep_of(engine: Running, clock: HandClock, directory: Directory | None = No
 def left(engine: Running, *commands: Create) -> list[bool]:
     """Which of these conversations are still there."""
     return [
-        engine.store.peek(lambda reader, c=command: reader.conversation(1, c.conversation_id)) is not None  # type: ignore[misc]
+        seen(engine.store, lambda reader, c=command: reader.conversation(1, c.conversation_id)) is not None  # type: ignore[misc]
         for command in commands
     ]
 
 
 def deletions(engine: Running) -> list[dict[str, Any]]:
     """What the feed says of deletions."""
-    events = engine.store.peek(
-        lambda reader: reader.events(PROJECT.rowid, 0, 1_000, frozenset({"conversation.deleted"}))
+    events = seen(
+        engine.store,
+        lambda reader: reader.events(PROJECT.rowid, 0, 1_000, frozenset({"conversation.deleted"})),
     )
     return [orjson.loads(event.body)["data"] for event in events]
 

@@ -13,7 +13,7 @@ from wsproto.events import CloseConnection, Ping, Pong, TextMessage
 
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.http.pusher import REVOKED
+from deskwire.http.pusher import RESTARTING, REVOKED, UNKNOWN_APP
 from deskwire.http.socket import RealtimeStream
 from tests.rawpeer import RawPeer
 from tests.streaming import (
@@ -294,15 +294,63 @@ async def test_a_key_that_is_revoked_while_its_subscription_is_being_stored_gets
     assert await peer.until(TextMessage) is None
 
 
+async def test_a_key_that_is_revoked_while_it_is_looked_up_gets_no_channel(
+    autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
+) -> None:
+    """The look-up still finds it in force: the revocation has to find the connection instead."""
+    grant = Grant(PROJECT_ID, KEY_ID, await socket_id(peer), CHANNEL, "c1")
+    data = {"channel": CHANNEL, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+    store.read_takes_s = 2.0
+    await peer.send(TextMessage(orjson.dumps({"event": "pusher:subscribe", "data": data}).decode()))
+    await trio.testing.wait_all_tasks_blocked()
+    store.revoke(KEY_ID)
+    stream.rights_changed_nowait()
+    await trio.sleep(5)  # virtual time: the mock clock jumps
+    await stage.emit(1)
+    assert (await peer.message())["data"]["code"] == 4009
+    assert await peer.until(TextMessage, CloseConnection) == CloseConnection(4009, REVOKED.message)
+
+
+async def test_a_project_that_is_removed_while_it_is_looked_up_lets_nobody_in(
+    autojump_clock: MockClock, store: JumpStore, stream: RealtimeStream
+) -> None:
+    ours, theirs = memory_stream_pair()
+    store.read_takes_s = 2.0
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_one, stream, theirs)
+        peer = RawPeer(ours)
+        await peer.open()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        store.remove_project()
+        stream.rights_changed_nowait()
+        assert (await peer.message())["data"]["code"] == UNKNOWN_APP.code
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_connection_whose_project_is_looked_up_at_the_stop_is_told_to_come_back(
+    autojump_clock: MockClock, store: JumpStore, stream: RealtimeStream
+) -> None:
+    ours, theirs = memory_stream_pair()
+    store.read_takes_s = 2.0
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_one, stream, theirs)
+        peer = RawPeer(ours)
+        await peer.open()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        stream.close_all(RESTARTING)
+        assert (await peer.message())["data"]["code"] == RESTARTING.code
+        nursery.cancel_scope.cancel()
+
+
 async def test_a_database_that_can_not_be_read_puts_a_revocation_off_by_a_moment(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
 ) -> None:
     await subscribe(peer, stage)
     store.revoke(KEY_ID)
-    store.peek_failure = Unavailable("it can't be read")
+    store.read_failure = Unavailable("it can't be read")
     stream.rights_changed_nowait()
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
     assert stream.connections == 1
-    store.peek_failure = None
+    store.read_failure = None
     with trio.fail_after(1):
         assert (await peer.message())["data"]["code"] == 4009

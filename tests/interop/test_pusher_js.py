@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from deskwire.engine.commands import ContactRef
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.ports import Transaction
-from deskwire.engine.turn import put_contact
 from deskwire.storage.store import SqliteStore
 from tests.interop.client import Launch
 from tests.interop.stage import LONG, QUIET_S, Stage, staged

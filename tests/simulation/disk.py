@@ -21,11 +21,11 @@ from typing import Any, Final, Literal, TypeVar, TypeVarTuple, cast
 import trio
 
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.database import FILE_NAME, migrate
 from deskwire.storage.store import SqliteStore
 from deskwire.storage.transaction import SqliteTransaction
-from deskwire.storage.writer import WAITING_MAX, Commit, Writer, _Job
+from deskwire.storage.writer import WAITING_MAX, Writer, _Job
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -168,31 +168,27 @@ class Disk(SqliteStore):
             return job(SqliteTransaction(self._connection))
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+        """See `Store.write`."""
         if self._dead:
             raise Unavailable("The process is dead.")
         self.asked.set()
         return await super().write(job)
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `ports.Store.submit`."""
+        """See `Store.submit`."""
         if self._dead:
             raise Unavailable("The process is dead.")
         self.asked.set()
         super().submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.read`."""
+        """See `Store.read`."""
         await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps
-        result = self.peek(query)
-        await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps
-        return result
-
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.peek`."""
         if self._dead or self.reads_fail:
             raise Unavailable("The disk can't be read.", code="storage_failed")
-        return super().peek(query)
+        result = query(self._here)
+        await trio.sleep(self._dice.random() * _READ_S)  # virtual time: the mock clock jumps
+        return result
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit what is written until cancelled; what waits by then is still committed, unless killed."""

@@ -17,8 +17,8 @@ from typing import Any, Final
 import orjson
 import trio
 
+from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel
-from deskwire.storage.writer import Commit
 from tests.simulation.network import Link
 
 LEASE_S: Final = 60.0

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.events import StoredEvent
-from deskwire.storage.writer import Commit
+from deskwire.engine.ports import Commit
 
 MARK: Final = "mark-{:06d}-"
 """Begins the text that a request leaves behind, so that its effect can be counted; no mark begins another one."""

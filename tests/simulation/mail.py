@@ -17,7 +17,7 @@ import trio
 
 from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.events import matches
-from deskwire.storage.writer import Commit
+from deskwire.engine.ports import Commit
 from tests.simulation.ledger import Ledger, gone
 from tests.simulation.receiver import Receiver
 

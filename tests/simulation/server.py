@@ -29,6 +29,7 @@ from deskwire.engine.identity.verifier import Verifier
 from deskwire.engine.indicator import Passing
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
+from deskwire.engine.ports import Commit
 from deskwire.engine.retention import Keep, Pruned, Retention
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Secrets
@@ -38,6 +39,7 @@ from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
 from deskwire.engine.surveys.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
+from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.voice.reply import Voice
@@ -53,7 +55,7 @@ from deskwire.http.socket import RealtimeStream
 from deskwire.http.static import Once
 from deskwire.reference.openapi.document import description
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.writer import Commit
+from tests.seeing import seen
 from tests.simulation.disk import Disk
 from tests.simulation.judge import Judge
 from tests.simulation.network import Link
@@ -120,7 +122,7 @@ class Server:
         self._world = world
         self._scope = trio.CancelScope()
         self._ended = trio.Event()
-        last = self.disk.peek(lambda reader: reader.last_event_position())
+        last = seen(self.disk, lambda reader: reader.last_event_position())
         config = self.config
         self.log = EventLog(
             self.disk, last, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes
@@ -165,6 +167,7 @@ class Server:
             live=config.actors_live,
             passing=Passing(trio_ms, self._hub.pass_on, self.couriers.pass_on),
             links=links,
+            wrappers=(TicketsFollow(),),
         )
         self._waits = Waits(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)

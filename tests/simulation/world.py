@@ -15,9 +15,10 @@ import trio
 from deskwire.config import Config
 from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.people import Project
+from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.storage.database import FILE_NAME, connect_reader
-from deskwire.storage.writer import Commit
+from tests.seeing import seen
 from tests.simulation.client import Client
 from tests.simulation.consumer import Consumer, Kind, Pongs
 from tests.simulation.disk import Disk, End, new_disk
@@ -198,7 +199,7 @@ class World:
         """Endpoints that are delivered to in another way than the database says."""
         server = self.server
         assert server is not None
-        stored = server.disk.peek(lambda reader: reader.endpoints())
+        stored = seen(server.disk, lambda reader: reader.endpoints())
         wanted = {each.rowid: (each.url, each.events) for each in stored if each.status == "enabled"}
         seats = server.couriers._seats.items()
         served = {rowid: (seat.endpoint.url, seat.endpoint.events) for rowid, seat in seats}

@@ -19,6 +19,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.storage import audit, people
 from deskwire.storage.database import FILE_NAME
 from tests.builders import NOON, InlineStore
+from tests.seeing import seen
 
 ANYBODY: Final = Actor("anonymous")
 TABLES: Final = "organisations|projects|users|memberships|server_keys|endpoints|contacts"
@@ -70,7 +71,7 @@ def test_every_method_that_writes_the_audited_tables_records_it() -> None:
 
 
 def records(store: InlineStore) -> list[AuditRecord]:
-    return list(store.peek(lambda reader: reader.audit_records_after(None, AuditFilter(), 0, 1_000)))
+    return list(seen(store, lambda reader: reader.audit_records_after(None, AuditFilter(), 0, 1_000)))
 
 
 def fail(store: InlineStore, address: str | None, at: int = NOON, user: User | None = None) -> None:

@@ -13,10 +13,11 @@ from deskwire.engine.conversation import Conversation
 from deskwire.engine.errors import Invalid, Problem, StaleState
 from deskwire.engine.ports import Transaction
 from tests.builders import PROJECT, Running, create, post, running
+from tests.seeing import seen
 
 
 def stored(engine: Running, conversation_id: str) -> tuple[Conversation, Contact]:
-    found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
+    found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
     assert found is not None
     return found
 

@@ -17,6 +17,7 @@ import trio
 from deskwire.engine.commands import MarkRead
 from tests.builders import PROJECT, Running, post, running
 from tests.root import ROOT
+from tests.seeing import seen
 
 pytestmark = pytest.mark.long
 
@@ -72,18 +73,21 @@ async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
     for word, conversation_id in acknowledged:
         said[conversation_id].append(word)
     for conversation_id, words in said.items():
-        found = engine.store.peek(
-            lambda reader, wanted=conversation_id: reader.conversation(PROJECT.rowid, wanted)  # type: ignore[misc]
+        found = seen(
+            engine.store,
+            lambda reader, wanted=conversation_id: reader.conversation(PROJECT.rowid, wanted),  # type: ignore[misc]
         )
         assert found is not None, "an acknowledged conversation is lost"
         state = found[0]
-        bodies = engine.store.peek(
-            lambda reader, rowid=state.rowid: reader.conversation_events(rowid, 0, 100_000)  # type: ignore[misc]
+        bodies = seen(
+            engine.store,
+            lambda reader, rowid=state.rowid: reader.conversation_events(rowid, 0, 100_000),  # type: ignore[misc]
         )
         events = [orjson.loads(body) for body in bodies]
         assert [event["sequence"] for event in events] == list(range(1, state.sequence + 1))
-        messages = engine.store.peek(
-            lambda reader, rowid=state.rowid: reader.messages(rowid, internal=True)  # type: ignore[misc]
+        messages = seen(
+            engine.store,
+            lambda reader, rowid=state.rowid: reader.messages(rowid, internal=True),  # type: ignore[misc]
         )
         ids = [message.id for message in messages]
         assert [
@@ -99,8 +103,9 @@ async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
 async def go_on(engine: Running, conversation_ids: set[str]) -> None:
     """The next command takes the next number."""
     for conversation_id in conversation_ids:
-        before = engine.store.peek(
-            lambda reader, wanted=conversation_id: reader.conversation(PROJECT.rowid, wanted)  # type: ignore[misc]
+        before = seen(
+            engine.store,
+            lambda reader, wanted=conversation_id: reader.conversation(PROJECT.rowid, wanted),  # type: ignore[misc]
         )
         receipt = await engine.directory.ask(PROJECT, conversation_id, MarkRead())
         assert before is not None

@@ -15,6 +15,7 @@ from deskwire.engine.events import Draft
 from deskwire.engine.ids import id_before
 from deskwire.engine.ports import Transaction
 from tests.builders import NOON, PROJECT, InlineStore, endpoint
+from tests.seeing import seen
 
 EVERYTHING = DeliveryFilter()
 ALL = 10**9
@@ -31,7 +32,7 @@ class Shelf:
     @property
     def endpoint(self) -> Endpoint:
         """As it is stored."""
-        found = self.store.peek(lambda reader: reader.endpoints())
+        found = seen(self.store, lambda reader: reader.endpoints())
         return next(each for each in found if each.rowid == self.whom.rowid)
 
     def put(self, count: int = 1, *, at: int = NOON, lane: int | None = 7) -> list[Delivery]:
@@ -64,27 +65,28 @@ class Shelf:
 
     def pending(self, **options: object) -> list[int]:
         return positions(
-            self.store.peek(lambda reader: reader.pending_deliveries(self.whom.rowid, 0, 100, **options))  # type: ignore[arg-type]
+            seen(self.store, lambda reader: reader.pending_deliveries(self.whom.rowid, 0, 100, **options))  # type: ignore[arg-type]
         )
 
     def due(
         self, limit: int = 100, *, upto: int = ALL, unread: tuple[int, int] = (0, 0), again: int = ALL
     ) -> list[int]:
         return positions(
-            self.store.peek(
+            seen(
+                self.store,
                 lambda reader: reader.due_retries(
                     self.whom.rowid, limit, upto=upto, unread=unread, redelivered_upto=again
-                )
+                ),
             )
         )
 
     def held_back(self) -> HeldBack:
-        return self.store.peek(lambda reader: reader.held_back(self.whom.rowid))
+        return seen(self.store, lambda reader: reader.held_back(self.whom.rowid))
 
     def log(self) -> list[tuple[str, str | None, int | None]]:
         """Status, reason and end of all deliveries, the oldest first."""
-        records = self.store.peek(
-            lambda reader: reader.delivery_records(self.whom.rowid, EVERYTHING, None, 100)
+        records = seen(
+            self.store, lambda reader: reader.delivery_records(self.whom.rowid, EVERYTHING, None, 100)
         )
         return [(each.status, each.reason, each.ended_at) for each in reversed(records)]
 
@@ -109,7 +111,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 
 def test_a_delivery_is_read_as_it_was_made(shelf: Shelf) -> None:
     (made,) = shelf.put()
-    (found,) = shelf.store.peek(lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
+    (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert found == made
     assert (found.planned_from, found.failing_since, found.redelivery, found.due_at) == (
         None,
@@ -122,7 +124,7 @@ def test_a_delivery_is_read_as_it_was_made(shelf: Shelf) -> None:
 def test_a_retry_is_read_as_it_was_planned(shelf: Shelf) -> None:
     (made,) = shelf.put()
     planned = shelf.plan(made, NOON + 2_000)
-    (found,) = shelf.store.peek(lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
+    (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert found == planned
 
 
@@ -131,7 +133,7 @@ def test_pending_ones_are_read_in_order_between_two_positions(shelf: Shelf) -> N
     shelf.drop(b)
     assert shelf.pending() == positions([a, c, d])
     assert shelf.pending(upto=c.position) == positions([a, c])
-    found = shelf.store.peek(lambda reader: reader.pending_deliveries(shelf.whom.rowid, a.position, 1))
+    found = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, a.position, 1))
     assert positions(found) == [c.position]
 
 
@@ -143,8 +145,8 @@ def test_redeliveries_are_read_by_themselves_or_left_out(shelf: Shelf) -> None:
     assert shelf.pending() == positions([b, again])
     assert shelf.pending(redeliveries=True) == [again.position]
     assert shelf.pending(redeliveries=False) == [b.position]
-    (found,) = shelf.store.peek(
-        lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10, redeliveries=True)
+    (found,) = seen(
+        shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10, redeliveries=True)
     )
     assert found == again
 
@@ -153,14 +155,15 @@ def test_another_endpoints_deliveries_are_not_touched(shelf: Shelf) -> None:
     (mine,) = shelf.put()
     other = shelf.store.at_once(lambda tx: tx.insert_endpoint(endpoint()))
     rowid = other.rowid
-    assert shelf.store.peek(lambda reader: reader.pending_deliveries(rowid, 0, 10)) == []
+    assert seen(shelf.store, lambda reader: reader.pending_deliveries(rowid, 0, 10)) == []
     assert (
-        shelf.store.peek(
-            lambda reader: reader.due_retries(rowid, 9, upto=ALL, unread=(0, 0), redelivered_upto=ALL)
+        seen(
+            shelf.store,
+            lambda reader: reader.due_retries(rowid, 9, upto=ALL, unread=(0, 0), redelivered_upto=ALL),
         )
         == []
     )
-    assert shelf.store.peek(lambda reader: reader.held_back(rowid)) == NOTHING_HELD
+    assert seen(shelf.store, lambda reader: reader.held_back(rowid)) == NOTHING_HELD
     assert shelf.store.at_once(lambda tx: tx.end_too_old(rowid, NOON + 1, "old", NOON, 10)) == 0
     assert shelf.store.at_once(lambda tx: tx.catch_up(rowid, "", NOON, 10)) == 0
     assert shelf.pending() == [mine.position]
@@ -217,8 +220,8 @@ def test_an_attempt_that_is_repeated_takes_the_place_of_the_one_before(shelf: Sh
     assert shelf.store.at_once(lambda tx: tx.record_retry(again, busy))
     good = Attempt(1, NOON + 5, 9, 204, None, b"")
     assert shelf.store.at_once(lambda tx: tx.record_end(again, good, "delivered", None))
-    (record,) = shelf.store.peek(
-        lambda reader: reader.delivery_records(shelf.whom.rowid, EVERYTHING, None, 10)
+    (record,) = seen(
+        shelf.store, lambda reader: reader.delivery_records(shelf.whom.rowid, EVERYTHING, None, 10)
     )
     assert [(each.number, each.status) for each in record.attempts] == [(1, 204)]
 
@@ -231,8 +234,8 @@ def test_nothing_is_recorded_of_a_delivery_that_is_over(shelf: Shelf) -> None:
     assert not shelf.store.at_once(lambda tx: tx.end_delivery(a, "dropped", "y", NOON))
     assert shelf.log() == [("skipped", "old", NOON + 9), ("pending", None, None)]
     assert (shelf.held_back().missed, shelf.pending()) == (0, [b.position])
-    (_, record) = shelf.store.peek(
-        lambda reader: reader.delivery_records(shelf.whom.rowid, EVERYTHING, None, 10)
+    (_, record) = seen(
+        shelf.store, lambda reader: reader.delivery_records(shelf.whom.rowid, EVERYTHING, None, 10)
     )
     assert list(record.attempts) == []
 
@@ -322,7 +325,7 @@ def test_whether_it_is_caught_up_is_stored_with_the_endpoint(shelf: Shelf) -> No
     off = shelf.store.at_once(lambda tx: tx.insert_endpoint(replace(endpoint(), catch_up="off")))
     shelf.store.at_once(lambda tx: tx.save_endpoint(replace(off, catch_up="automatic")))
     shelf.store.at_once(lambda tx: tx.save_endpoint(replace(shelf.whom, catch_up="off")))
-    found = shelf.store.peek(lambda reader: reader.endpoints())
+    found = seen(shelf.store, lambda reader: reader.endpoints())
     assert [(each.rowid, each.catch_up) for each in found] == [
         (shelf.whom.rowid, "off"),
         (off.rowid, "automatic"),
@@ -343,7 +346,7 @@ def test_what_was_missed_is_repeated_oldest_first_and_once(shelf: Shelf) -> None
     assert catch_up() == 2
     assert shelf.held_back().missed == 1
     assert (catch_up(), catch_up(), shelf.held_back()) == (1, 0, NOTHING_HELD)
-    found = shelf.store.peek(lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
+    found = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert [each.event.id for each in found] == [a.event.id, b.event.id, c.event.id]
     assert {(each.attempts, each.due_at, each.created_at, each.redelivery) for each in found} == {
         (0, NOON + 50, NOON + 50, True)
@@ -374,7 +377,7 @@ def test_events_from_before_the_horizon_and_those_no_longer_stored_are_not_misse
     horizon = id_before("evt", NOON + 1_000)
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, horizon, NOON + 9_000, 2)) == 1
     assert shelf.held_back() == NOTHING_HELD
-    (found,) = shelf.store.peek(lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
+    (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert found.event == new.event
 
 
@@ -382,7 +385,7 @@ def test_what_is_repeated_and_missed_again_is_owed_again(shelf: Shelf) -> None:
     (made,) = shelf.put()
     shelf.drop(made)
     shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10))
-    (again,) = shelf.store.peek(lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
+    (again,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     shelf.drop(again)
     assert shelf.held_back().missed == 1
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10)) == 1

@@ -13,6 +13,7 @@ import trio
 
 from deskwire.engine.commands import Assign, ContactRef, Delete, Patch, ReplaceNetworkLogs
 from deskwire.engine.contact import Contact
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.deliveries import Attempt
 from deskwire.engine.erasure import Erasures
@@ -20,9 +21,9 @@ from deskwire.engine.errors import StaleState
 from deskwire.engine.events import Draft
 from deskwire.engine.people import Assignee
 from deskwire.engine.ports import Transaction
-from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME, connect_reader
 from tests.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
+from tests.seeing import seen
 
 PLACES = (
     "TITLE", "OLDTITLE", "ATTRIBUTE", "OLDATTRIBUTE", "KEY", "MESSAGE", "LONGMESSAGE", "NOTE", "LOGS", "OLDLOGS",
@@ -48,7 +49,7 @@ def left_in(directory: Path, places: tuple[str, ...]) -> list[tuple[str, str]]:
 async def scrubbed(engine: Running) -> None:
     """Return once the writer has gone through the file, as it does between commits after an erasure."""
     with trio.fail_after(10):
-        while engine.store.peek(_scrub_due):  # noqa: ASYNC110  # the work is the writer's own; a file rings no bell
+        while seen(engine.store, _scrub_due):  # noqa: ASYNC110  # the work is the writer's own; a file rings no bell
             await trio.sleep(0.01)  # looks again: nothing announces it
 
 
@@ -86,8 +87,8 @@ async def put(engine: Running, user_id: str, identity: Mapping[str, str]) -> Non
 
 async def answer_all(engine: Running) -> None:
     """An attempt for each pending delivery, whose answer repeats what it was sent."""
-    (target,) = engine.store.peek(lambda reader: reader.endpoints(PROJECT.rowid))
-    for delivery in engine.store.peek(lambda reader: reader.pending_deliveries(target.rowid, 0, 100)):
+    (target,) = seen(engine.store, lambda reader: reader.endpoints(PROJECT.rowid))
+    for delivery in seen(engine.store, lambda reader: reader.pending_deliveries(target.rowid, 0, 100)):
         attempt = Attempt(1, NOON, 5, 200, None, mark("ANSWER").encode())
         stored = await engine.store.write(
             lambda tx, d=delivery, a=attempt: tx.record_end(d, a, "delivered", None)  # type: ignore[misc]
@@ -96,7 +97,7 @@ async def answer_all(engine: Running) -> None:
 
 
 def contact_of(engine: Running) -> Contact | None:
-    return engine.store.peek(lambda reader: reader.contact(PROJECT.rowid, mark("USERID")))
+    return seen(engine.store, lambda reader: reader.contact(PROJECT.rowid, mark("USERID")))
 
 
 @asynccontextmanager
@@ -146,10 +147,10 @@ async def test_a_deletion_leaves_the_deletions_event_and_its_delivery_alone(tmp_
         state = await plant(engine)
         await engine.directory.ask(PROJECT, state.id, post())  # not delivered yet
         await engine.directory.ask(PROJECT, state.id, Delete("manual"))
-        events = engine.store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 100, frozenset()))
+        events = seen(engine.store, lambda reader: reader.events(PROJECT.rowid, 0, 100, frozenset()))
         assert [event.type for event in events] == ["contact.updated", "conversation.deleted"]
-        (target,) = engine.store.peek(lambda reader: reader.endpoints())
-        (delivery,) = engine.store.peek(lambda reader: reader.pending_deliveries(target.rowid, 0, 100))
+        (target,) = seen(engine.store, lambda reader: reader.endpoints())
+        (delivery,) = seen(engine.store, lambda reader: reader.pending_deliveries(target.rowid, 0, 100))
         assert delivery.event == events[-1]
         chunk = await engine.log.read(PROJECT.rowid, 0, 100)
         assert list(chunk.events) == list(events)
@@ -178,7 +179,7 @@ async def test_the_delivery_log_goes_too_when_its_events_were_pruned_before(tmp_
         assert await engine.store.write(lambda tx: tx.prune_events(NOON + 10**9, 1_000, NOON)) > 5
         await engine.directory.ask(PROJECT, state.id, Delete("manual"))
         sql = "SELECT DISTINCT type FROM deliveries WHERE lane = ?"
-        rows = engine.store.peek(lambda reader: reader.conn.execute(sql, (state.rowid,)).fetchall())  # type: ignore[attr-defined]
+        rows = seen(engine.store, lambda reader: reader.conn.execute(sql, (state.rowid,)).fetchall())  # type: ignore[attr-defined]
         assert rows == [("conversation.deleted",)]
 
 
@@ -237,7 +238,7 @@ async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_
         assert [event.position for event in chunk.events] == [1, 3]
         assert b'"name":null' in chunk.events[-1].body
     async with running(tmp_path) as engine:
-        assert engine.store.peek(lambda reader: reader.last_event_position()) == 3
+        assert seen(engine.store, lambda reader: reader.last_event_position()) == 3
         await engine.directory.create(PROJECT, create())
         chunk = await engine.log.read(PROJECT.rowid, 3, 100)
         assert [event.position for event in chunk.events] == [4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,15 @@ import pytest
 import trio
 
 from deskwire.engine.conversation import Conversation
-from deskwire.engine.errors import Unavailable
+from deskwire.engine.core.store import Inline
+from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.ports import Reader
 from deskwire.engine.tenant import TENANT, Tenant
+from deskwire.storage.database import FILE_NAME, connect_writer
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.transaction import SqliteReader
 from tests.builders import PROJECT, create, post, running
+from tests.seeing import seen
 
 
 async def test_a_read_sees_one_moment_whatever_is_committed_meanwhile(tmp_path: Path) -> None:
@@ -36,7 +39,7 @@ async def test_a_read_sees_one_moment_whatever_is_committed_meanwhile(tmp_path: 
             return [before, look()]
 
         assert await engine.store.read(sequences) == [1, 1]
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         assert found[0].sequence == 2
 
@@ -48,7 +51,7 @@ async def test_what_many_states_have_alike_is_in_memory_once(tmp_path: Path) -> 
             command = create()
             await engine.directory.create(PROJECT, command)
             wanted = command.conversation_id
-            found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, wanted))
+            found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, wanted))
             assert found is not None
             assert found[0].id is wanted  # the caller's own, not a second one
             return found[0]
@@ -57,6 +60,77 @@ async def test_what_many_states_have_alike_is_in_memory_once(tmp_path: Path) -> 
         assert one.status is other.status
         assert one.attributes is other.attributes
         assert one.attributes == {}
+
+
+async def test_an_inline_query_sees_one_moment_too(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        command = create()
+        await engine.directory.create(PROJECT, command)
+
+        def texts(reader: Reader) -> list[int]:
+            def look() -> int:
+                found = reader.conversation(PROJECT.rowid, command.conversation_id)
+                assert found is not None
+                return found[0].messages
+
+            before = look()
+            with closing(connect_writer(tmp_path / FILE_NAME)) as other:
+                other.execute("UPDATE conversations SET messages = messages + 1")
+            return [before, look()]
+
+        assert await engine.store.read(Inline(texts)) == [0, 0]
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        assert found is not None
+        assert found[0].messages == 1
+
+
+@pytest.mark.skipif("config.getoption('reads') == 'threaded'", reason="there no query is run inline")
+async def test_an_inline_query_is_run_here_and_any_other_in_a_thread(tmp_path: Path) -> None:
+    async with store_with(tmp_path, readers=1) as store:
+        here = threading.get_ident()
+        assert await store.read(Inline(thread)) == here
+        assert await store.read(thread) != here
+
+
+async def test_an_inline_query_can_be_cancelled_as_any_other(tmp_path: Path) -> None:
+    asked: list[Reader] = []
+    async with store_with(tmp_path, readers=1) as store:
+        for query in (asked.append, Inline(asked.append)):
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await store.read(query)
+            assert scope.cancelled_caught
+    assert asked == []
+
+
+async def test_an_inline_query_that_refuses_leaves_no_transaction_open(tmp_path: Path) -> None:
+    def refuse(_: Reader) -> None:
+        raise NotFound("not there")
+
+    async with store_with(tmp_path, readers=1) as store:
+        for _ in range(3):
+            with pytest.raises(NotFound):
+                await store.read(Inline(refuse))
+        assert await store.read(Inline(newest)) == 0
+
+
+async def test_a_database_that_can_not_be_read_inline_is_unavailable(tmp_path: Path) -> None:
+    def broken(reader: Reader) -> None:
+        assert isinstance(reader, SqliteReader)
+        reader.conn.execute("SELECT * FROM nothing_of_the_kind")
+
+    async with store_with(tmp_path, readers=1) as store:
+        with pytest.raises(Unavailable) as refused:
+            await store.read(Inline(broken))
+    assert refused.value.reason == "storage_failed"
+
+
+def thread(_: Reader) -> int:
+    return threading.get_ident()
+
+
+def newest(reader: Reader) -> int:
+    return reader.last_event_position()
 
 
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"

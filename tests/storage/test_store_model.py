@@ -29,14 +29,15 @@ from deskwire.engine.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.contact import Contact, identify
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound
 from deskwire.engine.events import Draft, StoredEvent, matches
 from deskwire.engine.lane import Lane, lanes_of
 from deskwire.engine.people import Assignee
 from deskwire.engine.ports import Reader
-from deskwire.engine.turn import put_contact
 from tests.builders import OTHER_PROJECT, PROJECT, HandClock, Play, Running, create, endpoint, post, running
+from tests.seeing import seen
 
 SUBSCRIPTIONS = (
     frozenset[str](),
@@ -200,7 +201,7 @@ def plain(value: Any) -> Any:
 
 
 async def check(engine: Running, model: Model, targets: list[Endpoint], silent: list[Endpoint]) -> None:
-    events = engine.store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 10_000, frozenset()))
+    events = seen(engine.store, lambda reader: reader.events(PROJECT.rowid, 0, 10_000, frozenset()))
     bodies = [orjson.loads(event.body) for event in events]
     assert [(b["type"], b["sequence"], b["data"]) for b in bodies] == [
         (sent.draft.type, sent.draft.sequence, plain(sent.draft.data)) for sent in model.log
@@ -216,16 +217,16 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
     for which in range(len(model.plays)):
         check_conversation(engine, model, which)
     for user_id, contact in model.contacts.items():
-        stored = engine.store.peek(lambda reader, u=user_id: reader.contact(PROJECT.rowid, u))  # type: ignore[misc]
+        stored = seen(engine.store, lambda reader, u=user_id: reader.contact(PROJECT.rowid, u))  # type: ignore[misc]
         assert stored == contact
     for target in targets:
-        pending = engine.store.peek(lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10_000))  # type: ignore[misc]
+        pending = seen(engine.store, lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10_000))  # type: ignore[misc]
         published = {each.id: each for commit in engine.commits for each in commit.deliveries}
         assert all(published.get(each.id, each) == each for each in pending)
         found = [(each.event.type, each.event.sequence, each.previous) for each in pending]
         assert found == model.deliveries(target)
     for target in silent:
-        assert engine.store.peek(lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10)) == []  # type: ignore[misc]
+        assert seen(engine.store, lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10)) == []  # type: ignore[misc]
 
 
 def lanes_in(event: StoredEvent) -> tuple[Lane, ...]:
@@ -244,11 +245,11 @@ async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
     for lane, expected in lanes.items():
         for after in {0, *(each.position for each in expected)}:
             wanted = [each for each in expected if each.position > after][:3]
-            found = engine.store.peek(partial(_lane_events, lane=lane, after=after))
+            found = seen(engine.store, partial(_lane_events, lane=lane, after=after))
             assert list(found) == wanted
             assert list((await engine.log.read(lane, after, 3)).events) == wanted
         foreign = lane._replace(project=OTHER_PROJECT.rowid)
-        assert not engine.store.peek(partial(_lane_events, lane=foreign, after=0))
+        assert not seen(engine.store, partial(_lane_events, lane=foreign, after=0))
 
 
 def _lane_events(reader: Reader, lane: Lane, after: int) -> Sequence[StoredEvent]:
@@ -257,8 +258,10 @@ def _lane_events(reader: Reader, lane: Lane, after: int) -> Sequence[StoredEvent
 
 def check_conversation(engine: Running, model: Model, which: int) -> None:
     play, conversation_id = model.plays[which], model.ids[which]
-    found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
-    assert engine.store.peek(lambda reader: reader.conversation(OTHER_PROJECT.rowid, conversation_id)) is None
+    found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
+    assert (
+        seen(engine.store, lambda reader: reader.conversation(OTHER_PROJECT.rowid, conversation_id)) is None
+    )
     if play.state is None:
         assert found is None
         return
@@ -266,16 +269,16 @@ def check_conversation(engine: Running, model: Model, which: int) -> None:
     state, contact = found
     assert replace(state, rowid=0) == play.state
     assert contact == model.contacts[model.users[which]]
-    messages = engine.store.peek(lambda reader: reader.messages(state.rowid, internal=True))
+    messages = seen(engine.store, lambda reader: reader.messages(state.rowid, internal=True))
     assert list(messages) == play.messages
-    visible = engine.store.peek(lambda reader: reader.messages(state.rowid, internal=False))
+    visible = seen(engine.store, lambda reader: reader.messages(state.rowid, internal=False))
     assert [message.index for message in visible] == list(range(state.messages))
     numbers = [
         orjson.loads(body)["sequence"]
-        for body in engine.store.peek(lambda reader: reader.conversation_events(state.rowid, 0, 10_000))
+        for body in seen(engine.store, lambda reader: reader.conversation_events(state.rowid, 0, 10_000))
     ]
     assert numbers == list(range(1, state.sequence + 1))
-    assert engine.store.peek(lambda reader: reader.network_logs(state.rowid)) == model.snapshots.get(which)
+    assert seen(engine.store, lambda reader: reader.network_logs(state.rowid)) == model.snapshots.get(which)
 
 
 async def take(engine: Running, model: Model, step: Any) -> None:
@@ -321,7 +324,7 @@ def check_answer(receipt: Any, model: Model, which: int) -> None:
 
 
 def contact_now(engine: Running, user_id: str) -> Contact:
-    found = engine.store.peek(lambda reader: reader.contact(PROJECT.rowid, user_id))
+    found = seen(engine.store, lambda reader: reader.contact(PROJECT.rowid, user_id))
     assert found is not None
     return found
 

@@ -13,6 +13,7 @@ import trio
 
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import Contact
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.erasure import Erasures
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ids import new_id
@@ -23,9 +24,9 @@ from deskwire.engine.surveys.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals
 from deskwire.engine.surveys.rules import SOUND
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
-from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME
 from tests.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, Running, running
+from tests.seeing import seen
 from tests.storage.test_erasure import left_in, mark, scrubbed
 
 
@@ -82,10 +83,10 @@ async def test_nothing_that_an_erased_contact_answered_is_left_in_the_file(tmp_p
             await Erasures(nursery, engine.store, HandClock(), engine.directory).erase(PROJECT, "ada")
         await scrubbed(engine)
         assert {place for _, place in left_in(tmp_path, ("GONE", "KEPT"))} == {"KEPT"}
-        now = engine.store.peek(lambda reader: reader.survey(PROJECT.rowid, target.id))
+        now = seen(engine.store, lambda reader: reader.survey(PROJECT.rowid, target.id))
         assert now is not None
         assert (now.responses, now.erasures) == (40, 1)
-        after = engine.store.peek(lambda reader: reader.survey_insights(target.rowid))
+        after = seen(engine.store, lambda reader: reader.survey_insights(target.rowid))
         assert after is not None
         assert (after.parts["themes"][0]["quotes"], after.parts["summary"]) == (["fine"], "")
 
@@ -123,8 +124,8 @@ async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: 
         await engine.store.write(lambda tx: tx.put_insights(target.rowid, insights(summary=mark("GONE"))))
         async with trio.open_nursery() as nursery:
             await Removals(nursery, engine.store).remove(PROJECT, target.id)
-            assert engine.store.peek(lambda reader: reader.survey(PROJECT.rowid, target.id)) is None
-        assert engine.store.peek(lambda reader: reader.removed_surveys()) == []
+            assert seen(engine.store, lambda reader: reader.survey(PROJECT.rowid, target.id)) is None
+        assert seen(engine.store, lambda reader: reader.removed_surveys()) == []
         await scrubbed(engine)
         assert left_in(tmp_path, ("GONE",)) == []
 
@@ -136,7 +137,7 @@ async def test_a_removal_that_a_stop_cut_short_is_taken_up(tmp_path: Path) -> No
         await engine.store.write(lambda tx: tx.remove_survey(target.rowid))
     async with running(tmp_path) as engine, trio.open_nursery() as nursery:
         await Removals(nursery, engine.store).clear()
-        assert engine.store.peek(lambda reader: reader.removed_surveys()) == []
+        assert seen(engine.store, lambda reader: reader.removed_surveys()) == []
 
 
 async def test_a_removal_waits_for_the_disk(inline_store: InlineStore, autojump_clock: Any) -> None:
@@ -145,16 +146,16 @@ async def test_a_removal_waits_for_the_disk(inline_store: InlineStore, autojump_
     inline_store.write_failure = Unavailable("full")
     async with trio.open_nursery() as nursery:
         await Removals(nursery, inline_store).clear()
-    assert inline_store.peek(lambda reader: reader.removed_surveys()) == []
+    assert seen(inline_store, lambda reader: reader.removed_surveys()) == []
 
 
 async def test_another_project_finds_nothing_of_ours(inline_store: InlineStore) -> None:
     target = await stored(inline_store)
-    assert inline_store.peek(lambda reader: reader.survey(OTHER_PROJECT.rowid, target.id)) is None
-    assert inline_store.peek(lambda reader: reader.surveys(OTHER_PROJECT.rowid, None, None, None, 10)) == []
+    assert seen(inline_store, lambda reader: reader.survey(OTHER_PROJECT.rowid, target.id)) is None
+    assert seen(inline_store, lambda reader: reader.surveys(OTHER_PROJECT.rowid, None, None, None, 10)) == []
     other = await stored(inline_store)
     made = await inline_store.write(lambda tx: tx.insert_response(target.rowid, response(why="slow")))
-    assert inline_store.peek(lambda reader: reader.survey_response(other.rowid, made.id)) is None
+    assert seen(inline_store, lambda reader: reader.survey_response(other.rowid, made.id)) is None
 
 
 PLANS = [
@@ -184,13 +185,13 @@ async def test_a_page_of_surveys_is_read_from_an_index_without_sorting(
 
 def explained(directory: Path, store: InlineStore, query: Any) -> str:
     """The plans of the statements that a query runs."""
-    seen: list[str] = []
+    statements: list[str] = []
     connection: sqlite3.Connection = store._tx.conn
-    connection.set_trace_callback(seen.append)
-    store.peek(query)
+    connection.set_trace_callback(statements.append)
+    seen(store, query)
     connection.set_trace_callback(None)
     with closing(sqlite3.connect(directory / FILE_NAME)) as other:
-        rows = [row for sql in seen for row in other.execute(f"EXPLAIN QUERY PLAN {sql}")]
+        rows = [row for sql in statements for row in other.execute(f"EXPLAIN QUERY PLAN {sql}")]
     return "\n".join(row[3] for row in rows)
 
 
@@ -225,7 +226,7 @@ async def test_a_refresh_does_not_bring_back_what_was_erased_while_it_ran(tmp_pa
         with trio.fail_after(10):
             while target.rowid in refreshes._running:  # noqa: ASYNC110  # nobody is told of a refresh's end
                 await trio.sleep(0.01)  # virtual time: the mock clock jumps
-        done = engine.store.peek(lambda reader: reader.survey_refresh(target.rowid))
+        done = seen(engine.store, lambda reader: reader.survey_refresh(target.rowid))
         assert done is not None
         assert (done.status, done.responses, done.source) == ("done", 1, "model")
         assert model.calls == 4  # themes and summary, of three responses and again of the one that is left
@@ -260,7 +261,7 @@ async def test_a_refresh_that_a_stop_cut_short_has_failed(tmp_path: Path) -> Non
     async with running(tmp_path) as engine, trio.open_nursery() as nursery:
         refreshes = Refreshes(nursery, engine.store, HandClock(), None)
         await refreshes.recover()
-        found = engine.store.peek(lambda reader: reader.survey_refresh(target.rowid))
+        found = seen(engine.store, lambda reader: reader.survey_refresh(target.rowid))
         assert found is not None
         assert (found.status, found.error) == (
             "failed",
@@ -299,7 +300,7 @@ async def test_a_model_that_fails_ends_the_refresh_and_leaves_the_insights_as_th
     ended = await refreshes.latest(target)
     assert ended is not None
     assert (ended.status, ended.error) == ("failed", "The model failed: It answered 500.")
-    assert inline_store.peek(lambda reader: reader.survey_insights(target.rowid)) == before
+    assert seen(inline_store, lambda reader: reader.survey_insights(target.rowid)) == before
 
 
 async def test_a_refresh_of_a_survey_that_is_removed_meanwhile_ends_quietly(
@@ -312,7 +313,7 @@ async def test_a_refresh_of_a_survey_that_is_removed_meanwhile_ends_quietly(
         await model.asked.wait()
         await inline_store.write(lambda tx: tx.remove_survey(target.rowid))
         model.answer.set()
-    assert inline_store.peek(lambda reader: reader.survey_insights(target.rowid)) is None
+    assert seen(inline_store, lambda reader: reader.survey_insights(target.rowid)) is None
 
 
 async def test_too_many_refreshes_at_once_are_refused(inline_store: InlineStore) -> None:
@@ -334,4 +335,4 @@ async def test_a_refresh_that_can_not_be_stored_is_refused(inline_store: InlineS
         inline_store.write_failure = Unavailable("The disk is full.", code="storage_failed")
         with pytest.raises(Unavailable):
             await refreshes.start(target)
-    assert inline_store.peek(lambda reader: reader.survey_refresh(target.rowid)) is None
+    assert seen(inline_store, lambda reader: reader.survey_refresh(target.rowid)) is None

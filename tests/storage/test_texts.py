@@ -10,6 +10,7 @@ import pytest
 
 from deskwire.engine.commands import Patch, ReplaceNetworkLogs
 from tests.builders import PROJECT, create, post, running
+from tests.seeing import seen
 
 TEXTS = {
     "NUL": "before\x00after",
@@ -32,15 +33,15 @@ async def test_a_text_comes_back_as_it_was_sent(tmp_path: Path, text: str) -> No
     async with running(tmp_path) as engine:
         await engine.directory.create(PROJECT, command)
     async with running(tmp_path) as engine:
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         conversation, contact = found
         assert (conversation.title, conversation.attributes) == (text, {text[:50]: text})
         assert (contact.user_id, contact.name) == ("user " + text, text)
-        assert engine.store.peek(lambda reader: reader.contact(PROJECT.rowid, "user " + text)) == contact
-        (message,) = engine.store.peek(lambda reader: reader.messages(conversation.rowid, internal=False))
+        assert seen(engine.store, lambda reader: reader.contact(PROJECT.rowid, "user " + text)) == contact
+        (message,) = seen(engine.store, lambda reader: reader.messages(conversation.rowid, internal=False))
         assert (message.text, message.author.name) == (text, text)
-        bodies = engine.store.peek(lambda reader: reader.conversation_events(conversation.rowid, 0, 10))
+        bodies = seen(engine.store, lambda reader: reader.conversation_events(conversation.rowid, 0, 10))
         sent = orjson.loads(bodies[1])["data"]
         assert (sent["message"]["text"], sent["conversation"]["title"]) == (text, text)
 
@@ -60,7 +61,7 @@ async def test_attributes_come_back_as_they_were_sent(tmp_path: Path, attributes
     async with running(tmp_path) as engine:
         await engine.directory.create(PROJECT, command)
         await engine.directory.ask(PROJECT, command.conversation_id, Patch({"attributes": attributes}))
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         assert orjson.dumps(found[0].attributes) == orjson.dumps(attributes)
 
@@ -73,4 +74,4 @@ async def test_a_network_log_snapshot_is_stored_byte_for_byte_and_replaced_whole
         rowid = receipt.state.rowid
         for snapshot in (bytes(range(256)) * 8_192, b' {"requests" : [ ] } ', b""):
             await engine.directory.ask(PROJECT, command.conversation_id, ReplaceNetworkLogs(snapshot))
-            assert engine.store.peek(lambda reader: reader.network_logs(rowid)) == snapshot
+            assert seen(engine.store, lambda reader: reader.network_logs(rowid)) == snapshot

@@ -12,18 +12,19 @@ from pathlib import Path
 import pytest
 
 from deskwire.engine.commands import ContactRef
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import change_ticket, create_ticket, remove_ticket
 from deskwire.engine.tickets.ports import Sort, TicketFilter
 from deskwire.engine.tickets.ticket import Ticket
-from deskwire.engine.turn import put_contact
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.scrub import Scrubber
 from deskwire.storage.ticket_search import SearchMerge
 from deskwire.storage.transaction import SqliteTransaction
 from tests.builders import NOON, PROJECT, found_projects, running
+from tests.seeing import seen
 from tests.storage.test_erasure import erasures, left_in, mark, scrubbed
 
 BY = By("usr_1", "Ada")
@@ -221,8 +222,8 @@ async def test_nothing_of_an_erased_contacts_tickets_is_left(tmp_path: Path) -> 
         assert left_in(tmp_path, TICKET_PLACES) == []
         assert [word for word in SECRETS if _somewhere(tmp_path, word[-TAIL:])] == []
         assert _somewhere(tmp_path, "keptwordforever"[-TAIL:])
-        found = engine.store.peek(
-            lambda reader: reader.tickets(PROJECT.rowid, TicketFilter(), Sort(), None, 10)
+        found = seen(
+            engine.store, lambda reader: reader.tickets(PROJECT.rowid, TicketFilter(), Sort(), None, 10)
         )
         assert [ticket.title for ticket, _ in found] == ["keptwordforever"]
 

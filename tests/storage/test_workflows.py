@@ -11,6 +11,7 @@ from deskwire.engine.workflows.stock import published
 from deskwire.engine.workflows.workflow import Published, Workflow
 from tests.builders import NOON, PROJECT, create, running
 from tests.engine.workflows.building import FORM, buttons, workflow
+from tests.seeing import seen
 from tests.storage.test_erasure import left_in, mark, scrubbed
 
 ASKING = workflow([FORM, buttons(1, None)])["flows"]
@@ -45,7 +46,7 @@ async def test_where_it_rests_is_read_as_it_was_written(tmp_path: Path) -> None:
         await engine.directory.create(PROJECT, command)
         state = (await engine.directory.ask(PROJECT, command.conversation_id, StartWorkflow(asking))).state
     async with running(tmp_path) as engine:
-        found = engine.store.peek(lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
+        found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         assert state is not None
         assert found[0] == state

@@ -16,6 +16,7 @@ import trio
 from deskwire.engine.ports import Reader
 from deskwire.storage.store import SqliteStore
 from tests.imported import NDJSON
+from tests.seeing import seen
 from tests.service import Service, running, tapping
 from tests.wire.test_metrics import scrape
 from tests.wire.test_stream_authorization import foreign_key
@@ -132,7 +133,7 @@ async def test_a_project_whose_reads_take_long_leaves_connections_for_another(
 ) -> None:
     async with two(tmp_path, read_connections=2) as (service, other), trio.open_nursery() as nursery:
         held, project = threading.Event(), service.demo["projectId"]
-        found = stores[0].peek(lambda reader: reader.project(project))
+        found = seen(stores[0], lambda reader: reader.project(project))
         assert found is not None
         slow_for(monkeypatch, stores[0], found.rowid, held)
         for _ in range(10):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from deskwire.engine.conversation import Author, Closer, Reason
 from deskwire.engine.expiry import Windows
 from deskwire.engine.people import Assignee
-from deskwire.engine.ports import Transaction
-from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.value import value
 from deskwire.engine.workflows.workflow import Published
@@ -90,14 +88,10 @@ class Patch:
 
 @value
 class LinkTicket:
-    """Link the conversation to a ticket, or cut that link.
-
-    `ticket_side` does in the same commit what it means for the ticket; what it raises refuses the command.
-    """
+    """Link the conversation to a ticket, or cut that link; the ticket's side is its wrapper's affair."""
 
     ticket_id: str
     linked: bool
-    ticket_side: Callable[[Transaction], Ticket]
 
 
 @value
@@ -158,4 +152,4 @@ class WakeWorkflow:
 
 
 WorkflowCommand = StartWorkflow | AnswerStep | WakeWorkflow
-"""What is for the workflow of a conversation; `workflows.conduct` decides it."""
+"""What is for the workflow of a conversation; `conduct` decides it."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
+from deskwire.engine.errors import NotFound
 from deskwire.engine.people import Assignee
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.value import value
@@ -75,3 +76,8 @@ class Conversation:
     last_message_at: int | None = None
     sequence: int = 0
     run: Run | None = None
+
+
+def no_such_conversation() -> NotFound:
+    """The one refusal for conversations that are unknown, deleted, or another project's."""
+    return NotFound("There is no such conversation.", code="conversation_not_found")

@@ -13,8 +13,8 @@ import jwt
 
 from deskwire.engine.errors import Unauthenticated
 from deskwire.engine.identity.claims import UnsoundClaims, claims_of
+from deskwire.engine.organisations.ports import OrganisationReader
 from deskwire.engine.people import ServerKey, User
-from deskwire.engine.ports import Reader
 from deskwire.engine.secret import Secrets
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -46,7 +46,7 @@ def hash_server_key(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def authenticate_key(reader: Reader, hashed: bytes) -> ServerKey:
+def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
     """The server key with this hash. Raises Unauthenticated if it is unknown or revoked."""
     found = reader.server_key(hashed)
     if found is None:
@@ -56,7 +56,7 @@ def authenticate_key(reader: Reader, hashed: bytes) -> ServerKey:
     return found
 
 
-def key_in_force(reader: Reader, key_id: str) -> bool:
+def key_in_force(reader: OrganisationReader, key_id: str) -> bool:
     """Whether there is a server key with this id, and it is not revoked."""
     key = reader.key(key_id)
     return key is not None and key.revoked_at is None

@@ -7,6 +7,7 @@ can't cross: either the command finds the actor, or the actor is gone and a new 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +16,17 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.actor import Actor, Around, Ask, Asked, Shared, no_such_conversation, shutting_down
+from deskwire.engine.actor import Actor, Ask, Asked, shutting_down
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Create
+from deskwire.engine.conversation import no_such_conversation
+from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.people import Project
+from deskwire.engine.pipeline import Shared
+from deskwire.engine.plan import Receipt
 from deskwire.engine.ports import Store
-from deskwire.engine.turn import Receipt
 from deskwire.engine.uploads.links import Links
 
 _EVICTION_LOOK: Final = 64
@@ -56,6 +60,7 @@ class Directory:
         live: how many actors may be alive.
         passing: where typing is told; nowhere by default.
         links: give attachments their URLs; None for who serves no files.
+        wrappers: what else is done in each commit.
     """
 
     def __init__(
@@ -69,12 +74,13 @@ class Directory:
         live: int,
         passing: Passing | None = None,
         links: Links | None = None,
+        wrappers: Sequence[Wrapper[Receipt]] = (),
     ) -> None:
         self.commands: Final = Commands()
         self._nursery = nursery
         self._idle_s = idle_s
         self._live = live
-        self._shared = Shared(store, clock, mailbox, passing or Passing(clock), links)
+        self._shared = Shared(store, clock, mailbox, passing or Passing(clock), links, tuple(wrappers))
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False
         self._ended = self._forget_ended  # one for all, as each actor keeps it
@@ -84,21 +90,25 @@ class Directory:
         return len(self._actors)
 
     async def ask(
-        self, project: Project, conversation_id: str, command: Asked, around: Around | None = None
+        self,
+        project: Project,
+        conversation_id: str,
+        command: Asked,
+        wrapper: Wrapper[Receipt] | None = None,
     ) -> Receipt:
         """Have the conversation carry out `command`; the receipt once that is durable.
 
         Args:
-            around: what else is done in the commit.
+            wrapper: what else is done in the commit.
 
         Raises:
             NotFound: the project has no such conversation.
-            Conflict, Invalid: the command may not happen, or `around` has refused it.
+            Conflict, Invalid: the command may not happen, or `wrapper` has refused it.
             Unavailable: the mailbox is full, too many actors are alive, or the disk refused.
 
         Cancellation: the command may still be carried out.
         """
-        ask = Ask(command, around)
+        ask = Ask(command, wrapper)
         actor = self._actor(project, conversation_id)
         try:
             actor.send_nowait(ask)
@@ -107,9 +117,11 @@ class Directory:
             raise
         return await ask.take()
 
-    async def create(self, project: Project, command: Create, around: Around | None = None) -> Receipt:
+    async def create(
+        self, project: Project, command: Create, wrapper: Wrapper[Receipt] | None = None
+    ) -> Receipt:
         """As `ask`, for a conversation that does not exist yet."""
-        return await self.ask(project, command.conversation_id, command, around)
+        return await self.ask(project, command.conversation_id, command, wrapper)
 
     def _actor(self, project: Project, conversation_id: str) -> Actor:
         key = (project.rowid, conversation_id)

@@ -7,16 +7,19 @@ restart loses nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final, TypeVar
 
 import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Store
 
+C = TypeVar("C")
 log: Final = structlog.get_logger(__name__)
 
 _LOOK_S: Final = 60.0
@@ -45,6 +48,10 @@ class DueWork(ABC):
     async def do_some(self) -> bool:
         """Do a part of what is due; whether there may be more. Raises Unavailable to be tried again."""
 
+    def follow(self, commits: Commits[C], due: Callable[[C], Sequence[int]]) -> None:
+        """Wake for what commits make due from now on; `due` takes its times (ms) from one."""
+        commits.subscribe(lambda commit: self.note_nowait(due(commit)))
+
     def note_nowait(self, due: Sequence[int]) -> None:
         """A commit has made something due at these times (ms)."""
         if due:
@@ -56,7 +63,7 @@ class DueWork(ABC):
             self._news = trio.Event()
             try:
                 await self._do_all()
-                pause_s = self._pause_s()
+                pause_s = await self._pause_s()
             except Unavailable as error:
                 log.warning(self.delayed, reason=error.reason)
                 await trio.sleep(_RETRY_S)
@@ -65,13 +72,13 @@ class DueWork(ABC):
                 await self._news.wait()
 
     async def _do_all(self) -> None:
-        while self._pause_s() <= 0:
+        while await self._pause_s() <= 0:
             if not await self.do_some():
                 return
 
-    def _pause_s(self) -> float:
+    async def _pause_s(self) -> float:
         """How long there is nothing to do, in seconds."""
-        due = self._store.peek(self.next_due)
+        due = await self._store.read(Inline(self.next_due))
         if due is None:
             return float("inf")
         return min(_LOOK_S, (due - self._clock()) / 1000)

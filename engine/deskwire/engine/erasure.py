@@ -7,7 +7,7 @@ crash cut short is taken up at the next start. Whoever asks again meanwhile wait
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,12 +21,12 @@ from deskwire.engine.audit.trail import UNKNOWN, By
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
+from deskwire.engine.contact_changes import erase_contact
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.failure import PAUSE_S, contained
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader, Store, Transaction
-from deskwire.engine.turn import erase_contact
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
@@ -87,9 +87,7 @@ class Erasures:
 
     async def resume(self) -> None:
         """Take up the erasures that were cut short."""
-        for project_id, contact in await self._store.read(lambda reader: reader.erasing()):
-            project = self._store.peek(_project(project_id))
-            assert project is not None, "a contact's project exists"
+        for project, contact in await self._store.read(_cut_short):
             self._begin(project, contact)
 
     def _begin(self, project: Project, contact: Contact) -> _Erasure:
@@ -150,8 +148,14 @@ class Erasures:
             failures.append(error)
 
 
-def _project(project_id: str) -> Callable[[Reader], Project | None]:
-    return lambda reader: reader.project(project_id)
+def _cut_short(reader: Reader) -> list[tuple[Project, Contact]]:
+    """The contacts whose erasure has begun and not ended, each with its project."""
+    found = []
+    for project_id, contact in reader.erasing():
+        project = reader.project(project_id)
+        assert project is not None, "a contact's project exists"
+        found.append((project, contact))
+    return found
 
 
 def _mark(tx: Transaction, project: int, user_id: str) -> Contact:

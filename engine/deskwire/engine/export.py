@@ -10,21 +10,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.clock import iso, iso_or_none
 from deskwire.engine.contact import Contact, contact_view
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.store import Store
 from deskwire.engine.errors import NotFound
-from deskwire.engine.memory import memory_view
+from deskwire.engine.memory import MemoryReader, memory_view
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store
+from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import response_view
 from deskwire.engine.tickets.activity import activity_view
-from deskwire.engine.tickets.ports import Sort, TicketFilter
+from deskwire.engine.tickets.ports import Sort, TicketFilter, TicketReader
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
 from deskwire.engine.uploads.links import Shown
 
@@ -32,6 +35,10 @@ C = TypeVar("C")
 T = TypeVar("T")
 PAGE: Final = 100
 """Objects that are read at a time; messages are the largest, 20,000 characters each."""
+
+
+class ExportReader(ConversationReader, TicketReader, SurveyReader, MemoryReader, ContactReader, Protocol):
+    """Queries on all that is exported of a contact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class Subject:
 class Export:
     """One export; `pieces` is its document."""
 
-    def __init__(self, store: Store, subject: Subject, now: int) -> None:
+    def __init__(self, store: Store[ExportReader, object], subject: Subject, now: int) -> None:
         self._store = store
         self._subject = subject
         self._now = now
@@ -80,11 +87,11 @@ class Export:
                 yield piece
         yield b'\n],"complete":true}\n'
 
-    async def _read(self, query: Callable[[Reader], T]) -> T:
+    async def _read(self, query: Callable[[ExportReader], T]) -> T:
         """What a query gives, as long as the contact is there."""
         project, contact = self._subject.project.rowid, self._subject.contact
 
-        def checked(reader: Reader) -> T:
+        def checked(reader: ExportReader) -> T:
             if reader.contact_by_id(project, contact.id) is None:
                 raise NotFound("The contact was erased.", code="contact_not_found")
             return query(reader)
@@ -92,7 +99,7 @@ class Export:
         return await self._store.read(checked)
 
     async def _pages(
-        self, fetch: Callable[[C | None, Reader], Sequence[T]], place: Callable[[T], C]
+        self, fetch: Callable[[C | None, ExportReader], Sequence[T]], place: Callable[[T], C]
     ) -> AsyncIterator[Sequence[T]]:
         """Page after page of what `fetch` finds behind a place, from the first one on."""
         at: C | None = None
@@ -158,12 +165,12 @@ class Export:
             yield [view(message, state.id, show) for message in page]
 
 
-def _conversation(project: int, conversation_id: str, reader: Reader) -> Conversation | None:
+def _conversation(project: int, conversation_id: str, reader: ExportReader) -> Conversation | None:
     found = reader.conversation(project, conversation_id)
     return None if found is None else found[0]
 
 
-def _messages(conversation: int, internal: bool, last: str | None, reader: Reader) -> Sequence[Message]:
+def _messages(conversation: int, internal: bool, last: str | None, reader: ExportReader) -> Sequence[Message]:
     after = 0 if last is None else reader.message_rowid(conversation, last, internal=internal)
     if after is None:  # the conversation was deleted meanwhile
         return ()

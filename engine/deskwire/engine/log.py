@@ -17,9 +17,11 @@ from itertools import islice
 
 import trio
 
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.store import Store
+from deskwire.engine.event_ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events import StoredEvent
 from deskwire.engine.lane import Lane
-from deskwire.engine.ports import Store
 from deskwire.engine.window import Tail
 
 Source = int | Lane
@@ -42,7 +44,9 @@ class EventLog:
         ring_events, ring_bytes: how many of the newest events, and of their bytes, stay in memory.
     """
 
-    def __init__(self, store: Store, start: int, *, ring_events: int, ring_bytes: int) -> None:
+    def __init__(
+        self, store: Store[EventReader, EventTransaction], start: int, *, ring_events: int, ring_bytes: int
+    ) -> None:
         self._store = store
         self._start = start
         self._ring_events = ring_events
@@ -84,6 +88,10 @@ class EventLog:
             self._drop_oldest()
         for tail in touched:
             tail.ring()
+
+    def follow(self, commits: Commits[LogCommit]) -> None:
+        """Show what is committed from now on."""
+        commits.subscribe(lambda commit: self.publish(commit.events, commit.erased))
 
     def open(self, source: Source) -> Tail:
         """Keep a lane in memory from now on, for one more reader; a project always is."""

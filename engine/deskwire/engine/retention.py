@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
 
+from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Store
+from deskwire.engine.delivery.ports import DeliveryTransaction
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import Unavailable
+from deskwire.engine.event_ports import EventTransaction
 from deskwire.engine.failure import contained
 from deskwire.engine.forward import SetForward
-from deskwire.engine.ports import Store, Transaction
-from deskwire.engine.sweep import Sweep
+from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.engine.sweep import Sweep, SweepReader
 
 log: Final = structlog.get_logger(__name__)
 
@@ -60,10 +64,23 @@ class Keep:
     audit: float
 
 
+class RetentionTransaction(
+    DeliveryTransaction, AnswerTransaction, EventTransaction, AuditTransaction, Protocol
+):
+    """Changes by which rows leave whose time is over."""
+
+
 class Retention:
     """Does it all, again and again. Counted in `pruned`."""
 
-    def __init__(self, store: Store, directory: Directory, clock: Clock, keep: Keep, pruned: Pruned) -> None:
+    def __init__(
+        self,
+        store: Store[SweepReader, RetentionTransaction],
+        directory: Directory,
+        clock: Clock,
+        keep: Keep,
+        pruned: Pruned,
+    ) -> None:
         self._store = store
         self._directory = directory
         self._clock = clock
@@ -119,7 +136,7 @@ class Retention:
         await self._prune("audit", lambda tx: tx.prune_audit(done, BATCH))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
-    async def _prune(self, what: str, batch: Callable[[Transaction], int]) -> None:
+    async def _prune(self, what: str, batch: Callable[[RetentionTransaction], int]) -> None:
         while True:
             count = await self._store.write(batch)
             self._pruned.rows[what] += count

@@ -7,19 +7,20 @@ meanwhile. A batch is small and followed by a pause as long as it took, so that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
 
+from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.actor import ActorFailed
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Expire
+from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import DomainError, Unavailable
-from deskwire.engine.expiry import Due, Kind, Windows
+from deskwire.engine.expiry import Due, ExpiryReader, Kind, Windows
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store
 
 log: Final = structlog.get_logger(__name__)
 
@@ -32,7 +33,12 @@ ROWS: Final = 500
 _LOOK: Final = 200
 """Conversations that are looked for in one go."""
 
-_Look = Callable[[Reader, tuple[int, int]], Sequence[Due]]
+
+class SweepReader(ExpiryReader, AccountReader, Protocol):
+    """Queries on what is due, and whose it is."""
+
+
+_Look = Callable[[SweepReader, tuple[int, int]], Sequence[Due]]
 
 
 class Sweep:
@@ -44,7 +50,13 @@ class Sweep:
     """
 
     def __init__(
-        self, store: Store, directory: Directory, clock: Clock, *, bot_only_ms: int, day_ms: int
+        self,
+        store: Store[SweepReader, object],
+        directory: Directory,
+        clock: Clock,
+        *,
+        bot_only_ms: int,
+        day_ms: int,
     ) -> None:
         self._store = store
         self._directory = directory
@@ -87,7 +99,7 @@ class Sweep:
         return sum(outcome is True for outcome in outcomes)
 
     async def _ask(self, due: Due, outcomes: list[bool | Unavailable]) -> None:
-        project = self._store.peek(lambda reader: reader.project(due.project))
+        project = await self._store.read(Inline(lambda reader: reader.project(due.project)))
         if project is None:  # removed meanwhile, and so without conversations
             outcomes.append(False)
             return

@@ -7,12 +7,13 @@ from typing import Final
 
 import structlog
 
+from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.credentials import KEY_PREFIX
 from deskwire.engine.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
 from deskwire.engine.identity.verifier import user_of
 from deskwire.engine.organisations.roles import membership_of, project_of
 from deskwire.engine.people import PERMISSIONS, ServerKey, User
-from deskwire.engine.ports import Brief, Reader
+from deskwire.engine.ports import Reader
 from deskwire.http.fields import Fields
 from deskwire.http.routing import Access, Caller
 from deskwire.http.scraper import Scraping
@@ -46,17 +47,21 @@ async def admit(
         return Caller()
     credential = _bearer(headers)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
-        key = services.keys.authenticate(credential)
+        key = await services.keys.authenticate(credential)
         now = services.clock()
         if now - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
             await _note_use(services, key, now)
         return Caller(project=key.project, key=key, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)
-    user = services.store.peek(lambda reader: user_of(reader, identity))
     named = headers.get("project")
-    if access.kind in ("dashboard", "either") and not named:
-        raise BadRequest("This call needs the header `project`.", code="missing_project")
-    return services.store.peek(lambda reader: _caller(reader, access, user, named, path))
+
+    def caller(reader: Reader) -> Caller:
+        user = user_of(reader, identity)
+        if access.kind in ("dashboard", "either") and not named:
+            raise BadRequest("This call needs the header `project`.", code="missing_project")
+        return _caller(reader, access, user, named, path)
+
+    return await services.store.read(Inline(caller))
 
 
 def require_permission(access: Access, caller: Caller) -> None:

@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.audit.trail import AuditFilter, AuditRecord, Deed, record_view
-from deskwire.engine.ports import Brief, Reader, Store
+from deskwire.engine.core.store import Brief
+from deskwire.engine.ports import Reader, Store
 from deskwire.http.organisations import ONE as ORGANISATION
 from deskwire.http.routing import Answer, Call, Media, Routes, Streamed, Tag, in_organisation
 from deskwire.http.shapes import audit as shapes

@@ -6,10 +6,10 @@ from functools import partial
 
 from deskwire.engine.audit.deeds import exported
 from deskwire.engine.contact import Contact
+from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.errors import NotFound
 from deskwire.engine.export import Export, Subject
 from deskwire.engine.ids import is_id
-from deskwire.engine.ports import Brief
 from deskwire.http.routing import S2S, Answer, Call, Routes, Streamed, Tag, dashboard
 from deskwire.http.shapes.exports import ContactExport
 from deskwire.http.validation import Body, Query
@@ -51,7 +51,7 @@ async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
 
 async def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> Answer:
     services, now = call.services, call.services.clock()
-    contact = _found(call, wanted, internal)
+    contact = await _found(call, wanted, internal)
     deed = exported(contact.id, call.project.rowid)
     await services.store.write(Brief(lambda tx: tx.record(deed)))
     show = partial(services.shelf.links.shown, now=now)
@@ -60,15 +60,17 @@ async def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> An
     return Streamed(export.pieces(), "application/json", disposition)
 
 
-def _found(call: Call[Body, Query], wanted: str, by_id: bool) -> Contact:
+async def _found(call: Call[Body, Query], wanted: str, by_id: bool) -> Contact:
     project = call.project.rowid
     if by_id:
         known = is_id(wanted, "con")
         contact = (
-            call.services.store.peek(lambda reader: reader.contact_by_id(project, wanted)) if known else None
+            await call.services.store.read(Inline(lambda reader: reader.contact_by_id(project, wanted)))
+            if known
+            else None
         )
     else:
-        contact = call.services.store.peek(lambda reader: reader.contact(project, wanted))
+        contact = await call.services.store.read(Inline(lambda reader: reader.contact(project, wanted)))
     if contact is None:
         raise NotFound("There is no such contact.", code="contact_not_found")
     return contact

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import IDENTITY, Contact, contact_view
+from deskwire.engine.contact_changes import put_contact
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Invalid, NotFound, Problem
 from deskwire.engine.listing import ConversationFilter
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader
-from deskwire.engine.turn import put_contact
 from deskwire.http import conversations as shared
 from deskwire.http.bodies import ConversationList, Identity
 from deskwire.http.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
@@ -51,7 +52,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
 @routes.add("GET", _ONE, operation_id="getContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact by the backend's own user id."""
-    return contact_view(_contact(call))
+    return contact_view(await _contact(call))
 
 
 @routes.add(
@@ -77,8 +78,9 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
 )
 async def list_contact_conversations(call: Call[Body, ContactConversations]) -> Answer:
     """List a contact's conversations, newest activity first."""
+    contact = await _contact(call)
     wanted = ConversationFilter(
-        contact=_contact(call).rowid, status=call.query.status, archived=call.query.archived, hidden=False
+        contact=contact.rowid, status=call.query.status, archived=call.query.archived, hidden=False
     )
     return await shared.list_conversations(call, wanted)
 
@@ -92,8 +94,10 @@ def _user_id(call: Call[Identity, Query]) -> str:
     return user_id
 
 
-def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -> Contact:
-    return call.services.store.peek(lambda reader: find(reader, call.project, call.path["user_id"]))
+async def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -> Contact:
+    return await call.services.store.read(
+        Inline(lambda reader: find(reader, call.project, call.path["user_id"]))
+    )
 
 
 def find(reader: Reader, project: Project, user_id: str) -> Contact:

@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from deskwire.engine.actor import Around, Asked, no_such_conversation
+from deskwire.engine.actor import Asked
 from deskwire.engine.announce import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.conversation import Conversation, Message, no_such_conversation
+from deskwire.engine.core.store import Inline
+from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id
 from deskwire.engine.listing import ConversationFilter, Page
 from deskwire.engine.people import Assignee, Project
+from deskwire.engine.plan import Receipt
 from deskwire.engine.ports import Reader
-from deskwire.engine.turn import Receipt
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.stock import published
 from deskwire.engine.workflows.workflow import Published
@@ -30,9 +32,9 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-async def ask(call: Call[Any, Any], command: Asked, around: Around | None = None) -> Receipt:
-    """Have the conversation in the path carry out a command; `around` says what else its commit does."""
-    return await call.services.directory.ask(call.project, conversation_id(call), command, around)
+async def ask(call: Call[Any, Any], command: Asked, wrapper: Wrapper[Receipt] | None = None) -> Receipt:
+    """Have the conversation in the path carry out a command; `wrapper` is what else its commit does."""
+    return await call.services.directory.ask(call.project, conversation_id(call), command, wrapper)
 
 
 async def post(
@@ -44,19 +46,12 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    return answer(await ask(call, command, _kept(call, answer, conversation_id(call))))
+    return answer(await ask(call, command, call.keeping(answer, conversation_id(call))))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
     """As `ask`; answers the conversation as it then is."""
-    return shown(await ask(call, command, _kept(call, shown)))
-
-
-def _kept(
-    call: Call[Any, Any], answer: Callable[[Receipt], Mapping[str, Any]], subject: str | None = None
-) -> Around | None:
-    """Keeps the answer for a repetition under the same `Idempotency-Key`; None without one."""
-    return None if call.once is None else lambda job: call.around(job, answer, subject)
+    return shown(await ask(call, command, call.keeping(shown)))
 
 
 def shown(receipt: Receipt) -> Mapping[str, Any]:
@@ -80,10 +75,12 @@ def find(reader: Reader, project: Project, identifier: str) -> tuple[Conversatio
     return found
 
 
-def get_conversation(call: Call[Any, Any]) -> Answer:
+async def get_conversation(call: Call[Any, Any]) -> Answer:
     """The conversation object."""
     identifier = conversation_id(call)
-    state, contact = call.services.store.peek(lambda reader: find(reader, call.project, identifier))
+    state, contact = await call.services.store.read(
+        Inline(lambda reader: find(reader, call.project, identifier))
+    )
     return conversation_view(state, contact, call.project.id)
 
 
@@ -102,13 +99,15 @@ async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> 
     }
 
 
-def attached(
+async def attached(
     call: Call[Any, Any], upload_ids: list[str], pointer: str
 ) -> tuple[tuple[Attachment, ...], list[Problem]]:
     """A message's attachments, and all that is wrong with them: unknown ones, one twice."""
     if not upload_ids:
         return (), []
-    uploads = call.services.store.peek(lambda reader: _uploads(reader, call.project, upload_ids))
+    uploads = await call.services.store.read(
+        Inline(lambda reader: _uploads(reader, call.project, upload_ids))
+    )
     problems: list[Problem] = []
     for index, (upload_id, upload) in enumerate(zip(upload_ids, uploads, strict=True)):
         place = f"{pointer}/attachments/{index}"
@@ -210,23 +209,25 @@ def patch_of(body: ConversationPatch) -> Patch:
     return Patch(given_fields(body, NULLABLE))
 
 
-def contact_key(call: Call[Any, Any], wanted: str) -> int | None:
+async def contact_key(call: Call[Any, Any], wanted: str) -> int | None:
     """The storage key of a contact by either id, ours or the backend's; None if there is none."""
     project = call.project.rowid
     by_id = is_id(wanted, "con")
-    contact = call.services.store.peek(
-        lambda reader: reader.contact_by_id(project, wanted) if by_id else reader.contact(project, wanted)
+    contact = await call.services.store.read(
+        Inline(
+            lambda reader: reader.contact_by_id(project, wanted) if by_id else reader.contact(project, wanted)
+        )
     )
     return None if contact is None else contact.rowid
 
 
-def assign_of(call: Call[AssignBody, Any]) -> Assign:
+async def assign_of(call: Call[AssignBody, Any]) -> Assign:
     """The command of an assignment. Raises Invalid if there is no such user or team in the project."""
     wanted = call.body.assignee
     if wanted is None:
         return Assign(None)
     lookup = _member(call.project, wanted.id) if wanted.type == "user" else _team(call.project, wanted.id)
-    name = call.services.store.peek(lookup)
+    name = await call.services.store.read(Inline(lookup))
     if name is None:
         message = f"There is no such {wanted.type} in this project."
         raise Invalid(Problem("/assignee/id", "unknown", message))
@@ -237,7 +238,7 @@ async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
     """See `assign_of`."""
     wanted = call.body.assignee
     if wanted is not None and wanted.type is not None and wanted.id is not None:
-        assign_of(call)
+        await assign_of(call)
 
 
 def _member(project: Project, user_id: str) -> Callable[[Reader], str | None]:
@@ -254,27 +255,29 @@ async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     return {"id": conversation_id(call), "deleted": True}
 
 
-def get_workflow_step(call: Call[Any, Any]) -> Answer:
+async def get_workflow_step(call: Call[Any, Any]) -> Answer:
     """The step that is pending (contract 4.3)."""
     identifier = conversation_id(call)
-    state, _ = call.services.store.peek(lambda reader: find(reader, call.project, identifier))
+    state, _ = await call.services.store.read(Inline(lambda reader: find(reader, call.project, identifier)))
     return {"step": None if state.run is None else state.run.step}
 
 
-def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
+async def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     """The command that starts a workflow.
 
     Raises NotFound if there is no such conversation, Invalid if there is no such workflow in the project, Conflict
     for one that starts by itself.
     """
     identifier = conversation_id(call)
-    return StartWorkflow(call.services.store.peek(lambda reader: _startable(reader, call, identifier)))
+    return StartWorkflow(
+        await call.services.store.read(Inline(lambda reader: _startable(reader, call, identifier)))
+    )
 
 
 async def look_at_workflow(call: Call[StartWorkflowBody, Any]) -> None:
     """See `start_of`."""
     if call.body.workflow_id is not None:
-        start_of(call)
+        await start_of(call)
 
 
 def _startable(reader: Reader, call: Call[StartWorkflowBody, Any], identifier: str) -> Published:

@@ -70,7 +70,7 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     """List the project's conversations, newest activity first."""
     query, contact = call.query, None
     if query.contact is not None:
-        contact = shared.contact_key(call, query.contact)
+        contact = await shared.contact_key(call, query.contact)
         if contact is None:
             return {"items": [], "nextCursor": None}
     wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
@@ -80,7 +80,7 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
 @routes.add("GET", _ONE, _READ, operation_id="dashboardGetConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation."""
-    return shared.get_conversation(call)
+    return await shared.get_conversation(call)
 
 
 @routes.add(
@@ -119,16 +119,16 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     return await shared.list_messages(call, internal=True)
 
 
-def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:
+async def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:
     """The attachments. Raises Invalid."""
-    attachments, problems = shared.attached(call, call.body.attachments, "")
+    attachments, problems = await shared.attached(call, call.body.attachments, "")
     if problems:
         raise Invalid(*problems)
     return attachments
 
 
 async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
-    _attached(call)
+    await _attached(call)
 
 
 @routes.add(
@@ -145,7 +145,7 @@ async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     """Write to the customer, or with `internal` a note to other agents."""
     body = call.body
-    attachments = _attached(call)
+    attachments = await _attached(call)
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
     command = PostMessage(message_id, author, body.text, body.internal, attachments)
@@ -193,7 +193,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or to nobody."""
-    return await shared.carry_out(call, shared.assign_of(call))
+    return await shared.carry_out(call, await shared.assign_of(call))
 
 
 @routes.add("POST", f"{_ONE}/read", _MANAGE, operation_id="dashboardMarkRead", answer=shapes.Conversation)
@@ -234,7 +234,7 @@ async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
 @routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="dashboardGetWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """The workflow step that waits for the contact, null if none does."""
-    return shared.get_workflow_step(call)
+    return await shared.get_workflow_step(call)
 
 
 @routes.add(
@@ -249,4 +249,4 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
-    return await shared.carry_out(call, shared.start_of(call))
+    return await shared.carry_out(call, await shared.start_of(call))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import AlreadyAnswered, AnswerErased, BadRequest, IdempotencyMismatch, Problem
 from deskwire.http.fields import Fields
 from deskwire.http.routing import Answer, Call, Replayed, Route
@@ -47,7 +48,7 @@ async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answe
         try:
             if not route.streamed:  # the body of one that is, is known at its end
                 once = once.about(canonical(call.raw))
-                call.services.store.peek(once.check)
+                await call.services.store.read(Inline(once.check))
             answer = await route.handler(replace(call, once=once))
         except AlreadyAnswered as found:
             answers.repeats.replayed += 1

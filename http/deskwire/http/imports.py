@@ -10,10 +10,10 @@ from typing import Any, Final
 import orjson
 import trio
 
-from deskwire.engine.actor import no_such_conversation
 from deskwire.engine.announce import conversation_view
 from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Conversation
+from deskwire.engine.conversation import Conversation, no_such_conversation
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import UnsupportedMediaType
 from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import Kind, Record, Refusal
@@ -117,7 +117,9 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
 async def find_imported(call: Call[Body, ExternalQuery]) -> Answer:
     """Fetch a conversation that was imported, by the id that it had where it came from."""
     wanted = call.query.external_id
-    state, contact = call.services.store.peek(lambda reader: _found(reader, call.project, wanted))
+    state, contact = await call.services.store.read(
+        Inline(lambda reader: _found(reader, call.project, wanted))
+    )
     return conversation_view(state, contact, call.project.id)
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import authenticate_key, hash_server_key
 from deskwire.engine.people import ServerKey
 from deskwire.engine.ports import Store
@@ -18,23 +21,36 @@ _KEPT_MAX: Final = 1_000
 """Keys that are remembered; with more of them in use at once each is looked up now and then."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Keys:
     """The keys of the callers."""
 
     store: Store
     _known: dict[bytes, ServerKey] = field(default_factory=dict)
 
-    def authenticate(self, key: str) -> ServerKey:
-        """See `authenticate_key`; only valid keys are remembered."""
-        hashed = hash_server_key(key)
-        known = self._known.get(hashed)
-        if known is None:
-            if len(self._known) >= _KEPT_MAX:
-                self._known.clear()
-            known = self._known[hashed] = self.store.peek(lambda reader: authenticate_key(reader, hashed))
-        return known
+    async def authenticate(self, key: str) -> ServerKey:
+        """See `authenticate_key`; only valid keys are remembered.
+
+        What was looked up before a change, and found after it, is kept by nobody.
+        """
+        hashed, known = hash_server_key(key), self._known
+        found = known.get(hashed)
+        if found is None:
+            found = await self.store.read(Inline(lambda reader: authenticate_key(reader, hashed)))
+            if len(known) >= _KEPT_MAX:
+                known.clear()
+            known[hashed] = found
+        return found
+
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """Forget what commits change from now on."""
+
+        def changed(commit: CallerCommit) -> None:
+            if commit.callers:
+                self.forget()
+
+        commits.subscribe(changed)
 
     def forget(self) -> None:
         """Look all up again: keys or projects have changed."""
-        self._known.clear()
+        self._known = {}  # a look-up under way remembers what it finds in the old one

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import random_base62
 from deskwire.engine.errors import NotFound
 from deskwire.engine.ids import new_id
@@ -50,7 +51,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
             raise NotFound("The organisation has no such member.", code="member_not_found")
         return member
 
-    return member_view(call.services.store.peek(find))
+    return member_view(await call.services.store.read(Inline(find)))
 
 
 @routes.add(

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import Field
 
 from deskwire.engine.contact import Contact
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Conflict, NotFound
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.memory import ENTRIES_MAX, MemoryEntry, memory_view
@@ -72,7 +73,7 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     """List what is remembered of a contact, newest first."""
     query, find = call.query, _session(call)
     before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
-    if not _enabled(call):
+    if not await _enabled(call):
         return {**_DISABLED, "items": [], "nextCursor": None}
     entries = await call.services.store.read(
         lambda reader: reader.memory_entries(find(reader).rowid, before, query.limit + 1)
@@ -109,7 +110,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
         entry = MemoryEntry(0, new_id("mem", now), body.name, body.content, body.description, now, now)
         return tx.put_memory_entry(contact, entry)
 
-    if not _enabled(call):
+    if not await _enabled(call):
         return _DISABLED
     return await call.commit(put, lambda entry: {"ok": True, **memory_view(entry)})
 
@@ -118,7 +119,7 @@ async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
 async def clear_memory(call: Call[Body, Query]) -> Answer:
     """Forget everything of a contact; `entries` says how much that was."""
     find = _session(call)
-    if not _enabled(call):
+    if not await _enabled(call):
         return {**_DISABLED, "consolidationEnqueued": False, "entries": 0}
     entries = await call.services.store.write(lambda tx: tx.clear_memory(find(tx).rowid))
     return {"ok": True, "consolidationEnqueued": False, "entries": entries}
@@ -127,9 +128,9 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
 @routes.add("GET", _ONE, _READ, operation_id="getMemory", answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
 async def get_memory(call: Call[Body, Query]) -> Answer:
     """Fetch one memory entry by its name."""
-    if not _enabled(call):
+    if not await _enabled(call):
         return _DISABLED
-    _, entry = call.services.store.peek(_entry(call))
+    _, entry = await call.services.store.read(Inline(_entry(call)))
     return {"ok": True, **memory_view(entry)}
 
 
@@ -154,7 +155,7 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
         changed = replace(entry, **changes)
         return entry if changed == entry else tx.put_memory_entry(contact, replace(changed, updated_at=now))
 
-    if not _enabled(call):
+    if not await _enabled(call):
         return _DISABLED
     return {"ok": True, **memory_view(await call.services.store.write(change))}
 
@@ -171,14 +172,14 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
         tx.delete_memory_entry(entry)
         return entry
 
-    if not _enabled(call):
+    if not await _enabled(call):
         return _DISABLED
     return {"ok": True, "id": (await call.services.store.write(delete)).id, "deleted": True}
 
 
-def _enabled(call: Call[B, Q]) -> bool:
+async def _enabled(call: Call[B, Q]) -> bool:
     """Whether the project remembers anything; an unknown session is refused first."""
-    call.services.store.peek(_session(call))
+    await call.services.store.read(Inline(_session(call)))
     return call.project.settings.memory_enabled
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import key_in_force
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Reader, Store
@@ -25,15 +26,19 @@ class Revocations:
 
     Args:
         talks: those that are open.
+
+    `changes` counts what was said: who reads a right and sees another count afterwards has to read it again.
     """
 
     def __init__(self, store: Store, talks: Collection[Talk]) -> None:
         self._store = store
         self._talks = talks
         self._news = trio.Event()
+        self.changes = 0
 
     def note_nowait(self) -> None:
         """Look again: server keys or projects have changed, and that is on the disk."""
+        self.changes += 1
         self._news.set()
 
     async def run(self) -> None:
@@ -60,7 +65,7 @@ class Revocations:
         """Those of these ids that let nobody in any more; others have their turn between two of them."""
         gone = set[str]()
         for each in ids:
-            if not self._store.peek(partial(_ask, in_force, each)):
+            if not await self._store.read(Inline(partial(_ask, in_force, each))):
                 gone.add(each)
             await trio.lowlevel.checkpoint()
         return gone

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
-from deskwire.engine.idempotency.once import Once
+from deskwire.engine.idempotency.once import Keeping, Once
 from deskwire.engine.people import Organisation, Project, Role, ServerKey, User
 from deskwire.engine.ports import Transaction
 from deskwire.engine.value import value
@@ -127,6 +127,12 @@ class Call(Generic[B, Q]):
     ) -> Mapping[str, Any]:
         """Write, and answer with what `shown` makes of the result; see `around`."""
         return shown(await self.services.store.write(self.around(job, shown, subject)))
+
+    def keeping(
+        self, shown: Callable[[T], Mapping[str, Any]], subject: str | None = None
+    ) -> Keeping[T] | None:
+        """Return what a commit needs around it under an `Idempotency-Key`, None without one; see `Keeping`."""
+        return None if self.once is None else Keeping(self.once, shown, subject)
 
     def around(
         self,

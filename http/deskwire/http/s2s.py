@@ -20,6 +20,7 @@ from deskwire.engine.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversation import Author
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Invalid, Problem
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader
@@ -130,18 +131,18 @@ class ReplyBody(Body):
 
 
 async def _look_at_message(call: Call[MessageBody, Query]) -> None:
-    _problems_of(call, call.body, "")
+    await _refuse_unfit(call, call.body, "")
 
 
 async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
     if call.body.message is not None:
-        _problems_of(call, call.body.message, "/message")
+        await _refuse_unfit(call, call.body.message, "/message")
 
 
-def _problems_of(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
+async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
     """Raise Invalid with what is wrong with a message that does not fit as a whole."""
-    _, problems = shared.attached(call, body.attachments, pointer)
-    _, refused = (None, []) if body.author is None else _author(call, body.author, f"{pointer}/author")
+    _, problems = await shared.attached(call, body.attachments, pointer)
+    _, refused = (None, []) if body.author is None else await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)
 
@@ -161,6 +162,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     body, now = call.body, call.services.clock()
     given = body.contact.model_fields_set - {"user_id"}
     identity = {name: getattr(body.contact, name) for name in given}
+    message = None if body.message is None else await _message(call, body.message, "/message")
     receipt = await call.services.directory.create(
         call.project,
         Create(
@@ -170,9 +172,9 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
             body.title,
             body.attributes,
             body.visible,
-            None if body.message is None else _message(call, body.message, "/message"),
+            message,
         ),
-        lambda job: call.around(job, shared.shown),
+        call.keeping(shared.shown),
     )
     return shared.shown(receipt)
 
@@ -180,7 +182,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
 @routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation. A 404 means that it must be removed from every mirror."""
-    return shared.get_conversation(call)
+    return await shared.get_conversation(call)
 
 
 @routes.add(
@@ -229,7 +231,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 )
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
     """Add a message; one of the contact reopens a closed conversation."""
-    return await shared.post(call, _message(call, call.body, ""), lambda message: message)
+    return await shared.post(call, await _message(call, call.body, ""), lambda message: message)
 
 
 @routes.add(
@@ -256,7 +258,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or to nobody."""
-    return await shared.carry_out(call, shared.assign_of(call))
+    return await shared.carry_out(call, await shared.assign_of(call))
 
 
 @routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
@@ -304,7 +306,7 @@ async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
 @routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """The workflow step that waits for the contact, null if none does."""
-    return shared.get_workflow_step(call)
+    return await shared.get_workflow_step(call)
 
 
 async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
@@ -351,18 +353,18 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
-    return await shared.carry_out(call, shared.start_of(call))
+    return await shared.carry_out(call, await shared.start_of(call))
 
 
-def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
-    attachments, problems = shared.attached(call, body.attachments, pointer)
-    author, refused = _author(call, body.author, f"{pointer}/author")
+async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
+    attachments, problems = await shared.attached(call, body.attachments, pointer)
+    author, refused = await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)
     return PostMessage(new_id("msg", call.services.clock()), author, body.text, attachments=attachments)
 
 
-def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
+async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
     """The author, or what is wrong with it."""
     if body.type == "contact":
         if body.id is None and body.name is None:
@@ -372,7 +374,9 @@ def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Autho
         return Author("contact"), [Problem(f"{pointer}/{name}", "not_allowed", message) for name in given]
     if body.type == "agent" and body.id is not None:
         organisation, user_id = call.project.organisation, body.id
-        name = call.services.store.peek(lambda reader: reader.member_name(organisation, user_id))
+        name = await call.services.store.read(
+            Inline(lambda reader: reader.member_name(organisation, user_id))
+        )
         if name is None:
             problem = Problem(f"{pointer}/id", "unknown", "There is no such user in this project.")
             return Author("agent"), [problem]

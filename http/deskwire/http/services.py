@@ -50,6 +50,7 @@ class Webhooks:
         change, remove: start or adapt the deliveries of an endpoint, and stop them; the latter by its storage key.
         probe: send a delivery to an endpoint although its circuit is open: the one at this position, or the oldest.
         first_result: return when an attempt at a delivery is recorded, or one would have been.
+        following: held from when an endpoint is read until its deliveries follow, so that none follows an older state.
     """
 
     check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
@@ -58,6 +59,7 @@ class Webhooks:
     remove: Callable[[int], None]
     probe: Callable[[int, int | None], None]
     first_result: Callable[[Delivery], Awaitable[None]]
+    following: trio.Lock = field(default_factory=trio.Lock)
 
 
 @dataclass(frozen=True, slots=True)

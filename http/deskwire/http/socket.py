@@ -9,7 +9,10 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.failure import survived
 from deskwire.engine.network import party_of
@@ -94,6 +97,15 @@ class RealtimeStream:
             nursery.start_soon(self._revocations.run)
             await self._flusher.run()
 
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """End connections whose right a commit ends from now on."""
+
+        def changed(commit: CallerCommit) -> None:
+            if commit.callers:
+                self.rights_changed_nowait()
+
+        commits.subscribe(changed)
+
     def rights_changed_nowait(self) -> None:
         """End connections whose server key was revoked, or whose project was removed; both are on the disk."""
         self._revocations.note_nowait()
@@ -109,7 +121,7 @@ class RealtimeStream:
             opening = await self._open(stream)
             if opening is not None:
                 stranger = await self._strangers.admit(self._network(stream, opening))
-                admitted = self._admit(opening, stranger)
+                admitted = await self._admit(opening, stranger)
                 if isinstance(admitted, pusher.Close):
                     await _turn_away(stream, admitted)
                 elif stranger is not None:
@@ -180,7 +192,7 @@ class RealtimeStream:
         peer = stream.peer if isinstance(stream, FrontStream) else None
         return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
-    def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
+    async def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
         if self._closing is not None:
             return self._closing
         if stranger is None:
@@ -189,10 +201,18 @@ class RealtimeStream:
         if opening.refusal is not None:
             return opening.refusal
         try:
-            project = self._store.peek(lambda reader: reader.project_by_stream_key(opening.stream_key))
+            project = await self._project(opening.stream_key)
         except Unavailable:
             return pusher.OVER_CAPACITY
-        return project or pusher.UNKNOWN_APP
+        return self._closing or project or pusher.UNKNOWN_APP
+
+    async def _project(self, stream_key: str) -> Project | None:
+        """The project of a stream key as it is at the return: a change from then on finds the connection here."""
+        changes = None
+        while changes != self._revocations.changes:
+            changes = self._revocations.changes
+            project = await self._store.read(Inline(lambda reader: reader.project_by_stream_key(stream_key)))
+        return project
 
 
 def _tell(talk: Talk | None, failure: BaseException) -> None:

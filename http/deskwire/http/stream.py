@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.clock import iso
+from deskwire.engine.core.store import Inline
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
@@ -54,7 +55,7 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     """
     wanted = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
     channel = open_channel(call.project, wanted.channel_name)
-    call.services.store.peek(lambda reader: _check_subject(reader, call.project, channel))
+    await call.services.store.read(Inline(lambda reader: _check_subject(reader, call.project, channel)))
     assert call.access.key is not None, "the route is for server keys"
     grant = token.Grant(
         call.project.id,

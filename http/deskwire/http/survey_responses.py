@@ -10,6 +10,7 @@ import orjson
 from pydantic import Field
 
 from deskwire.engine.commands import ContactRef
+from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.ids import is_id, new_id
 from deskwire.engine.ports import Reader, Store, Transaction
@@ -18,7 +19,6 @@ from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
-from deskwire.engine.turn import put_contact
 from deskwire.http.conversations import contact_key
 from deskwire.http.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed, Tag
 from deskwire.http.s2s import ContactBody
@@ -103,7 +103,7 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     """List a survey's responses, newest first."""
     query, project = call.query, call.project.rowid
     before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
-    wanted = _wanted(call)
+    wanted = await _wanted(call)
 
     def listed(reader: Reader) -> tuple[Survey, list[Response]]:
         survey = find_survey(reader, project, call.path["survey_id"])
@@ -136,7 +136,7 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
         versions = reader.survey_versions(survey.rowid, None, survey.version)
         return survey, columns({each.number: definition_of(each.definition) for each in versions})
 
-    wanted = _wanted(call)
+    wanted = await _wanted(call)
     survey, shown = await call.services.store.read(head)
     pieces = _exported(call.services.store, survey.rowid, wanted, shown)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
@@ -208,11 +208,11 @@ def _require_open(survey: Survey) -> None:
         raise Conflict("The survey is closed and takes no responses.", code="survey_closed")
 
 
-def _wanted(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -> ResponseFilter:
+async def _wanted(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -> ResponseFilter:
     query = call.query
     contact = None
     if query.contact is not None:
-        contact = contact_key(call, query.contact) or 0  # no contact has this key: nothing is listed
+        contact = await contact_key(call, query.contact) or 0  # no contact has this key: nothing is listed
     return ResponseFilter(query.version, contact, query.language, query.since, query.until)
 
 

@@ -6,6 +6,7 @@ from sys import intern
 from typing import Final
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import key_in_force
 from deskwire.engine.errors import DomainError, Forbidden, Unavailable
 from deskwire.engine.people import Project
@@ -113,7 +114,7 @@ class Talk:
         project = self._project
         try:
             channel = open_channel(project, name)
-            grant = self._granted(project, name, auth)
+            grant = await self._granted(project, name, auth)
             await self._take(project, channel, grant)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
@@ -128,7 +129,7 @@ class Talk:
         except Unavailable:
             self.session.end(pusher.OVER_CAPACITY)  # they come back and subscribe anew
 
-    def _granted(self, project: Project, channel: str, auth: str) -> Grant:
+    async def _granted(self, project: Project, channel: str, auth: str) -> Grant:
         stream_key, _, token = auth.partition(":")
         if stream_key != project.stream_key:
             raise TokenRefused("`auth` does not begin with this app's key.")
@@ -140,15 +141,20 @@ class Talk:
             channel=channel,
             now_ms=self._clock(),
         )
-        self._note_key(grant.key_id)
+        await self._note_key(grant.key_id)
         return grant
 
-    def _note_key(self, key_id: str) -> None:
-        """Have the connection end with the key, from before anything is granted. Raises TokenRefused if it is revoked."""
-        if not self._store.peek(lambda reader: key_in_force(reader, key_id)):
+    async def _note_key(self, key_id: str) -> None:
+        """Have the connection end with the key, from before it is looked up: a revocation meanwhile finds it here.
+
+        Raises TokenRefused if it is revoked.
+        """
+        noted = self.keys
+        if key_id not in noted:
+            self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
+        if not await self._store.read(Inline(lambda reader: key_in_force(reader, key_id))):
+            self.keys = noted
             raise TokenRefused("The server key of this token has been revoked.", code="revoked_server_key")
-        if key_id not in self.keys:
-            self.keys = (*self.keys, intern(key_id))  # thousands of connections have the same one
 
     async def _take(self, project: Project, channel: Channel, grant: Grant) -> None:
         """Subscribe. The same consumer again on this connection is only told so again."""

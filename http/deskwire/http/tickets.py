@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Invalid
 from deskwire.engine.ids import new_id
 from deskwire.engine.ports import Reader
@@ -92,7 +93,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     now = call.services.clock()
     return ticket_view(
         await _desk(call).create(
-            new_id("tkt", now), new_values(call.body, now), now, lambda job: call.around(job, ticket_view)
+            new_id("tkt", now), new_values(call.body, now), now, call.keeping(ticket_view)
         )
     )
 
@@ -104,7 +105,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     """List the project's tickets, newest first unless `sort` and `order` say otherwise."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
     after = _place(query.cursor, sort) if query.cursor else None
-    wanted = _filter(call)
+    wanted = await _filter(call)
     if wanted is None:
         return {"items": [], "nextCursor": None}
     found = await call.services.store.read(
@@ -151,7 +152,9 @@ async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
 @routes.add("GET", _ONE, _READ, operation_id="getTicket", answer=shapes.Ticket)
 async def get_ticket(call: Call[Body, Query]) -> Answer:
     """Fetch a ticket."""
-    return ticket_view(call.services.store.peek(lambda reader: find_ticket(reader, call.project, _id(call))))
+    return ticket_view(
+        await call.services.store.read(Inline(lambda reader: find_ticket(reader, call.project, _id(call))))
+    )
 
 
 @routes.add(
@@ -219,10 +222,10 @@ def _desk(call: Call[Any, Any]) -> TicketDesk:
     return TicketDesk(call.services.store, call.services.directory, call.project, _by(call))
 
 
-def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
+async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
     """Which tickets are wanted; None if it can be none, as there is no such contact."""
     query = call.query
-    contact = None if query.contact is None else contact_key(call, query.contact)
+    contact = None if query.contact is None else await contact_key(call, query.contact)
     if query.contact is not None and contact is None:
         return None
     return TicketFilter(

@@ -9,6 +9,7 @@ import structlog
 from pydantic import Field
 
 from deskwire.engine.clock import iso
+from deskwire.engine.core.store import Inline
 from deskwire.engine.credentials import TOKEN_S
 from deskwire.engine.errors import (
     Conflict,
@@ -64,7 +65,7 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
     services, body = call.services, call.body
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
-    user = services.store.peek(lambda reader: reader.user_by_email(body.email))
+    user = await services.store.read(Inline(lambda reader: reader.user_by_email(body.email)))
     user = await check_password(call, body.email, user, body.password)
     if body.new_password is not None:
         user = await change_password(call.signed(user).services, user, body.password, body.new_password)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import trio
 
 from deskwire.engine.clock import iso
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import NotFound
 from deskwire.engine.uploads.shelf import Job, find_upload
 from deskwire.engine.uploads.upload import Upload
@@ -77,7 +78,9 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
 async def get_upload(call: Call[Body, Query]) -> Answer:
     """Fetch what is known of an upload, with a fresh URL."""
     project, upload_id = call.project.rowid, call.path["upload_id"]
-    return _view(call, call.services.store.peek(lambda reader: find_upload(reader, project, upload_id)))
+    return _view(
+        call, await call.services.store.read(Inline(lambda reader: find_upload(reader, project, upload_id)))
+    )
 
 
 @routes.add(
@@ -108,7 +111,7 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     shelf, headers = call.services.shelf, call.incoming.headers
     upload_id, name = call.path["upload_id"], call.path["name"]
     shelf.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
-    upload = call.services.store.peek(lambda reader: reader.upload(None, upload_id))
+    upload = await call.services.store.read(Inline(lambda reader: reader.upload(None, upload_id)))
     if upload is None or await shelf.size(upload) != upload.size:
         raise NotFound("This file has been removed.", code="upload_not_found")
     told = dict(headers_of(upload))

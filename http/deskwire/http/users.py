@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Forbidden, Unauthenticated
 from deskwire.engine.organisations.members import delete_user, user_view
 from deskwire.engine.organisations.roles import Scope, role_at
@@ -108,7 +109,7 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     joined first.
     """
     scope = Scope(call.query.organisation_id, call.access.named_project)
-    role = call.services.store.peek(lambda reader: role_at(reader, call.user, scope))
+    role = await call.services.store.read(Inline(lambda reader: role_at(reader, call.user, scope)))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
 
 

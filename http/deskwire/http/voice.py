@@ -24,7 +24,7 @@ class VoiceReplyBody(Body):
 
 async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
     if call.body.audio_url is not None:
-        call.services.voice.upload(call.project, call.body.audio_url)
+        await call.services.voice.upload(call.project, call.body.audio_url)
 
 
 @routes.add(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import trio
 from pydantic import Field
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.delivery.circuit import CLOSED
 from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
@@ -126,7 +127,7 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
-    call.services.store.peek(find)  # a 404 goes before what is wrong with the body's URL
+    await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body's URL
     await _check(call, body.url, body.events or [])
     changed = await _followed(call, lambda tx: _change(tx, find(tx), body, now))
     return await _shown(call, lambda _reader: changed)
@@ -195,12 +196,15 @@ async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) ->
     with trio.CancelScope(shield=True):
         endpoint = await services.store.write(job)
         stored = endpoint if endpoint.status != "removed" else None
-        with suppress(Unavailable):  # the disk can't be read; then this change is the newest that is known
-            stored = services.store.peek(lambda reader: _stored(reader, endpoint))
-        if stored is None:
-            services.webhooks.remove(endpoint.rowid)
-        else:
-            services.webhooks.change(stored)
+        async with services.webhooks.following:
+            with suppress(
+                Unavailable
+            ):  # the disk can't be read; then this change is the newest that is known
+                stored = await services.store.read(Inline(lambda reader: _stored(reader, endpoint)))
+            if stored is None:
+                services.webhooks.remove(endpoint.rowid)
+            else:
+                services.webhooks.change(stored)
     return endpoint
 
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from deskwire.engine.ports import StreamConsumer
+from deskwire.engine.stream.ports import StreamConsumer
 
 _COLUMNS: Final = "project, channel, consumer, generation, position, superseded, since, updated_at"
 

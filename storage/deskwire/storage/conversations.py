@@ -12,10 +12,10 @@ import orjson
 
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Author, Conversation, Message, Status
+from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.errors import StaleState
 from deskwire.engine.listing import ConversationFilter, Listed, Page
 from deskwire.engine.people import Assignee
-from deskwire.engine.ports import Claimed
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.workflows import run_of

@@ -13,8 +13,9 @@ from typing import TypeVar
 
 import trio
 
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.shares import FairPlaces, lent
 from deskwire.engine.tally import Commits, Room
 from deskwire.engine.tenant import TENANT
@@ -30,7 +31,7 @@ from deskwire.storage.database import (
     require_whole,
 )
 from deskwire.storage.transaction import SqliteReader
-from deskwire.storage.writer import WAITING_MAX, Commit, Writer
+from deskwire.storage.writer import WAITING_MAX, Writer
 
 T = TypeVar("T")
 
@@ -84,23 +85,27 @@ class SqliteStore:
         return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+        """See `Store.write`."""
         return await self._writer.write(job)
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `ports.Store.submit`."""
+        """See `Store.submit`."""
         self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits."""
+        """See `Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits.
+
+        An `Inline` query is run right here: a thread costs ten times more than it takes (docs/performance.md). It can
+        be cancelled, but it gives no turn to others, which costs as much as the query.
+        """
+        if isinstance(query, Inline):
+            await trio.lowlevel.checkpoint_if_cancelled()
+            result: T = _asked(self._here, partial(_at_one_moment, query))
+            return result
         tenant = TENANT.get()
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
         return await trio.to_thread.run_sync(self._query, query, seconds, limiter=lent(self._turns, who))
-
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.peek`. Raises Unavailable if the disk fails."""
-        return _asked(self._here, query)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit what is written until cancelled."""

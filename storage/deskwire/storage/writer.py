@@ -22,10 +22,9 @@ from typing import Any, Final, Generic, TypeVar, TypeVarTuple
 import structlog
 import trio
 
-from deskwire.engine.deliveries import Delivery
+from deskwire.engine.core.store import Brief
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.events import StoredEvent
-from deskwire.engine.ports import Brief, Transaction
+from deskwire.engine.ports import Commit, Transaction
 from deskwire.engine.slot import Slot
 from deskwire.engine.tally import Commits
 from deskwire.storage.scrub import Scrubber
@@ -39,22 +38,6 @@ log: Final = structlog.get_logger(__name__)
 
 WAITING_MAX: Final = 10_000
 """Jobs that may wait by default: some seconds of a slow disk's work."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """What a group commit made known, in commit order.
-
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
-    says whether anything about server keys or projects has changed.
-    """
-
-    events: Sequence[StoredEvent]
-    deliveries: Sequence[Delivery]
-    erased: frozenset[int]
-    due: Sequence[int] = ()
-    runs_due: Sequence[int] = ()
-    callers: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -134,7 +117,7 @@ class Writer:
         return self._jobs
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `ports.Store.submit`."""
+        """See `Store.submit`."""
         if self._stopped:
             raise _shutting_down()
         if len(self._jobs) >= self._waiting_max:
@@ -144,7 +127,7 @@ class Writer:
             self._news.set()
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+        """See `Store.write`."""
         slot = Slot[T]()
         self.submit(job, slot.put)
         return await slot.take()

@@ -48,9 +48,6 @@ class Faulty:
             raise self.reads.pop()
         return await self.store.read(query)
 
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        return self.store.peek(query)
-
 
 async def test_an_attempt_that_the_disk_refuses_is_recorded_later_and_not_made_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock

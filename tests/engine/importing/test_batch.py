@@ -33,6 +33,7 @@ from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.rules import broken_rules
 from deskwire.storage.transaction import SqliteTransaction
 from tests.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, found_projects
+from tests.seeing import seen
 
 DAY_MS = 86_400_000
 LONG_AGO = NOON - 700 * DAY_MS
@@ -56,22 +57,22 @@ async def bring(
 
 
 def state(store: InlineStore, name: str) -> Any:
-    known = store.peek(lambda reader: reader.imported_conversations(PROJECT.rowid, {name}))
-    found = store.peek(lambda reader: reader.conversation(PROJECT.rowid, known[name].id))
+    known = seen(store, lambda reader: reader.imported_conversations(PROJECT.rowid, {name}))
+    found = seen(store, lambda reader: reader.conversation(PROJECT.rowid, known[name].id))
     assert found is not None
     return found
 
 
 def events(store: InlineStore) -> list[dict[str, Any]]:
-    found = store.peek(lambda reader: reader.events(PROJECT.rowid, 0, 1_000, frozenset()))
+    found = seen(store, lambda reader: reader.events(PROJECT.rowid, 0, 1_000, frozenset()))
     return [orjson.loads(each.body) for each in found]
 
 
 async def test_a_bot_only_history_is_kept_as_long_as_if_it_had_begun_here(inline_store: InlineStore) -> None:
     await bring(inline_store, thread("a"), said("a", 0, "bot"))
-    due = inline_store.peek(lambda reader: reader.bot_only_before(NOON, (-1, -1), 10))
+    due = seen(inline_store, lambda reader: reader.bot_only_before(NOON, (-1, -1), 10))
     assert due == []
-    due = inline_store.peek(lambda reader: reader.bot_only_before(NOON + 1, (-1, -1), 10))
+    due = seen(inline_store, lambda reader: reader.bot_only_before(NOON + 1, (-1, -1), 10))
     assert [each.place[0] for each in due] == [NOON]
     conversation, _ = state(inline_store, "a")
     assert decide(conversation, Expire(WINDOWS), NOON + 33 * DAY_MS) == ()
@@ -92,7 +93,7 @@ async def test_an_agents_word_in_it_makes_it_one_of_people(inline_store: InlineS
     conversation, _ = state(inline_store, "a")
     assert conversation.human
     assert conversation.messages == (0 if internal else 1)
-    assert inline_store.peek(lambda reader: reader.bot_only_before(1 << 60, (-1, -1), 10)) == []
+    assert seen(inline_store, lambda reader: reader.bot_only_before(1 << 60, (-1, -1), 10)) == []
 
 
 async def test_the_newest_message_dates_a_conversation_wherever_it_stands(inline_store: InlineStore) -> None:
@@ -116,7 +117,7 @@ async def test_endpoints_are_sent_what_is_told_with_the_sequence_before_it(inlin
     await bring(inline_store, thread("quiet"), said("quiet", 0))
     await bring(inline_store, thread("a"), said("a", 0), said("a", 1), events=True)
     await bring(inline_store, said("a", 2), events=True)
-    pending = inline_store.peek(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 10))
+    pending = seen(inline_store, lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 10))
     assert [(each.event.sequence, each.previous) for each in pending] == [(2, 0), (3, 2), (4, 3)]
 
 

@@ -14,6 +14,7 @@ from deskwire.engine.lane import Lane
 from deskwire.engine.people import Project
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
+from tests.seeing import seen
 from tests.streaming import CHANNEL, PROJECT_ID, JumpStore, Stage, next_batch, typing
 
 PROJECT = Project(1, PROJECT_ID, 1, "Shop", "shop-stream")
@@ -141,7 +142,7 @@ async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
             await trio.sleep(86_000)  # virtual time: the mock clock jumps
         await trio.sleep(86_400 - 60)  # virtual time: the mock clock jumps
         nursery.cancel_scope.cancel()
-    names = {row.channel for row in store.peek(lambda reader: reader.stream_consumers(stage.project.rowid))}
+    names = {row.channel for row in seen(store, lambda reader: reader.stream_consumers(stage.project.rowid))}
     assert names == {"private-contact-u2", CHANNEL}
 
 

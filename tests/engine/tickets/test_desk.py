@@ -18,8 +18,10 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import LinkChanged
 from deskwire.engine.tickets.desk import TicketDesk
+from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.tickets.ticket import Ticket
 from tests.builders import NOON, PROJECT, HandClock, InlineStore, create
+from tests.seeing import seen
 
 
 @dataclass
@@ -41,8 +43,8 @@ class Office:
 
     def sides(self, ticket: Ticket, *conversations: str) -> list[str | None]:
         """What the ticket says it is linked to, and which ticket each conversation says it has."""
-        found = self.store.peek(lambda reader: reader.ticket(PROJECT.rowid, ticket.id))
-        rows = [self.store.peek(lambda reader, i=each: reader.conversation(PROJECT.rowid, i)) for each in conversations]  # type: ignore[misc]  # fmt: skip
+        found = seen(self.store, lambda reader: reader.ticket(PROJECT.rowid, ticket.id))
+        rows = [seen(self.store, lambda reader, i=each: reader.conversation(PROJECT.rowid, i)) for each in conversations]  # type: ignore[misc]  # fmt: skip
         return [found and found.conversation_id, *(row and row[0].ticket_id for row in rows)]
 
     def before_the_next_write(self, deed: Callable[[], Awaitable[object]]) -> None:
@@ -60,7 +62,9 @@ class Office:
 async def open_office(path: Path) -> AsyncIterator[Office]:
     store = InlineStore(path)
     async with trio.open_nursery() as actors:
-        directory = Directory(actors, store, HandClock(), mailbox=256, idle_s=60, live=100)
+        directory = Directory(
+            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketsFollow(),)
+        )
         yield Office(store, directory, TicketDesk(store, directory, PROJECT, By("usr_1", "Ada")))
         actors.cancel_scope.cancel()
     store.close()
@@ -120,7 +124,7 @@ async def test_a_conversation_that_is_deleted_just_before_it_is_unlinked_leaves_
         async with trio.open_nursery() as nursery:
             nursery.start_soon(office.directory.ask, PROJECT, conversation, Delete("manual"))
             nursery.start_soon(office.desk.change, ticket.id, {"conversation_id": None, "title": "New"}, NOON)
-        found = office.store.peek(lambda reader: reader.ticket(PROJECT.rowid, ticket.id))
+        found = seen(office.store, lambda reader: reader.ticket(PROJECT.rowid, ticket.id))
         assert found is not None
         assert (found.conversation_id, found.title) == (None, "New")
 

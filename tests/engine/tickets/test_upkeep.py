@@ -20,6 +20,7 @@ from deskwire.engine.tickets.change import change_ticket, create_ticket
 from deskwire.engine.tickets.ticket import Change, Ticket
 from deskwire.engine.tickets.upkeep import BATCH, Upkeep
 from tests.builders import NOON, PROJECT, InlineStore
+from tests.seeing import seen
 
 BY = By("usr_1", "Ada")
 
@@ -53,7 +54,7 @@ async def ticket_until(store: InlineStore, until: int | None, **values: Any) -> 
 
 
 def read(store: InlineStore, ticket: Ticket) -> Ticket:
-    found = store.peek(lambda reader: reader.ticket(PROJECT.rowid, ticket.id))
+    found = seen(store, lambda reader: reader.ticket(PROJECT.rowid, ticket.id))
     assert found is not None
     return found
 
@@ -69,7 +70,7 @@ async def test_a_ticket_wakes_at_its_time_and_the_log_says_the_system_did_it(
         await trio.sleep(2)  # virtual time: the mock clock jumps
     woken = read(store, ticket)
     assert (woken.snoozed_until, woken.updated_at) == (None, until)
-    entry = store.peek(lambda reader: reader.ticket_activity(ticket.rowid, None, 10))[0]
+    entry = seen(store, lambda reader: reader.ticket_activity(ticket.rowid, None, 10))[0]
     assert (entry.by, entry.action, entry.at) == (SYSTEM, "changed", until)
     assert (
         entry.changes == [Change("snoozedUntil", "2026-09-21T12:14:50.000Z", None)] or len(entry.changes) == 1
@@ -168,7 +169,7 @@ async def test_tickets_are_taken_from_a_deleted_team_and_then_it_is_forgotten(
         upkeep.note_nowait([now()])
         await trio.sleep(1)  # virtual time: the mock clock jumps
     assert {read(store, ticket).processing_team for ticket in tickets} == {None}
-    assert store.peek(lambda reader: reader.deleted_teams()) == []
+    assert seen(store, lambda reader: reader.deleted_teams()) == []
 
 
 async def test_a_deletion_that_a_crash_cut_short_is_finished_at_the_next_start(

@@ -28,6 +28,7 @@ from deskwire.engine.workflows.waits import Waits
 from deskwire.engine.workflows.workflow import Published, Workflow
 from tests.builders import NOON, PROJECT, InlineStore, create, post
 from tests.engine.workflows.building import LUCK, branch, buttons, send, sound_workflow, wait, workflow
+from tests.seeing import seen
 
 REMINDER = workflow([wait(1, 60), send(2, "Still there?"), buttons(3, None)])
 
@@ -88,7 +89,7 @@ async def started(here: Life, document: Any = REMINDER) -> str:
 
 
 def state_of(store: InlineStore, conversation_id: str) -> Conversation:
-    found = store.peek(lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
+    found = seen(store, lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
     assert found is not None
     return found[0]
 
@@ -96,7 +97,7 @@ def state_of(store: InlineStore, conversation_id: str) -> Conversation:
 def texts(store: InlineStore, conversation_id: str) -> list[str]:
     state = state_of(store, conversation_id)
     return [
-        message.text for message in store.peek(lambda reader: reader.messages(state.rowid, internal=False))
+        message.text for message in seen(store, lambda reader: reader.messages(state.rowid, internal=False))
     ]
 
 
@@ -149,7 +150,7 @@ async def test_a_conversation_that_is_deleted_while_it_waits_is_gone(
     async with life(inline_store) as here:
         conversation_id = await started(here)
         await here.ask(conversation_id, Delete("manual"))
-        assert inline_store.peek(lambda reader: reader.next_run()) is None
+        assert seen(inline_store, lambda reader: reader.next_run()) is None
         await trio.sleep(100)  # virtual time: the mock clock jumps
         with pytest.raises(NotFound):
             await here.ask(conversation_id, post())
@@ -176,7 +177,7 @@ async def test_an_actor_that_fails_over_its_wait_holds_up_no_other(
             raise RuntimeError("a bug")
         return conduct(state, *others)
 
-    monkeypatch.setattr("deskwire.engine.proposal.conduct", failing)
+    monkeypatch.setattr("deskwire.engine.plan.conduct", failing)
     async with life(inline_store) as here:
         first, second = await started(here), await started(here)
         bad.append(first)
@@ -203,7 +204,7 @@ async def test_changing_or_deleting_a_workflow_does_not_disturb_where_it_runs(
             assert texts(inline_store, command.conversation_id) == ["Still there?", "Choose"]
             await here.ask(command.conversation_id, AnswerStep(3, "b0"))
         await inline_store.write(lambda tx: tx.forget_versions(NOON + 3_600_000))
-        assert inline_store.peek(lambda reader: reader.workflow_version(running.version)) is None
+        assert seen(inline_store, lambda reader: reader.workflow_version(running.version)) is None
 
 
 async def test_an_endless_loop_is_stopped_and_the_log_says_so(inline_store: InlineStore) -> None:
@@ -229,7 +230,7 @@ async def test_a_version_that_is_gone_starts_nothing_and_says_to_try_again(inlin
         made, running = await stored(inline_store, REMINDER)
         await inline_store.write(lambda tx: tx.delete_workflow(made, NOON))
         await inline_store.write(lambda tx: tx.forget_versions(NOON + 59_000))
-        assert inline_store.peek(lambda reader: reader.workflow_version(running.version)) is not None
+        assert seen(inline_store, lambda reader: reader.workflow_version(running.version)) is not None
         await inline_store.write(lambda tx: tx.forget_versions(NOON + 61_000))
         command = create()
         await here.directory.create(PROJECT, command)

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
+from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.audit.trail import By
-from deskwire.engine.ports import Brief, Reader, Store, Transaction
+from deskwire.engine.core.store import Brief, Store
 
 T = TypeVar("T")
+R = TypeVar("R")
+W = TypeVar("W", bound=AuditTransaction)
 
 
 @dataclass(frozen=True, slots=True)
-class InNameOf:
-    """`ports.Store`, of which the audit trail says that `by` has written what is written with it."""
+class InNameOf(Generic[R, W]):
+    """A store, of which the audit trail says that `by` has written what is written with it."""
 
     by: By
-    store: Store
+    store: Store[R, W]
 
-    async def write(self, job: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
+    async def write(self, job: Callable[[W], T]) -> T:
+        """See `Store.write`."""
         return await self.store.write(self._signed(job))
 
-    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `ports.Store.submit`."""
+    def submit(self, job: Callable[[W], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `Store.submit`."""
         self.store.submit(self._signed(job), ended)
 
-    async def read(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.read`."""
+    async def read(self, query: Callable[[R], T]) -> T:
+        """See `Store.read`."""
         return await self.store.read(query)
 
-    def peek(self, query: Callable[[Reader], T]) -> T:
-        """See `ports.Store.peek`."""
-        return self.store.peek(query)
-
-    def _signed(self, job: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        def signed(tx: Transaction) -> T:
+    def _signed(self, job: Callable[[W], T]) -> Callable[[W], T]:
+        def signed(tx: W) -> T:
             with tx.signed(self.by):
                 return job(tx)
 

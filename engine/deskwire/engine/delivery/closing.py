@@ -13,8 +13,9 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Store
+from deskwire.engine.delivery.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Store, Transaction
 
 log: Final = structlog.get_logger(__name__)
 
@@ -24,7 +25,9 @@ BATCH: Final = 500
 _RETRY_S: Final = 1.0
 
 
-async def close_endpoint(store: Store, clock: Clock, endpoint: int) -> None:
+async def close_endpoint(
+    store: Store[DeliveryReader, DeliveryTransaction], clock: Clock, endpoint: int
+) -> None:
     """Return when nothing is left to do for the endpoint, or it is enabled again."""
     while True:
         try:
@@ -37,5 +40,5 @@ async def close_endpoint(store: Store, clock: Clock, endpoint: int) -> None:
             return
 
 
-def _part(endpoint: int, now: int) -> Callable[[Transaction], int]:
+def _part(endpoint: int, now: int) -> Callable[[DeliveryTransaction], int]:
     return lambda tx: tx.close_deliveries(endpoint, now, BATCH)

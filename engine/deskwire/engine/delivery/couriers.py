@@ -13,6 +13,8 @@ import httpx
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.store import Store
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.breaker import Breaker
@@ -22,12 +24,12 @@ from deskwire.engine.delivery.courier import Courier
 from deskwire.engine.delivery.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.delivery.means import Counters, Means
 from deskwire.engine.delivery.passing_couriers import PassingCouriers
+from deskwire.engine.delivery.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
 from deskwire.engine.delivery.proxy import Proxy
 from deskwire.engine.delivery.resolver import Resolver
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
-from deskwire.engine.ports import Store
 from deskwire.engine.sealing import SealBroken, Sealing
 
 _STOP_GRACE_S: Final = 1.0
@@ -74,7 +76,7 @@ class Couriers:
 
     def __init__(
         self,
-        store: Store,
+        store: Store[DeliveryReader, DeliveryTransaction],
         clock: Clock,
         sealing: Sealing,
         policy: Policy,
@@ -217,6 +219,10 @@ class Couriers:
                 await recorded.wait()
         finally:
             self._means.watched.pop(delivery.position, None)
+
+    def follow(self, commits: Commits[DeliveryCommit]) -> None:
+        """Deliver what is committed from now on."""
+        commits.subscribe(lambda commit: self.commit_nowait(commit.deliveries, commit.erased))
 
     def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
         """Take note of a commit; to be called on the Trio thread, in commit order.

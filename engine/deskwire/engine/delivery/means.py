@@ -10,6 +10,7 @@ import httpx
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Store
 from deskwire.engine.delivery.address import Policy
 from deskwire.engine.delivery.backlog import Backlog
 from deskwire.engine.delivery.breaker import Breaker
@@ -17,13 +18,13 @@ from deskwire.engine.delivery.circuit import Rule
 from deskwire.engine.delivery.client import Client
 from deskwire.engine.delivery.dialer import Dialer
 from deskwire.engine.delivery.outbox import Outbox
+from deskwire.engine.delivery.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.delivery.proxy import Proxy, ProxyDialer
 from deskwire.engine.delivery.resolver import Resolver, SystemResolver
 from deskwire.engine.delivery.retries import Retries
 from deskwire.engine.delivery.schedule import Schedule
 from deskwire.engine.delivery.signature import SigningSecrets
 from deskwire.engine.endpoint import Endpoint
-from deskwire.engine.ports import Store
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.tally import Histogram
 
@@ -58,7 +59,7 @@ class Means:
     `watched` has who waits for the first result of a delivery, by its position.
     """
 
-    store: Store
+    store: Store[DeliveryReader, DeliveryTransaction]
     clock: Clock
     sealing: Sealing
     policy: Policy

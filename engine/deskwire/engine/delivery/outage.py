@@ -18,11 +18,11 @@ from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.circuit import Circuit
 from deskwire.engine.delivery.means import Means
 from deskwire.engine.delivery.outbox import Outbox, Page
+from deskwire.engine.delivery.ports import DeliveryReader
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.ids import id_before
-from deskwire.engine.ports import Reader
 
 log: Final = structlog.get_logger(__name__)
 
@@ -168,7 +168,7 @@ class Outage:
             log.info("delivery.caught_up", endpoint=endpoint.id, sent=sent)
 
 
-def _rows(reader: Reader, endpoint: int, page: Page) -> Sequence[Delivery]:
+def _rows(reader: DeliveryReader, endpoint: int, page: Page) -> Sequence[Delivery]:
     if page.part == "retries":
         return reader.due_retries(
             endpoint, page.limit, upto=page.upto, unread=page.unread, redelivered_upto=page.after

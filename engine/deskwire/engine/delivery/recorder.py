@@ -9,18 +9,19 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.deliveries import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.circuit import Circuit
+from deskwire.engine.delivery.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.delivery.schedule import Ended, Retry
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Brief, Store, Transaction
 from deskwire.engine.value import value
 
 log: Final = structlog.get_logger(__name__)
 
 _BRIEF: Final = 32
-"""Results that are written without a thread (`ports.Brief`)."""
+"""Results that are written without a thread (`Brief`)."""
 
 
 @value
@@ -32,7 +33,7 @@ class Result:
     verdict: Retry | Ended
     at: int
 
-    def record(self, tx: Transaction) -> bool:
+    def record(self, tx: DeliveryTransaction) -> bool:
         """Store it; False if the delivery no longer waits for it."""
         match self.verdict, self.attempt:
             case Ended(status, reason), None:
@@ -76,7 +77,13 @@ class Recorder:
         pause_s: how long to wait before a store that refused is tried again.
     """
 
-    def __init__(self, store: Store, endpoint: int, breaker: Breaker, pause_s: float) -> None:
+    def __init__(
+        self,
+        store: Store[DeliveryReader, DeliveryTransaction],
+        endpoint: int,
+        breaker: Breaker,
+        pause_s: float,
+    ) -> None:
         self._store = store
         self._endpoint = endpoint
         self._breaker = breaker
@@ -125,10 +132,10 @@ class Recorder:
 
     def _job(
         self, results: Sequence[Result], circuit: Circuit | None, released: bool
-    ) -> Callable[[Transaction], tuple[Sequence[bool], int | None]]:
+    ) -> Callable[[DeliveryTransaction], tuple[Sequence[bool], int | None]]:
         succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
 
-        def record(tx: Transaction) -> tuple[Sequence[bool], int | None]:
+        def record(tx: DeliveryTransaction) -> tuple[Sequence[bool], int | None]:
             kept = [result.record(tx) for result in results]
             last = _last_ended(results, kept)
             if last is not None:

@@ -1,6 +1,6 @@
 """Carries a request out once: its answer is kept in the very commit that carries it out (ADR 24).
 
-A job is given a shell that first looks whether an answer is kept, and at last keeps its own. So whatever ends
+The commit has a wrapper that first looks whether an answer is kept, and at last keeps its own. So whatever ends
 the process, or the request, there is either no effect and no answer, or both. That the same request is under way
 already is known in memory alone: it only decides how soon the second one is told.
 """
@@ -12,18 +12,19 @@ import hmac
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.wrapper import wrapped
 from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
-from deskwire.engine.idempotency.ports import AnswerReader, KeptAnswer
-from deskwire.engine.ports import Transaction
+from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction, KeptAnswer
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Secrets, derived_key
 
 T = TypeVar("T")
+W = TypeVar("W", bound=AnswerTransaction)
 
 _LABEL: Final = "idempotency"
 
@@ -136,27 +137,37 @@ class Once:
 
     def around(
         self,
-        job: Callable[[Transaction], T],
+        job: Callable[[W], T],
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
-    ) -> Callable[[Transaction], T]:
-        """The job, carried out unless an answer is kept, and its own answer kept.
+    ) -> Callable[[W], T]:
+        """Return the job with its `Keeping` around it."""
+        return wrapped(job, Keeping(self, shown, subject))
 
-        Args:
-            shown: the answer, made of the job's result alone.
-            subject: id of what the answer shows; by default it is the answer's own.
-        """
 
-        def carried_out(tx: Transaction) -> T:
-            self.check(tx)
-            result = job(tx)
-            answer = shown(result)
-            sealed = self.answers.seal(orjson.dumps(answer))
-            about = answer["id"] if subject is None else subject
-            tx.keep_answer(KeptAnswer(self.names[0], self.fingerprints[0], about, sealed, self.at))
-            return result
+@dataclass(frozen=True, slots=True)
+class Keeping(Generic[T]):
+    """The `Wrapper` that has a request carried out unless an answer is kept, and keeps its own.
 
-        return carried_out
+    Args:
+        shown: the answer, made of the job's result alone.
+        subject: id of what the answer shows; by default it is the answer's own.
+    """
+
+    once: Once
+    shown: Callable[[T], Mapping[str, Any]]
+    subject: str | None = None
+
+    def before(self, tx: AnswerTransaction) -> None:
+        """Raise what the request is answered with if it was carried out before: see `Answers.check`."""
+        self.once.check(tx)
+
+    def after(self, tx: AnswerTransaction, result: T) -> None:
+        """Keep the answer."""
+        once, answer = self.once, self.shown(result)
+        sealed = once.answers.seal(orjson.dumps(answer))
+        subject = answer["id"] if self.subject is None else self.subject
+        tx.keep_answer(KeptAnswer(once.names[0], once.fingerprints[0], subject, sealed, once.at))
 
 
 def hashed(key: bytes, *parts: bytes) -> bytes:

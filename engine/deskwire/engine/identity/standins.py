@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Final
 
-from deskwire.engine.ports import Store
+from deskwire.engine.core.store import Store
+from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 
 FRESH_S: Final = 60.0
 """How long the number of accounts of each cost is taken for what it was: it goes over all of them."""
@@ -31,7 +32,13 @@ class StandIns:
         clock: Trio's.
     """
 
-    def __init__(self, store: Store, today: str, secret: bytes, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store[OrganisationReader, OrganisationTransaction],
+        today: str,
+        secret: bytes,
+        clock: Callable[[], float],
+    ) -> None:
         self._store = store
         self._today = today
         self._secret = secret

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal
 
 import jwt
 
+from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.credentials import HS256, Identity, Tokens, checked_claims
 from deskwire.engine.errors import Unauthenticated
 from deskwire.engine.identity.sources import KeySource
 from deskwire.engine.people import User
-from deskwire.engine.ports import Reader
 
 LEEWAY_S: Final = 30.0
 """How far an identity provider's clock may be off."""
@@ -77,7 +77,7 @@ class Verifier:
         raise _invalid()
 
 
-def user_of(reader: Reader, identity: Identity) -> User:
+def user_of(reader: AccountReader, identity: Identity) -> User:
     """The user that an identity is. Raises Unauthenticated if there is none, or the token has been outlived."""
     known = reader.user if identity.claim == "id" else reader.user_by_email
     user = known(identity.value)

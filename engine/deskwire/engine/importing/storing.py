@@ -16,7 +16,7 @@ from deskwire.engine.importing.ports import ConversationMark, MessageMark, Messa
 from deskwire.engine.importing.thread import Addition, Thread, with_messages
 from deskwire.engine.people import Project
 from deskwire.engine.ports import Transaction
-from deskwire.engine.turn import append, route
+from deskwire.engine.publish import append, targets
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.value import changed
 
@@ -38,11 +38,13 @@ def store_with_events(
     """
     drafts = [(thread, list(_drafts(thread, project, show))) for thread in threads]
     plan = [
-        (thread, draft, route(tx, project, draft, thread.routed)) for thread, each in drafts for draft in each
+        (thread, draft, targets(tx, project, draft, thread.routed))
+        for thread, each in drafts
+        for draft in each
     ]
     _store(tx, project, threads)
-    for thread, draft, targets in plan:
-        append(tx, project, draft, thread.state.rowid, targets, at, lane=thread.state.rowid)
+    for thread, draft, found in plan:
+        append(tx, project, draft, thread.state.rowid, found, at, lane=thread.state.rowid)
 
 
 def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:

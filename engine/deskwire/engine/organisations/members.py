@@ -7,9 +7,9 @@ from typing import Any, Final, Literal
 
 from deskwire.engine.clock import iso
 from deskwire.engine.errors import Conflict, NotFound
+from deskwire.engine.organisations.ports import OrganisationTransaction
 from deskwire.engine.organisations.roles import Actor, check_change, check_grant
 from deskwire.engine.people import Member, Membership, Organisation, Role, User
-from deskwire.engine.ports import Transaction
 
 _ALL: Final = (1 << 63) - 1
 
@@ -62,7 +62,7 @@ def user_view(user: User) -> dict[str, Any]:
     return {"id": user.id, "email": user.email, "name": user.name, "createdAt": iso(user.created_at)}
 
 
-def make_user(tx: Transaction, newcomer: Newcomer, at: int) -> User:
+def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
     """Make an account. Raises Conflict (`email_in_use`)."""
     if tx.user_by_email(newcomer.email) is not None:
         raise Conflict("There is an account with this e-mail address.", code="email_in_use")
@@ -73,7 +73,7 @@ def make_user(tx: Transaction, newcomer: Newcomer, at: int) -> User:
 
 
 def add_newcomer(
-    tx: Transaction, actor: Actor, organisation: int, newcomer: Newcomer, role: Role, at: int
+    tx: OrganisationTransaction, actor: Actor, organisation: int, newcomer: Newcomer, role: Role, at: int
 ) -> Member:
     """Make an account and a member of it.
 
@@ -106,7 +106,7 @@ Handover = Literal["new", "keep"]
 
 
 def add_known(
-    tx: Transaction,
+    tx: OrganisationTransaction,
     organisation: int,
     user: User,
     role: Role,
@@ -138,7 +138,7 @@ def add_known(
     return join(tx, organisation, user, role, at)
 
 
-def join(tx: Transaction, organisation: int, user: User, role: Role, at: int) -> Member:
+def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role, at: int) -> Member:
     """Make an existing user a member, at home here if nowhere yet. Raises Conflict (`already_member`)."""
     if tx.role(organisation, user.rowid) is not None:
         raise Conflict("This user is a member already.", code="already_member")
@@ -149,7 +149,9 @@ def join(tx: Transaction, organisation: int, user: User, role: Role, at: int) ->
     return Member(user, role, at)
 
 
-def change_role(tx: Transaction, actor: Actor | None, organisation: int, user_id: str, role: Role) -> Member:
+def change_role(
+    tx: OrganisationTransaction, actor: Actor | None, organisation: int, user_id: str, role: Role
+) -> Member:
     """Give a member another role. Raises NotFound, and as `check_change` does."""
     target = member_of(tx, organisation, user_id)
     check_change(actor, target, role, tx.owners(organisation))
@@ -157,7 +159,9 @@ def change_role(tx: Transaction, actor: Actor | None, organisation: int, user_id
     return replace(target, role=role)
 
 
-def remove_member(tx: Transaction, actor: Actor | None, organisation: int, user_id: str) -> Member:
+def remove_member(
+    tx: OrganisationTransaction, actor: Actor | None, organisation: int, user_id: str
+) -> Member:
     """End a membership; the account stays. Raises NotFound, and as `check_change` does."""
     target = member_of(tx, organisation, user_id)
     check_change(actor, target, None, tx.owners(organisation))
@@ -165,7 +169,7 @@ def remove_member(tx: Transaction, actor: Actor | None, organisation: int, user_
     return target
 
 
-def delete_user(tx: Transaction, user: User, at: int) -> None:
+def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
     """Delete an account with its memberships. What the user wrote stays, under the name of then (ADR 21).
 
     Raises Conflict (`last_owner`) if an organisation would be left without an owner; then nothing changes.
@@ -179,7 +183,7 @@ def delete_user(tx: Transaction, user: User, at: int) -> None:
     tx.delete_user(user.rowid, at)
 
 
-def member_of(tx: Transaction, organisation: int, user_id: str) -> Member:
+def member_of(tx: OrganisationTransaction, organisation: int, user_id: str) -> Member:
     """The member with this user id. Raises NotFound (`member_not_found`)."""
     member = tx.organisation_member(organisation, user_id)
     if member is None:

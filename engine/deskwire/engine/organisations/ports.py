@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from deskwire.engine.accounts.ports import AccountReader, AccountTransaction
 from deskwire.engine.people import Member, Membership, Organisation, Project, Role, ServerKey, User
 
 
-class OrganisationReader(Protocol):
+class OrganisationReader(AccountReader, Protocol):
     """Queries. Organisations, projects, users and keys are named by their storage keys unless said otherwise."""
 
     def organisation(self, organisation_id: str) -> Organisation | None:
@@ -61,7 +62,7 @@ class OrganisationReader(Protocol):
         """How many of a project's keys are not revoked."""
 
 
-class OrganisationTransaction(OrganisationReader, Protocol):
+class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
     """Changes."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:

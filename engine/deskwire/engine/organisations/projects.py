@@ -9,8 +9,8 @@ from typing import Any, Final
 from deskwire.engine.clock import iso, iso_or_none
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.language import canonical_tag
+from deskwire.engine.organisations.ports import OrganisationTransaction
 from deskwire.engine.people import Organisation, Project, ProjectSettings, ServerKey
-from deskwire.engine.ports import Transaction
 
 KEYS_MAX: Final = 100
 """Server keys of a project that are in force."""
@@ -84,7 +84,7 @@ def with_languages(
     return replace(settings, primary_language=first, languages=tuple(tags))
 
 
-def make_project(tx: Transaction, organisation: int, project: Project) -> Project:
+def make_project(tx: OrganisationTransaction, organisation: int, project: Project) -> Project:
     """Store a new project. Raises Conflict (`project_limit_reached`)."""
     if len(tx.projects(organisation, None, 1 << 62, PROJECTS_MAX)) == PROJECTS_MAX:
         raise Conflict(f"An organisation has at most {PROJECTS_MAX} projects.", code="project_limit_reached")
@@ -94,7 +94,7 @@ def make_project(tx: Transaction, organisation: int, project: Project) -> Projec
     return stored
 
 
-def remove_project(tx: Transaction, project: Project, at: int) -> None:
+def remove_project(tx: OrganisationTransaction, project: Project, at: int) -> None:
     """Remove a project that holds nothing, and revoke its keys. Raises Conflict (`project_not_empty`)."""
     if tx.project_is_used(project.rowid):
         raise Conflict(
@@ -105,7 +105,13 @@ def remove_project(tx: Transaction, project: Project, at: int) -> None:
 
 
 def make_key(
-    tx: Transaction, project: Project, key_id: str, key_hash: bytes, tail: str, label: str, at: int
+    tx: OrganisationTransaction,
+    project: Project,
+    key_id: str,
+    key_hash: bytes,
+    tail: str,
+    label: str,
+    at: int,
 ) -> ServerKey:
     """Store a new server key. Raises Conflict (`key_limit_reached`)."""
     if tx.keys_in_force(project.rowid) >= KEYS_MAX:
@@ -114,7 +120,7 @@ def make_key(
     return key_of(tx, key_id, project)
 
 
-def revoke_key(tx: Transaction, key_id: str, project: Project | None, at: int) -> ServerKey:
+def revoke_key(tx: OrganisationTransaction, key_id: str, project: Project | None, at: int) -> ServerKey:
     """Revoke a key, which no call can use from then on; one that is revoked stays as it is. Raises NotFound."""
     key = key_of(tx, key_id, project)
     if key.revoked_at is None:
@@ -122,7 +128,7 @@ def revoke_key(tx: Transaction, key_id: str, project: Project | None, at: int) -
     return key_of(tx, key_id, project)
 
 
-def key_of(tx: Transaction, key_id: str, project: Project | None) -> ServerKey:
+def key_of(tx: OrganisationTransaction, key_id: str, project: Project | None) -> ServerKey:
     """The key with this id, of this project if one is given. Raises NotFound (`key_not_found`)."""
     key = tx.key(key_id)
     if key is None or (project is not None and key.project.id != project.id):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.engine.errors import Conflict, Forbidden, NotFound
+from deskwire.engine.organisations.ports import OrganisationReader
 from deskwire.engine.people import PERMISSIONS, Member, Organisation, Project, Role, User
-from deskwire.engine.ports import Reader
 
 MANAGE: Final = "members.manage"
 
@@ -65,7 +65,7 @@ class Scope:
     project_id: str | None
 
 
-def role_at(reader: Reader, user: User, scope: Scope) -> Role:
+def role_at(reader: OrganisationReader, user: User, scope: Scope) -> Role:
     """The user's role in the scope.
 
     Raises NotFound if organisation, project or role can't be resolved; what is another's looks like what is not
@@ -81,7 +81,7 @@ def role_at(reader: Reader, user: User, scope: Scope) -> Role:
     return first[0].role
 
 
-def membership_of(reader: Reader, user: User, organisation_id: str) -> tuple[Organisation, Role]:
+def membership_of(reader: OrganisationReader, user: User, organisation_id: str) -> tuple[Organisation, Role]:
     """An organisation that the user is a member of, and as what. Raises NotFound."""
     organisation = reader.organisation(organisation_id)
     role = None if organisation is None else reader.role(organisation.rowid, user.rowid)
@@ -90,7 +90,7 @@ def membership_of(reader: Reader, user: User, organisation_id: str) -> tuple[Org
     return organisation, role
 
 
-def project_of(reader: Reader, user: User, project_id: str) -> tuple[Project, Role]:
+def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple[Project, Role]:
     """A project of an organisation that the user is a member of, and as what. Raises NotFound."""
     project = reader.project(project_id)
     role = None if project is None else reader.role(project.organisation, user.rowid)

@@ -11,13 +11,14 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.log import EventLog
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Brief, Reader, Store, StreamConsumer, Transaction
 from deskwire.engine.stream.channel import Channel, Kind, open_channel
 from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
+from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction
 from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.seat import Seat
@@ -74,7 +75,7 @@ class Hub:
 
     def __init__(
         self,
-        store: Store,
+        store: Store[StreamReader, StreamTransaction],
         event_log: EventLog,
         clock: Clock,
         *,
@@ -169,7 +170,7 @@ class Hub:
     async def consumers(self, project: Project) -> Sequence[ConsumerStatus]:
         """Every channel of the project that was ever held, by name."""
 
-        def query(reader: Reader) -> list[ConsumerStatus]:
+        def query(reader: StreamReader) -> list[ConsumerStatus]:
             return [
                 self._status(reader, row, live.get(row.channel))
                 for row in reader.stream_consumers(project.rowid)
@@ -190,7 +191,7 @@ class Hub:
         Raises NotFound (`consumer_not_found`): it holds no such channel, and was not the last to.
         """
 
-        def query(reader: Reader) -> list[str]:
+        def query(reader: StreamReader) -> list[str]:
             rows = reader.stream_consumers(project.rowid)
             return [
                 row.channel
@@ -236,7 +237,7 @@ class Hub:
         return {(channel.project, channel.name) for channel, seat in self._seats.items() if seat.busy}
 
     @staticmethod
-    def _status(reader: Reader, row: StreamConsumer, live: tuple[int, bool] | None) -> ConsumerStatus:
+    def _status(reader: StreamReader, row: StreamConsumer, live: tuple[int, bool] | None) -> ConsumerStatus:
         position, connected = live or (row.position, False)
         return ConsumerStatus(
             row.channel,
@@ -284,7 +285,7 @@ class Hub:
         channel, at = seat.channel, self._clock()
         superseded = tuple(seat.after_taking(consumer_id, trio.current_time()))
 
-        def job(tx: Transaction) -> int:
+        def job(tx: StreamTransaction) -> int:
             return tx.take_channel(channel.project, channel.name, consumer_id, position, superseded, at)
 
         # Shielded: a generation that is stored but not seated would lose the holder its saves.

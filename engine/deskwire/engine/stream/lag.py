@@ -8,10 +8,11 @@ from typing import Final, get_args
 
 import trio
 
+from deskwire.engine.core.store import Store
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.log import EventLog
-from deskwire.engine.ports import Reader, Store
 from deskwire.engine.stream.channel import Channel, Kind
+from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.subscription import Start
 
 LAG_MAX: Final = 10_000
@@ -77,7 +78,9 @@ class Lag:
         self.largest = max(self.largest, events)
 
 
-async def find_lags(store: Store, log: EventLog, held: Sequence[tuple[Channel, int]]) -> Mapping[Kind, Lag]:
+async def find_lags(
+    store: Store[StreamReader, StreamTransaction], log: EventLog, held: Sequence[tuple[Channel, int]]
+) -> Mapping[Kind, Lag]:
     """The lags of consumers, given by channel and confirmed position, by the channels' kind.
 
     Memory tells all but those that are far behind; the table is asked for a bounded number of these.
@@ -99,11 +102,13 @@ async def find_lags(store: Store, log: EventLog, held: Sequence[tuple[Channel, i
     return lags
 
 
-async def _counted(store: Store, unsure: Sequence[tuple[int, int, Kind]]) -> list[int]:
+async def _counted(
+    store: Store[StreamReader, StreamTransaction], unsure: Sequence[tuple[int, int, Kind]]
+) -> list[int]:
     """What the table says of the farthest behind; 0 for the others, and for all if it can't be read."""
     asked, rest = unsure[:_READ_MAX], len(unsure[_READ_MAX:])
 
-    def query(reader: Reader) -> list[int]:
+    def query(reader: StreamReader) -> list[int]:
         return [reader.events_behind(project, position, LAG_MAX) for position, project, _ in asked]
 
     try:

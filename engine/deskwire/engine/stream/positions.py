@@ -9,9 +9,10 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Brief, Store, Transaction
 from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.seat import Seat
 
 log: Final = structlog.get_logger(__name__)
@@ -21,7 +22,7 @@ _FORGET_S: Final = 7 * 86_400
 _FORGET_EVERY_S: Final = 3600.0
 _LAST_SAVE_S: Final = 5.0
 _BRIEF: Final = 32
-"""Rows that are written without a thread (`ports.Brief`)."""
+"""Rows that are written without a thread (`Brief`)."""
 
 
 class Positions:
@@ -31,7 +32,7 @@ class Positions:
         save_s: pause between two saves; a crash repeats that much to each consumer.
     """
 
-    def __init__(self, store: Store, clock: Clock, save_s: float) -> None:
+    def __init__(self, store: Store[StreamReader, StreamTransaction], clock: Clock, save_s: float) -> None:
         self._store = store
         self._clock = clock
         self._save_s = save_s
@@ -83,7 +84,7 @@ class Positions:
             for channel, seat in dirty.items()
         ]
 
-        def job(tx: Transaction) -> None:
+        def job(tx: StreamTransaction) -> None:
             for row in rows:
                 tx.confirm_position(*row)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from deskwire.engine.core.store import Store
 from deskwire.engine.ids import id_time_ms, is_id
 from deskwire.engine.log import EventLog
-from deskwire.engine.ports import Reader, Store
 from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.subscription import Start
 
 Resume = Literal["auto", "live"] | str
@@ -20,7 +21,13 @@ def is_resume(text: str) -> bool:
 
 
 async def find_start(
-    store: Store, log: EventLog, channel: Channel, resume: Resume, confirmed: int | None, *, oldest_ms: int
+    store: Store[StreamReader, StreamTransaction],
+    log: EventLog,
+    channel: Channel,
+    resume: Resume,
+    confirmed: int | None,
+    *,
+    oldest_ms: int,
 ) -> Start:
     """Where to begin.
 
@@ -41,13 +48,13 @@ async def find_start(
     return await store.read(lambda reader: _behind_position(reader, channel.project, confirmed))
 
 
-def _behind_event(reader: Reader, event_id: str) -> Start:
+def _behind_event(reader: StreamReader, event_id: str) -> Start:
     pruned, newest = reader.event_window()
     gap = (pruned is not None and event_id < pruned) or event_id > (newest or "")
     return Start(reader.event_position(event_id), event_id, gap)
 
 
-def _behind_position(reader: Reader, project: int, position: int) -> Start:
+def _behind_position(reader: StreamReader, project: int, position: int) -> Start:
     pruned, _ = reader.event_window()
     gap = pruned is not None and position < reader.event_position(pruned)
     return Start(position, reader.event_id_at(project, position), gap)

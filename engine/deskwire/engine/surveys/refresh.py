@@ -15,14 +15,15 @@ import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.store import Store
 from deskwire.engine.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.failure import contained
 from deskwire.engine.model import ChatModel, ModelError
-from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.surveys.compute import Computed, compute
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights import Insights, alert_times
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.progress import Refresh
 from deskwire.engine.surveys.sample import Sample
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
@@ -65,7 +66,13 @@ class Refreshes:
         model: finds themes and writes the summary; without one they come from the words themselves.
     """
 
-    def __init__(self, nursery: trio.Nursery, store: Store, clock: Clock, model: ChatModel | None) -> None:
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        store: Store[SurveyReader, SurveyTransaction],
+        clock: Clock,
+        model: ChatModel | None,
+    ) -> None:
         self._nursery = nursery
         self._store = store
         self._clock = clock
@@ -200,12 +207,12 @@ class Refreshes:
         return definitions
 
 
-def _note(tx: Transaction, survey: Survey, refresh: Refresh) -> None:
+def _note(tx: SurveyTransaction, survey: Survey, refresh: Refresh) -> None:
     find_survey(tx, survey.project, survey.id)
     tx.put_refresh(survey.rowid, refresh)
 
 
-def _store(tx: Transaction, survey: Survey, computed: Computed, done: Refresh, now: int) -> bool:
+def _store(tx: SurveyTransaction, survey: Survey, computed: Computed, done: Refresh, now: int) -> bool:
     if find_survey(tx, survey.project, survey.id).erasures != survey.erasures:
         return False
     tx.put_insights(survey.rowid, Insights(computed.parts, computed.source, now))
@@ -213,11 +220,13 @@ def _store(tx: Transaction, survey: Survey, computed: Computed, done: Refresh, n
     return True
 
 
-def _page(survey: int, wanted: ResponseFilter, before: int | None) -> Callable[[Reader], list[Response]]:
+def _page(
+    survey: int, wanted: ResponseFilter, before: int | None
+) -> Callable[[SurveyReader], list[Response]]:
     return lambda reader: list(reader.survey_responses(survey, wanted, before, _PAGE))
 
 
-def _version(survey: Survey, number: int) -> Callable[[Reader], Definition]:
+def _version(survey: Survey, number: int) -> Callable[[SurveyReader], Definition]:
     return lambda reader: definition_of(find_version(reader, survey, number).definition)
 
 

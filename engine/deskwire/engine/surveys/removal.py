@@ -9,11 +9,12 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.core.store import Store
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.failure import kept_running
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Store, Transaction
 from deskwire.engine.surveys.find import find_survey
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 
 log: Final = structlog.get_logger(__name__)
@@ -26,7 +27,7 @@ _RETRY_S: Final = 1.0
 class Removals:
     """Removes surveys in a nursery that no request owns."""
 
-    def __init__(self, nursery: trio.Nursery, store: Store) -> None:
+    def __init__(self, nursery: trio.Nursery, store: Store[SurveyReader, SurveyTransaction]) -> None:
         self._nursery = nursery
         self._store = store
 
@@ -49,11 +50,11 @@ class Removals:
                 await trio.sleep(_RETRY_S)
 
 
-def _remove(tx: Transaction, project: int, survey_id: str) -> Survey:
+def _remove(tx: SurveyTransaction, project: int, survey_id: str) -> Survey:
     survey = find_survey(tx, project, survey_id)
     tx.remove_survey(survey.rowid)
     return survey
 
 
-def _clear(survey: int) -> Callable[[Transaction], int]:
+def _clear(survey: int) -> Callable[[SurveyTransaction], int]:
     return lambda tx: tx.clear_survey(survey, BATCH)

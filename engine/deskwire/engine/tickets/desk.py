@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.engine.commands import LinkTicket
+from deskwire.engine.core.store import Inline
+from deskwire.engine.core.wrapper import Wrapper, wrapped
 from deskwire.engine.decide import already_linked
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import NotFound
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import Project
+from deskwire.engine.plan import Receipt
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import (
@@ -36,6 +39,21 @@ _TRIES: Final = 3
 """How often a change begins anew when the ticket's link changes under it."""
 
 
+@dataclass(slots=True)
+class TicketSide:
+    """The `Wrapper` that changes a ticket in the commit of its conversation; `ticket` is what that left."""
+
+    job: Job
+    ticket: Ticket | None = None
+
+    def before(self, tx: Transaction) -> None:
+        """Do the ticket's job."""
+        self.ticket = self.job(tx)
+
+    def after(self, _tx: Transaction, _receipt: Receipt) -> None:
+        """Do nothing more."""
+
+
 @dataclass(frozen=True, slots=True)
 class TicketDesk:
     """A project's tickets, as one user works on them.
@@ -51,13 +69,14 @@ class TicketDesk:
     by: By
 
     async def create(
-        self, ticket_id: str, values: Values, at: int, around: Callable[[Job], Job] = lambda job: job
+        self, ticket_id: str, values: Values, at: int, wrapper: Wrapper[Ticket] | None = None
     ) -> Ticket:
-        """A new ticket, linked if `values` name a conversation; `around` says what else its commit does."""
-        conversation, job = values.get("conversation_id"), around(self._creation(ticket_id, values, at))
+        """Return a new ticket, linked if `values` name a conversation; `wrapper` is what else its commit does."""
+        conversation, job = values.get("conversation_id"), self._creation(ticket_id, values, at)
+        job = wrapped(job, wrapper)
         if conversation is None:
             return await self.store.write(job)
-        self._check(None, values, ticket_id)
+        await self.store.read(Inline(lambda reader: self._check(reader, None, values, ticket_id)))
         return await self._together(conversation, ticket_id, True, job)
 
     async def change(self, ticket_id: str, values: Values, at: int) -> Ticket:
@@ -69,53 +88,65 @@ class TicketDesk:
         return await _again(lambda: self._delete(ticket_id))
 
     async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
-        before = self.store.peek(lambda reader: find_ticket(reader, self.project, ticket_id))
+        before = await self.store.read(Inline(lambda reader: self._changeable(reader, ticket_id, values)))
         linked = before.conversation_id
         wanted = values.get("conversation_id", linked)
         if wanted == linked:
             return await self.store.write(self._changing(ticket_id, values, at, linked))
-        self._check(before, values, ticket_id)
         if linked is not None and wanted is not None:
-            unlinking = self._changing(ticket_id, {"conversation_id": None}, at, linked)
-            await self._together(linked, ticket_id, False, unlinking)
+            await self._together(linked, ticket_id, False, self._moving(ticket_id, values, at, linked))
             linked = None
         job = self._changing(ticket_id, values, at, linked)
         return await self._together(wanted or linked or "", ticket_id, wanted is not None, job)
 
     async def _delete(self, ticket_id: str) -> Ticket:
-        linked = self.store.peek(lambda reader: find_ticket(reader, self.project, ticket_id)).conversation_id
+        ticket = await self.store.read(Inline(lambda reader: find_ticket(reader, self.project, ticket_id)))
+        linked = ticket.conversation_id
         if linked is None:
             return await self.store.write(self._removal(ticket_id, linked))
         return await self._together(linked, ticket_id, False, self._removal(ticket_id, linked))
 
-    def _check(self, before: Ticket | None, values: Values, ticket_id: str) -> None:
+    def _changeable(self, reader: Reader, ticket_id: str, values: Values) -> Ticket:
+        """The ticket as it is, if nothing speaks against what `values` make of its link."""
+        before = find_ticket(reader, self.project, ticket_id)
+        if values.get("conversation_id", before.conversation_id) != before.conversation_id:
+            self._check(reader, before, values, ticket_id)
+        return before
+
+    def _check(self, reader: Reader, before: Ticket | None, values: Values, ticket_id: str) -> None:
         """Raise what speaks against linking, before anything is done."""
-
-        def check(reader: Reader) -> None:
-            resolve(reader, self.project, before, values)
-            found = reader.conversation(self.project.rowid, values["conversation_id"] or "")
-            if found is not None and found[0].ticket_id not in (None, ticket_id):
-                raise already_linked()
-
-        self.store.peek(check)
+        resolve(reader, self.project, before, values)
+        found = reader.conversation(self.project.rowid, values["conversation_id"] or "")
+        if found is not None and found[0].ticket_id not in (None, ticket_id):
+            raise already_linked()
 
     async def _together(self, conversation: str, ticket_id: str, linked: bool, job: Job) -> Ticket:
         """Run the ticket's job in the commit in which the conversation is linked, or its link cut."""
         assert is_id(conversation, "cnv"), "only what was found is linked"
+        side = TicketSide(job)
         try:
-            receipt = await self.directory.ask(self.project, conversation, LinkTicket(ticket_id, linked, job))
+            await self.directory.ask(self.project, conversation, LinkTicket(ticket_id, linked), side)
         except NotFound as error:
             if error.reason != "conversation_not_found":
                 raise
             raise LinkChanged("The conversation was deleted meanwhile.") from None
-        assert receipt.ticket is not None
-        return receipt.ticket
+        assert side.ticket is not None, "it is written in that commit"
+        return side.ticket
 
     def _creation(self, ticket_id: str, values: Values, at: int) -> Job:
         return lambda tx: create_ticket(tx, self.project, ticket_id, values, self.by, at)
 
     def _changing(self, ticket_id: str, values: Values, at: int, linked: str | None) -> Job:
         return lambda tx: change_ticket(tx, self.project, ticket_id, values, self.by, at, linked)
+
+    def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
+        """Cut the link; unless, since it was looked at, something has come to speak against the one to follow."""
+
+        def cut(tx: Transaction) -> Ticket:
+            self._changeable(tx, ticket_id, values)
+            return change_ticket(tx, self.project, ticket_id, {"conversation_id": None}, self.by, at, linked)
+
+        return cut
 
     def _removal(self, ticket_id: str, linked: str | None) -> Job:
         return lambda tx: remove_ticket(tx, self.project, ticket_id, linked)

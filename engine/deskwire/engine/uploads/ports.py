@@ -65,6 +65,14 @@ class UploadTransaction(UploadReader, Protocol):
         """Note that a doomed content's file is gone."""
 
 
+class EraseCommit(Protocol):
+    """What a commit has erased."""
+
+    @property
+    def erased(self) -> frozenset[int]:
+        """The conversations, by their storage keys."""
+
+
 class Draft(Protocol):
     """A file that is being received. Used by one thread at a time; every method raises OSError."""
 

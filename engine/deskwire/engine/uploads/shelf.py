@@ -11,12 +11,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import structlog
 import trio
 
 from deskwire.engine.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.errors import (
     Conflict,
     Invalid,
@@ -27,19 +29,24 @@ from deskwire.engine.errors import (
     Unavailable,
 )
 from deskwire.engine.forward import SetForward
+from deskwire.engine.idempotency.ports import AnswerTransaction
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.shares import Shares
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.ports import Content, Draft, Files
+from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, Files, UploadReader, UploadTransaction
 from deskwire.engine.uploads.sniff import HEAD, sniff
 from deskwire.engine.uploads.upload import Upload, clean_name
 
 log: Final = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-Job = Callable[[Transaction], None]
+
+class IntakeTransaction(UploadTransaction, AnswerTransaction, Protocol):
+    """What an upload's commit writes: its row, and the answer of the request that brought it."""
+
+
+Job = Callable[[IntakeTransaction], None]
 Around = Callable[[Job, Upload], Job]
 """Puts a shell around the commit of an upload."""
 
@@ -109,7 +116,7 @@ class Shelf:
 
     def __init__(
         self,
-        store: Store,
+        store: Store[UploadReader, IntakeTransaction],
         files: Files,
         clock: Clock,
         links: Links,
@@ -180,6 +187,15 @@ class Shelf:
             partial(self._files.read, Content(upload.project, upload.sha256), start, length)
         )
 
+    def follow(self, commits: Commits[EraseCommit]) -> None:
+        """Let go of what commits erase from now on."""
+
+        def erased(commit: EraseCommit) -> None:
+            if commit.erased:
+                self.wake_nowait()
+
+        commits.subscribe(erased)
+
     def wake_nowait(self) -> None:
         """Something was erased: see at once what has to go."""
         self._wake.set()
@@ -235,11 +251,11 @@ class Shelf:
 
     async def _remove_if_unused(self, content: Content) -> None:
         """Remove a content's file, unless an upload refers to it. The lock must be held."""
-        if self._store.peek(lambda reader: reader.without_upload([content])):
+        if await self._store.read(Inline(lambda reader: reader.without_upload([content]))):
             await in_thread(partial(self._files.remove, content))
 
 
-def find_upload(reader: Reader, project: int, upload_id: str) -> Upload:
+def find_upload(reader: UploadReader, project: int, upload_id: str) -> Upload:
     """The stored upload. Raises NotFound."""
     upload = reader.upload(project, upload_id)
     if upload is None:
@@ -247,7 +263,7 @@ def find_upload(reader: Reader, project: int, upload_id: str) -> Upload:
     return upload
 
 
-def _remove(tx: Transaction, project: int, upload_id: str) -> Upload:
+def _remove(tx: UploadTransaction, project: int, upload_id: str) -> Upload:
     upload = find_upload(tx, project, upload_id)
     if not tx.remove_upload(upload):
         message = "A message has this upload; it goes with the last conversation that does."
@@ -255,7 +271,7 @@ def _remove(tx: Transaction, project: int, upload_id: str) -> Upload:
     return upload
 
 
-def _forgetting(rowid: int) -> Callable[[Transaction], None]:
+def _forgetting(rowid: int) -> Callable[[UploadTransaction], None]:
     return lambda tx: tx.forget_doomed(rowid)
 
 

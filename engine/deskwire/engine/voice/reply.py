@@ -12,6 +12,7 @@ import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.conversation import Message
+from deskwire.engine.core.store import Inline
 from deskwire.engine.errors import BadGateway, Invalid, Problem, Unavailable
 from deskwire.engine.model import ChatModel, ModelError
 from deskwire.engine.people import Project
@@ -79,7 +80,7 @@ class Voice:
             BadGateway: the model failed (`model_failed`). It was called once.
         """
         ticket, messages = await self._store.read(lambda reader: _told(reader, project, ticket_id, mode))
-        upload = self.upload(project, audio_url)
+        upload = await self.upload(project, audio_url)
         form = format_of(upload, self._audio_bytes)
         if self._model is None:
             raise Unavailable("No language model is configured here.", code="model_not_configured")
@@ -93,11 +94,13 @@ class Voice:
         finally:
             self._under_way -= 1
 
-    def upload(self, project: Project, url: str) -> Upload:
+    async def upload(self, project: Project, url: str) -> Upload:
         """The recording that a URL leads to. Raises Invalid if it is not one that was signed here."""
         upload_id = self._shelf.links.upload_id(url, self._clock())
-        found = upload_id and self._store.peek(lambda reader: reader.upload(project.rowid, upload_id))
-        if not found:
+        found = None
+        if upload_id is not None:
+            found = await self._store.read(Inline(lambda reader: reader.upload(project.rowid, upload_id)))
+        if found is None:
             message = "This is not a valid URL that this service has signed for an upload of this project."
             raise Invalid(Problem(FIELD, "url_not_signed", message))
         return found

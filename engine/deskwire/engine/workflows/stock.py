@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from deskwire.engine.definitions.checks import listed
 from deskwire.engine.definitions.rules import DefinitionError
@@ -14,6 +14,15 @@ from deskwire.engine.workflows.definition import Give, definition_of
 from deskwire.engine.workflows.rules import broken
 from deskwire.engine.workflows.shape import ACTIONS_MAX, FLOWS_MAX
 from deskwire.engine.workflows.workflow import Published, Workflow
+
+
+def workflow_for(
+    reader: Reader, project: Project, wanted: Literal["triggered"] | int | None
+) -> Published | None:
+    """Return the workflow that `conduct.needs` asks for; a few rows by their keys."""
+    if wanted is None:
+        return None
+    return triggered(reader, project) if wanted == "triggered" else running(reader, project, wanted)
 
 
 def find_workflow(reader: Reader, project: Project, workflow_id: str) -> Workflow:

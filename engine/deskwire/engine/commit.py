@@ -1,0 +1,160 @@
+"""The commit of a plan: its rows, its events and their deliveries in one transaction.
+
+This is the middle of the path from request to event: `decide` has said what follows, and what is
+written here is what every channel will read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, assert_never
+
+from deskwire.engine.announce import announce, dashboard_message_view, message_view
+from deskwire.engine.contact import Contact
+from deskwire.engine.contact_changes import put_contact
+from deskwire.engine.conversation import Author, Conversation, Message
+from deskwire.engine.decide import Step
+from deskwire.engine.errors import Invalid
+from deskwire.engine.events import Draft
+from deskwire.engine.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
+)
+from deskwire.engine.plan import Plan, Receipt
+from deskwire.engine.ports import Transaction
+from deskwire.engine.publish import append, targets
+from deskwire.engine.uploads.links import Shown, nowhere
+from deskwire.engine.uploads.upload import unknown_upload
+from deskwire.engine.value import changed
+
+
+def carry_out(plan: Plan, tx: Transaction) -> Receipt:
+    """Write a plan with what its wrappers add, and return what came of it.
+
+    Raises StaleState if what is stored is not what the plan expects, Invalid if an attachment is no longer there, and
+    what the wrappers raise.
+    """
+    for wrapper in plan.wrappers:
+        wrapper.before(tx)
+    receipt = _written(plan, tx)
+    for wrapper in plan.wrappers:
+        wrapper.after(tx, receipt)
+    return receipt
+
+
+def _written(plan: Plan, tx: Transaction) -> Receipt:
+    project, at = plan.project, plan.at
+    contact, sent = _expected(plan, tx)
+    if not plan.steps:
+        assert plan.before is not None, "creation is a fact"
+        return Receipt(plan.before, plan.before, contact, project)
+    steps = [(before, _signed(fact, contact), after) for before, fact, after in plan.steps]
+    facts = tuple(fact for _, fact, _ in steps)
+    show = partial((plan.links or nowhere()).shown, now=at)
+    drafts = list(_drafts(plan, tx, steps, contact, show))
+    addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
+
+    state, gone = _store(tx, steps, contact, sent, at)
+    for draft, each in addressed:
+        subject = None if draft.type == "conversation.deleted" else state.rowid
+        append(tx, project, draft, subject, each, at, lane=state.rowid)
+    message = _posted(facts, state, drafts, show)
+    return Receipt(None if gone else state, state, contact, project, facts, message)
+
+
+def _expected(plan: Plan, tx: Transaction) -> tuple[Contact, dict[int, int]]:
+    """The contact, and what each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
+    if plan.before is None:
+        assert plan.contact is not None, "a new conversation needs its contact"
+        return put_contact(tx, plan.project, plan.contact, plan.at), {}
+    claimed = tx.claim(plan.before)
+    return claimed.contact, dict(claimed.routed)
+
+
+def _signed(fact: Fact, contact: Contact) -> Fact:
+    """A contact's message with the contact's id and name as they are now, which the state does not tell."""
+    if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
+        author = Author("contact", contact.id, contact.name)
+        return MessagePosted(changed(fact.message, author=author))
+    return fact
+
+
+def _drafts(
+    plan: Plan, tx: Transaction, steps: Sequence[Step], contact: Contact, show: Shown
+) -> Iterator[Draft]:
+    """The events, in order."""
+    for _, fact, after in steps:
+        known = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
+        yield from announce(fact, after, contact, plan.project.id, known, show)
+
+
+def _store(
+    tx: Transaction, steps: Sequence[Step], contact: Contact, sent: Mapping[int, int], at: int
+) -> tuple[Conversation, bool]:
+    """Write the rows; the last state, and whether the conversation was deleted."""
+    before, state = steps[0][0], steps[-1][2]
+    if any(isinstance(fact, Deleted) for _, fact, _ in steps):
+        tx.erase_conversation(state)
+        return state, True
+    if before is None:
+        state = tx.insert_conversation(state, contact.rowid, sent)
+    else:
+        tx.save_conversation(before, state, sent)
+    if state.run is not (None if before is None else before.run):
+        tx.save_run(state.rowid, state.run)
+    for _, fact, _ in steps:
+        _store_beside(tx, state, fact, at)
+    return state, False
+
+
+def _store_beside(tx: Transaction, state: Conversation, fact: Fact, at: int) -> None:
+    """Write what a fact brings that is not in the conversation's own row."""
+    match fact:
+        case MessagePosted(message):
+            tx.insert_message(state.rowid, message)
+            _attach(tx, state, message)
+        case NetworkLogsReplaced(snapshot):
+            tx.put_network_logs(state.rowid, snapshot, at)
+        case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
+            pass
+        case WorkflowWaits() | WorkflowCompleted():
+            pass
+        case _:
+            assert_never(fact)
+
+
+def _attach(tx: Transaction, state: Conversation, message: Message) -> None:
+    """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
+    if not message.attachments:
+        return
+    ids = [each.id for each in message.attachments]
+    missing = tx.attach_uploads(state.project, state.rowid, ids)
+    if missing:
+        raise Invalid(*(unknown_upload(f"/attachments/{ids.index(each)}", each) for each in missing))
+
+
+def _posted(
+    facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
+) -> Mapping[str, Any] | None:
+    """The object of the first message that was posted; the very one of its event if there is one."""
+    message = next((fact.message for fact in facts if isinstance(fact, MessagePosted)), None)
+    if message is None:
+        return None
+    if message.internal:
+        return dashboard_message_view(message, state.id, show)
+    for draft in drafts:
+        announced: Mapping[str, Any] | None = draft.data.get("message")
+        if announced is not None and announced["id"] == message.id:
+            return announced
+    return message_view(message, state.id, show)

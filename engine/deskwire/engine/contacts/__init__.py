@@ -1,0 +1,1 @@
+"""The customers of a project."""

@@ -1,0 +1,37 @@
+"""What contacts need of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from deskwire.engine.contact import Contact
+
+
+class ContactReader(Protocol):
+    """Queries on contacts."""
+
+    def contact(self, project: int, user_id: str) -> Contact | None:
+        """The contact with the backend's `user_id`."""
+
+    def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
+        """The contact with this `con_` id."""
+
+    def erasing(self) -> Sequence[tuple[str, Contact]]:
+        """Contacts whose erasure has begun and not ended, each with its project's id."""
+
+
+class ContactTransaction(ContactReader, Protocol):
+    """Changes of contacts."""
+
+    def insert_contact(self, project: int, contact: Contact) -> Contact:
+        """Store a new contact; returns it with its `rowid`."""
+
+    def save_contact(self, contact: Contact) -> None:
+        """Store a changed contact."""
+
+    def mark_erasing(self, contact: int) -> None:
+        """Begin a contact's erasure: from here on it is not found any more."""
+
+    def erase_contact(self, contact: int) -> None:
+        """Remove a contact that has no conversation left, with its own events and their deliveries."""

@@ -1,0 +1,81 @@
+"""What conversations need of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from deskwire.engine.contact import Contact
+from deskwire.engine.conversation import Conversation, Message
+from deskwire.engine.listing import ConversationFilter, Listed, Page
+from deskwire.engine.value import value
+
+
+@value
+class Claimed:
+    """A conversation that a commit may change: its contact, and what each endpoint was sent last."""
+
+    contact: Contact
+    routed: Mapping[int, int]
+
+
+class ConversationReader(Protocol):
+    """Queries on conversations and their messages."""
+
+    def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
+        """The conversation with its contact, None if this project has none with that id."""
+
+    def conversations(
+        self, project: int, wanted: ConversationFilter, after: Page | None, limit: int
+    ) -> Sequence[Listed]:
+        """Conversations, newest activity first."""
+
+    def conversation_ids(self, contact: int) -> Sequence[str]:
+        """The ids of all conversations of a contact."""
+
+    def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
+        """Where a message stands; a note is found only with `internal`."""
+
+    def messages(
+        self,
+        conversation: int,
+        *,
+        internal: bool,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Message]:
+        """Messages, oldest first; with `before` alone the last `limit` in front of it."""
+
+    def network_logs(self, conversation: int) -> bytes | None:
+        """The snapshot as it was sent."""
+
+    def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
+        """Stored envelopes with a sequence larger than `after`."""
+
+
+class ConversationTransaction(ConversationReader, Protocol):
+    """Changes of conversations."""
+
+    def claim(self, state: Conversation) -> Claimed:
+        """Make sure that `state` is what is stored. Raises StaleState if it is not."""
+
+    def insert_conversation(
+        self, state: Conversation, contact: int, routed: Mapping[int, int]
+    ) -> Conversation:
+        """Store a new conversation; returns it with its `rowid`."""
+
+    def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
+        """Store the changed conversation, which was `before`, a lower `revision`."""
+
+    def erase_conversation(self, state: Conversation) -> None:
+        """Remove the conversation with all that belongs to it, events and deliveries included.
+
+        Raises StaleState if this commit has events of it yet to be told: they would be lost.
+        """
+
+    def insert_message(self, conversation: int, message: Message) -> None:
+        """Store a message."""
+
+    def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
+        """Store a snapshot in place of the previous one."""

@@ -1,0 +1,1 @@
+"""What every domain of the engine stands on; nothing here knows a domain."""

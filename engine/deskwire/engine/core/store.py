@@ -1,0 +1,91 @@
+"""The port to durable state, which knows no domain: each asks for a store of its own reader and transaction.
+
+`Store[TicketReader, TicketTransaction]` runs queries that are given a `TicketReader` and jobs that are given a
+`TicketTransaction`. Both types are covariant: a store that knows more serves whoever needs less of it.
+
+Queries and jobs are plain and synchronous. A job computes from its arguments and the transaction alone, as it may be
+run again when a neighbour in its group commit fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar, overload
+
+from deskwire.engine.value import value
+
+T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
+W_co = TypeVar("W_co", covariant=True)
+R_contra = TypeVar("R_contra", contravariant=True)
+W_contra = TypeVar("W_contra", contravariant=True)
+
+
+@value
+class Inline(Generic[R_contra, T]):
+    """A query of one row by its key, or of a few, for `Store.read`: a store may run it where a thread costs more.
+
+    It is awaited as any other. Whether others run meanwhile is the store's affair, and nobody may count on either.
+    """
+
+    query: Callable[[R_contra], T]
+
+    def __call__(self, reader: R_contra, /) -> T:
+        """Run the query."""
+        return self.query(reader)
+
+
+@value
+class Brief(Generic[W_contra, T]):
+    """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
+
+    job: Callable[[W_contra], T]
+
+    def __call__(self, tx: W_contra, /) -> T:
+        """Do the job."""
+        return self.job(tx)
+
+
+class Store(Protocol[R_co, W_co]):
+    """Durable state. What `write` has returned survives a crash.
+
+    The first form of `read` and `write` says nothing new; by it a type checker knows a lambda's argument.
+    """
+
+    @overload
+    async def read(self, query: Inline[R_co, T]) -> T: ...
+    @overload
+    async def read(self, query: Callable[[R_co], T]) -> T: ...
+    async def read(self, query: Callable[[R_co], T]) -> T:
+        """Return the query's result; all that it reads is of one moment, and holds all that was acknowledged before.
+
+        Raises:
+            Unavailable: the disk failed, or it took too long.
+            DomainError: what the query raised.
+
+        Cancellation: the query may be run all the same. An `Inline` one is a point of cancellation as well, but
+        not always one at which others are given a turn.
+        """
+
+    @overload
+    async def write(self, job: Brief[W_co, T]) -> T: ...
+    @overload
+    async def write(self, job: Callable[[W_co], T]) -> T: ...
+    async def write(self, job: Callable[[W_co], T]) -> T:
+        """Run `job` in the next group commit and return its result once that is on disk.
+
+        Raises:
+            Unavailable: the disk refused; nothing of the job is stored.
+            DomainError, StaleState: what the job raised; nothing of it is stored.
+
+        Cancellation: the job may still be run; only its result is lost.
+        """
+
+    def submit(self, job: Callable[[W_co], T], ended: Callable[[T | Exception], None]) -> None:
+        """As `write`, without waiting: `ended` is called with what that would return or raise, on the Trio thread.
+
+        Raises Unavailable if the job is not taken at all; then `ended` is not called.
+
+        Args:
+            ended: called once, those of all jobs in the order of their commits; must not raise.
+        """

@@ -1,0 +1,58 @@
+"""What the realtime stream needs of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from deskwire.engine.event_ports import EventReader
+
+
+@dataclass(frozen=True, slots=True)
+class StreamConsumer:
+    """Who holds a stream channel, or held it last, and how far that consumer has confirmed (decisions 5).
+
+    Args:
+        project: storage key.
+        generation: grows by one with each holder; an older one may change nothing.
+        position: log position up to which everything is confirmed.
+        superseded: ids that were taken over from and may not come back yet, oldest first.
+        since, updated_at: when it took the channel, and when the position was saved, in milliseconds.
+    """
+
+    project: int
+    channel: str
+    consumer_id: str
+    generation: int
+    position: int
+    superseded: tuple[str, ...]
+    since: int
+    updated_at: int
+
+
+class StreamReader(EventReader, Protocol):
+    """Queries on who consumes a channel, and on what has been told since."""
+
+    def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
+        """Who holds the channel, or held it last."""
+
+    def stream_consumers(self, project: int) -> Sequence[StreamConsumer]:
+        """Who holds the project's channels, or held them last, by channel name."""
+
+
+class StreamTransaction(StreamReader, Protocol):
+    """Takeovers and positions."""
+
+    def take_channel(
+        self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
+    ) -> int:
+        """Make `consumer_id` the channel's holder, starting at `position`; returns its generation."""
+
+    def confirm_position(
+        self, project: int, channel: str, generation: int, position: int, superseded: Sequence[str], at: int
+    ) -> bool:
+        """Save how far a holder has confirmed; False, and no change, if the generation is not the latest."""
+
+    def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
+        """Remove conversation and contact channels untouched since `before` (ms), but for those `kept`."""

@@ -1,0 +1,60 @@
+"""Who follows the commits, and in which order they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from deskwire.engine.core.commits import Subscribers
+from deskwire.engine.ports import Commit
+from deskwire.storage.store import open_store
+from tests.builders import found_projects
+
+
+def test_subscribers_are_told_of_each_commit_in_the_order_in_which_they_came() -> None:
+    told: list[tuple[str, int]] = []
+    commits = Subscribers[int]()
+    for name in ("log", "deliveries", "keys"):
+        commits.subscribe(lambda commit, name=name: told.append((name, commit)))  # type: ignore[misc]
+    commits.tell(1)
+    commits.tell(2)
+    assert told == [(name, commit) for commit in (1, 2) for name in ("log", "deliveries", "keys")]
+
+
+def test_who_subscribes_later_is_told_of_later_commits_alone() -> None:
+    told: list[int] = []
+    commits = Subscribers[int]()
+    commits.tell(1)
+    commits.subscribe(told.append)
+    commits.tell(2)
+    assert told == [2]
+
+
+async def test_subscribers_are_told_before_any_job_of_the_commit_is_answered(tmp_path: Path) -> None:
+    told: list[str] = []
+    commits = Subscribers[Commit]()
+    commits.subscribe(lambda commit: told.append("first"))
+    commits.subscribe(lambda commit: told.append("second"))
+    async with open_store(tmp_path, batch=2, readers=1, on_commit=commits.tell) as store:
+        store.submit(lambda tx: None, lambda _: told.append("answer"))
+        await store.write(found_projects)
+    assert told == ["first", "second", "answer"]
+
+
+async def test_a_subscriber_that_fails_ends_the_writer_and_nobody_is_told_of_success(tmp_path: Path) -> None:
+    told: list[Commit] = []
+
+    def fail(_: Commit) -> None:
+        raise ZeroDivisionError
+
+    commits = Subscribers[Commit]()
+    commits.subscribe(told.append)
+    commits.subscribe(fail)
+    commits.subscribe(told.append)
+    with pytest.RaisesGroup(ZeroDivisionError, allow_unwrapped=True, flatten_subgroups=True):
+        async with open_store(tmp_path, batch=1, readers=1, on_commit=commits.tell) as store:
+            with trio.fail_after(30):
+                await store.write(found_projects)
+    assert len(told) == 1
