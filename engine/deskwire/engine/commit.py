@@ -6,7 +6,7 @@ written here is what every channel will read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
 
@@ -14,7 +14,6 @@ from deskwire.engine.announce import announce, dashboard_message_view, message_v
 from deskwire.engine.contact import Contact
 from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.conversation import Author, Conversation, Message
-from deskwire.engine.decide import Step
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import (
@@ -56,16 +55,20 @@ def carry_out(plan: Plan, tx: Transaction) -> Receipt:
 def _written(plan: Plan, tx: Transaction) -> Receipt:
     project, at = plan.project, plan.at
     contact, sent = _expected(plan, tx)
-    if not plan.steps:
+    if plan.after is None:
         assert plan.before is not None, "creation is a fact"
         return Receipt(plan.before, plan.before, contact, project)
-    steps = [(before, _signed(fact, contact), after) for before, fact, after in plan.steps]
-    facts = tuple(fact for _, fact, _ in steps)
+    facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
     show = partial((plan.links or nowhere()).shown, now=at)
-    drafts = list(_drafts(plan, tx, steps, contact, show))
+    drafts = _drafts(plan, tx, facts, contact, show)
     addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
 
-    state, gone = _store(tx, steps, contact, sent, at)
+    gone = Deleted in map(type, facts)
+    if gone:
+        state = plan.after
+        tx.erase_conversation(state)
+    else:
+        state = _store(tx, plan.before, plan.after, facts, contact, sent, at)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
         append(tx, project, draft, subject, each, at, lane=state.rowid)
@@ -90,32 +93,34 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
     return fact
 
 
-def _drafts(
-    plan: Plan, tx: Transaction, steps: Sequence[Step], contact: Contact, show: Shown
-) -> Iterator[Draft]:
+def _drafts(plan: Plan, tx: Transaction, facts: Sequence[Fact], contact: Contact, show: Shown) -> list[Draft]:
     """The events, in order."""
-    for _, fact, after in steps:
+    drafts: list[Draft] = []
+    for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
         known = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
-        yield from announce(fact, after, contact, plan.project.id, known, show)
+        drafts += announce(fact, after, contact, plan.project.id, known, show)
+    return drafts
 
 
 def _store(
-    tx: Transaction, steps: Sequence[Step], contact: Contact, sent: Mapping[int, int], at: int
-) -> tuple[Conversation, bool]:
-    """Write the rows; the last state, and whether the conversation was deleted."""
-    before, state = steps[0][0], steps[-1][2]
-    if any(isinstance(fact, Deleted) for _, fact, _ in steps):
-        tx.erase_conversation(state)
-        return state, True
+    tx: Transaction,
+    before: Conversation | None,
+    state: Conversation,
+    facts: Sequence[Fact],
+    contact: Contact,
+    sent: Mapping[int, int],
+    at: int,
+) -> Conversation:
+    """Write the rows; returns the state with its `rowid`."""
     if before is None:
         state = tx.insert_conversation(state, contact.rowid, sent)
     else:
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
-    for _, fact, _ in steps:
+    for fact in facts:
         _store_beside(tx, state, fact, at)
-    return state, False
+    return state
 
 
 def _store_beside(tx: Transaction, state: Conversation, fact: Fact, at: int) -> None:
@@ -147,10 +152,17 @@ def _attach(tx: Transaction, state: Conversation, message: Message) -> None:
 def _posted(
     facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
 ) -> Mapping[str, Any] | None:
-    """The object of the first message that was posted; the very one of its event if there is one."""
-    message = next((fact.message for fact in facts if isinstance(fact, MessagePosted)), None)
-    if message is None:
-        return None
+    """The object of the first message that was posted, if one was."""
+    for fact in facts:
+        if isinstance(fact, MessagePosted):
+            return _object_of(fact.message, state, drafts, show)
+    return None
+
+
+def _object_of(
+    message: Message, state: Conversation, drafts: Sequence[Draft], show: Shown
+) -> Mapping[str, Any]:
+    """The message object; the very one of its event if there is one."""
     if message.internal:
         return dashboard_message_view(message, state.id, show)
     for draft in drafts:

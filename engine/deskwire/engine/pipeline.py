@@ -39,6 +39,8 @@ log: Final = structlog.get_logger(__name__)
 class Phase(Enum):
     """How the state that is known stands to what is stored, and so what the next command has to wait for."""
 
+    __hash__ = object.__hash__  # Enum's own is a call in Python, three for each command
+
     UNREAD = auto()
     """Nothing is known: the state is read first."""
     SETTLED = auto()
@@ -209,8 +211,9 @@ class Pipeline:
         )
         self._under_way += 1
         self.phase = _AFTER[self.phase].begun
-        if self.phase is Phase.AHEAD and plan.after is not None:
-            self._state = plan.after
+        after = plan.after
+        if self.phase is Phase.AHEAD and after is not None:
+            self._state = after
 
     def _end_or_decide_anew(self, request: Request, outcome: Receipt | Exception) -> None:
         """End a commit; or if it found another state than it expected, make it once more, and decide within it.
