@@ -14,6 +14,7 @@ from deskwire.engine.announce import announce, dashboard_message_view, message_v
 from deskwire.engine.contact import Contact
 from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import (
@@ -31,14 +32,13 @@ from deskwire.engine.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.plan import Plan, Receipt
-from deskwire.engine.ports import Transaction
 from deskwire.engine.publish import append, targets
 from deskwire.engine.uploads.links import Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
 from deskwire.engine.value import changed
 
 
-def carry_out(plan: Plan, tx: Transaction) -> Receipt:
+def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
     """Write a plan with what its wrappers add, and return what came of it.
 
     Raises StaleState if what is stored is not what the plan expects, Invalid if an attachment is no longer there, and
@@ -52,7 +52,7 @@ def carry_out(plan: Plan, tx: Transaction) -> Receipt:
     return receipt
 
 
-def _written(plan: Plan, tx: Transaction) -> Receipt:
+def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     project, at = plan.project, plan.at
     contact, sent = _expected(plan, tx)
     if plan.after is None:
@@ -76,7 +76,7 @@ def _written(plan: Plan, tx: Transaction) -> Receipt:
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
 
-def _expected(plan: Plan, tx: Transaction) -> tuple[Contact, dict[int, int]]:
+def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
     """The contact, and what each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
@@ -93,7 +93,9 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
     return fact
 
 
-def _drafts(plan: Plan, tx: Transaction, facts: Sequence[Fact], contact: Contact, show: Shown) -> list[Draft]:
+def _drafts(
+    plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
+) -> list[Draft]:
     """The events, in order."""
     drafts: list[Draft] = []
     for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
@@ -103,7 +105,7 @@ def _drafts(plan: Plan, tx: Transaction, facts: Sequence[Fact], contact: Contact
 
 
 def _store(
-    tx: Transaction,
+    tx: CommitTransaction,
     before: Conversation | None,
     state: Conversation,
     facts: Sequence[Fact],
@@ -123,7 +125,7 @@ def _store(
     return state
 
 
-def _store_beside(tx: Transaction, state: Conversation, fact: Fact, at: int) -> None:
+def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: int) -> None:
     """Write what a fact brings that is not in the conversation's own row."""
     match fact:
         case MessagePosted(message):
@@ -139,7 +141,7 @@ def _store_beside(tx: Transaction, state: Conversation, fact: Fact, at: int) -> 
             assert_never(fact)
 
 
-def _attach(tx: Transaction, state: Conversation, message: Message) -> None:
+def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:
     """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
     if not message.attachments:
         return
