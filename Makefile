@@ -12,7 +12,12 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-.PHONY: run demo test simulate fuzz check mutate bench soak crash powerloss binary format docs site explorer audit lock clean
+# What environments may have set, and what would compile everything anew in each of the tests' many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
+.PHONY: run demo lint unit test verify cover simulate fuzz mutate bench soak crash powerloss binary format docs site explorer audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -20,20 +25,33 @@ run: $(RUN_STAMP)
 demo: $(RUN_STAMP)
 	$(BIN)/deskwire demo $(ARGS)
 
-test: check
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
-
-# The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
-fuzz: check
-	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(BIN)/python -m pytest -n auto tests/model tests/wire/test_http_bytes.py \
-	  tests/wire/test_fuzzed_requests.py tests/wire/test_fuzzed_streams.py \
-	  tests/engine/delivery/test_signature_checks.py $(ARGS)
-
-check: $(DEV_STAMP)
+# The loops, from the shortest to the longest; how long each takes is in CONTRIBUTING.md.
+lint: $(DEV_STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The tests that start no process and no listener.
+unit: $(DEV_STAMP)
+	$(PYTEST) -m unit $(ARGS)
+
+test: lint
+	$(PYTEST) -m "not long" $(ARGS)
+
+# What `test` leaves out: long lives, crashes, what others publish, and much of what chance may find.
+verify: $(DEV_STAMP)
+	$(PYTEST) -m long $(ARGS)
+
+# Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
+cover: $(DEV_STAMP)
+	$(PYTEST) -m "not long" --cov --cov-report=html:build/coverage --cov-report=term:skip-covered $(ARGS)
+
+# The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
+fuzz: $(DEV_STAMP)
+	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/wire/test_http_bytes.py \
+	  tests/wire/test_fuzzed_requests.py tests/wire/test_fuzzed_streams.py \
+	  tests/engine/delivery/test_signature_checks.py $(ARGS)
 
 # Which small mistakes in what decides no test would notice (docs/mutation.md); ARGS are words of the modules' paths.
 mutate: $(DEV_STAMP)

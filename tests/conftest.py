@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,24 +13,49 @@ from hypothesis import HealthCheck, settings
 from tests.builders import InlineStore
 from tests.connections import all_closed, note_connections
 from tests.planted import leaks, logs_of, plant_of
+from tests.selection import is_unit, nothing_started, watch_starts
+from tests.shortcuts import copy_fresh_databases, trust_nobody
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how long an example takes says how busy the machine is
 
-
 note_connections()
+copy_fresh_databases()
+trust_nobody()
+watch_starts()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: a long life, or a start of much else; `make verify` runs it")
+    config.addinivalue_line("markers", "unit: starts no process and no listener; marked by itself")
+    if config.getoption("reads") == "threaded":
+        pytest.MonkeyPatch().setattr("deskwire.storage.store.Inline", _Nothing)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need nothing but this process."""
+    for item in items:
+        if item.get_closest_marker("long") is None and is_unit(item):
+            item.add_marker("unit")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is collected out of the garbage collector's rounds, which took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _alone(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that was taken for a unit and starts something."""
+    with nothing_started() if request.node.get_closest_marker("unit") else nullcontext():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let all tests be run on a store that runs no query inline (ADR 47)."""
     said = "how the store runs inline queries; threaded: as all others, so that others' tasks run meanwhile"
     parser.addoption("--reads", choices=("inline", "threaded"), default="inline", help=said)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Have the store take no query for an inline one, if that is wanted."""
-    if config.getoption("reads") == "threaded":
-        pytest.MonkeyPatch().setattr("deskwire.storage.store.Inline", _Nothing)
 
 
 class _Nothing:

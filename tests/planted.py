@@ -22,14 +22,15 @@ SHAPES: Final = {
 _WELCOME: Final = re.compile(r"^Deskwire is running at .*?Ctrl-C\.$", re.MULTILINE | re.DOTALL)
 """What the first start prints for the operator, once (decisions 2): that is no log."""
 
-_known: set[str] = set()
+_known: dict[str, set[str]] = {}
+"""The secrets by their first characters, as there are thousands in the end, and a log is looked through for each test."""
 _LEAST: Final = 8
 """Characters of a known secret; a shorter one is found by accident."""
 
 
 def plant(secret: str) -> str:
     """The secret, which no log may have from now on."""
-    _known.add(secret)
+    _known.setdefault(secret[:_LEAST], set()).add(secret)
     return secret
 
 
@@ -37,7 +38,9 @@ def leaks(text: str) -> Iterator[str]:
     """What a log has that it must not have, without showing it."""
     logged = _WELCOME.sub("", text)
     yield from (kind for kind, shape in SHAPES.items() if shape.search(logged))
-    yield from (f"the secret {each[:3]}…" for each in sorted(_known) if each in logged)
+    beginnings = {logged[at : at + _LEAST] for at in range(len(logged))} & _known.keys()
+    known = sorted(each for beginning in beginnings for each in _known[beginning])
+    yield from (f"the secret {each[:3]}…" for each in known if each in logged)
 
 
 def plant_of(directory: Path) -> None:
@@ -73,4 +76,6 @@ def _files(directory: Path, name: str) -> list[Path]:
 
 
 def _plant_all(secrets: Iterable[str]) -> None:
-    _known.update(each for each in secrets if len(each) >= _LEAST)
+    for each in secrets:
+        if len(each) >= _LEAST:
+            plant(each)

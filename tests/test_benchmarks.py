@@ -20,8 +20,10 @@ from benchmarks.rendering import BEGIN, END, newest, render
 
 from deskwire.engine.secret import Secrets
 from deskwire.storage.check import check
+from tests.root import ROOT
 
-ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.long
+
 SECTIONS = {
     "post": ["route", "post"],
     "deliver": ["maximum", "latency"],

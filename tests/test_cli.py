@@ -19,8 +19,8 @@ from deskwire.cli import cli
 from deskwire.config import SETTINGS, Config
 from deskwire.port import Port
 from deskwire.systemd import ServiceManager
+from tests.root import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/reference/settings.md"
 SECRET = "correct horse battery staple, and more"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parent.parent
+from tests.root import ROOT
+
 SUSPECT: Final = re.compile(
     r"secret|password|passwd|token|signature|digest|hmac|hash|credential|authorization|(?:server|stream|api)_key"
 )

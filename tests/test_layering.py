@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.root import ROOT
+
 ROOTS = ("engine", "http", "storage")
 LINT = "from importlinter.cli import lint_imports_command as c; c(['--no-cache', '--no-logo'])"
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.root import ROOT
+
 LAYERS = ("engine", "http", "storage")
 
 # Written so that this file does not match them.

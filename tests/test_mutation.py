@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.mutation.mutants import mutants
 from tests.mutation.table import TABLE, Mutated
-
-ROOT = Path(__file__).parent.parent
+from tests.root import ROOT
 
 SOURCE = '''
 """Text."""

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.planted import leaks, plant
+from tests.root import ROOT
 from tests.serving import environment
 
-ROOT = Path(__file__).parent.parent
 KEY = f"sk_{'a1B' * 14}x"
 LEAKING = f"""
 import structlog

@@ -16,7 +16,8 @@ from benchmarks.soak.plot import Panel, picture
 from benchmarks.soak.sample import metrics
 from benchmarks.soak.trend import BLOCKS, trend
 
-ROOT = Path(__file__).parent.parent
+from tests.root import ROOT
+
 TIMES = [number * 2.0 for number in range(300)]
 
 

@@ -11,8 +11,7 @@ import pytest
 from click.testing import Result
 
 from deskwire.admin import audit
-
-from .conftest import Deskwire, good
+from tests.admin.conftest import Deskwire, good
 
 
 def lines(result: Result) -> list[dict[str, Any]]:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.admin.conftest import Deskwire, good, listed
 from tests.backup.conftest import SECRET, fill
-
-from .conftest import Deskwire, good, listed
 
 
 @pytest.fixture

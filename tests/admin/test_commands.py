@@ -10,8 +10,7 @@ import pytest
 from deskwire.engine.credentials import Tokens
 from deskwire.engine.secret import Secrets
 from deskwire.storage.database import DirectoryLock
-
-from .conftest import Deskwire, good, listed
+from tests.admin.conftest import Deskwire, good, listed
 
 PASSWORD = "a long enough password"
 

@@ -13,8 +13,7 @@ from sqlite_utils import Database, Migrations
 from deskwire.admin.desk import LOOKS
 from deskwire.storage.database import FILE_NAME
 from deskwire.storage.migrations import migrations
-
-from .conftest import Deskwire, good, listed
+from tests.admin.conftest import Deskwire, good, listed
 
 LACKING = "m0012_imports"
 

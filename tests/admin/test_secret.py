@@ -12,8 +12,7 @@ import pytest
 from deskwire.engine.clock import milliseconds
 from deskwire.engine.credentials import Tokens
 from deskwire.provision import installation_secrets
-
-from .conftest import Deskwire, good, listed
+from tests.admin.conftest import Deskwire, good, listed
 
 
 @pytest.fixture

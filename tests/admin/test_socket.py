@@ -20,8 +20,8 @@ import trio
 from deskwire.admin import socket as admin
 from deskwire.admin.socket import AT_ONCE, ORDER_BYTES_MAX, SOCKET_FILE, Unanswered, ask
 from tests.operator import operate
+from tests.service import Service, running
 from tests.serving import Server, environment
-from tests.wire.conftest import Service, running
 
 CAN_BE_ANOTHER = os.geteuid() == 0 and hasattr(socket, "SO_PEERCRED")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wire.conftest import Service, running
+from tests.service import Service, running
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.wire.conftest import Service
+from tests.api.browser import CHROMIUM, browsing
+from tests.root import ROOT
+from tests.service import Service
 
-from .browser import CHROMIUM, browsing
+pytestmark = pytest.mark.long
 
 OPERATION = "#operations-Project_of_a_server_key-getOwnProject"
 
@@ -72,7 +74,7 @@ async def test_the_page_names_files_that_never_change_and_may_call_only_the_serv
 
 
 async def test_no_address_stands_in_the_page_and_its_script(service: Service) -> None:
-    folder = Path(__file__).parents[2] / "http/deskwire/http/assets"
+    folder = ROOT / "http/deskwire/http/assets"
     for name in ("explorer.html", "explorer.js"):
         assert "//" not in re.sub(r"(?m)(^| )// .*$", "", (folder / name).read_text())
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from tests.described import described
-from tests.wire.conftest import Service
+from tests.service import Service
+
+pytestmark = pytest.mark.long
 
 PACKAGE = "deskwire_generated"
 Api = Callable[[str], Any]

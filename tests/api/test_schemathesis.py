@@ -11,7 +11,9 @@ from typing import Final
 import pytest
 import trio
 
-from tests.wire.conftest import Service
+from tests.service import Service
+
+pytestmark = pytest.mark.long
 
 REASONS: Final = """\
 # Rules beyond a schema: an id in a body that names nothing here, a cursor that no list has given, a text of a certain

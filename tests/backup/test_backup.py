@@ -18,9 +18,8 @@ from deskwire.storage.database import FILE_NAME, DirectoryLock
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.snapshot import CopyError
 from deskwire.storage.unpack import read_archive
+from tests.backup.conftest import CONTENT, FILE, SECRET, back_up, fill, left, restore
 from tests.builders import PROJECT, post, running
-
-from .conftest import CONTENT, FILE, SECRET, back_up, fill, left, restore
 
 
 def test_a_backup_is_a_tar_file_of_its_owner_alone_with_database_uploads_and_manifest(

@@ -15,9 +15,8 @@ from deskwire.storage.check import check
 from deskwire.storage.database import FILE_NAME, DataDirectoryError
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.rules import RULES
+from tests.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.builders import PROJECT, post, running
-
-from .conftest import CONTENT, FILE, SECRET, fill
 
 
 def change(directory: Path, *statements: str) -> None:

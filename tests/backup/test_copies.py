@@ -17,8 +17,7 @@ from deskwire.storage.copies import copy_before_upgrade, run_copies
 from deskwire.storage.database import FILE_NAME, DataDirectoryError
 from deskwire.storage.migrations import migrations
 from deskwire.storage.store import open_store
-
-from .conftest import fill
+from tests.backup.conftest import fill
 
 
 def later(change: Callable[[Database], object]) -> Migrations:

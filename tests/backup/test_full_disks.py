@@ -12,8 +12,7 @@ import pytest
 from deskwire.storage.copies import copy_before_upgrade
 from deskwire.storage.database import FILE_NAME, DataDirectoryError
 from deskwire.storage.snapshot import CopyError
-
-from .conftest import back_up, left, restore
+from tests.backup.conftest import back_up, left, restore
 
 
 @contextmanager

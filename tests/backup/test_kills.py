@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.root import ROOT
 from tests.serving import environment
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.long
 
 
 def test_a_kill_at_any_step_leaves_nothing_half_done(data: Path) -> None:

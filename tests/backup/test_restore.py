@@ -26,9 +26,8 @@ from deskwire.storage.database import (
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.snapshot import CopyError
 from deskwire.storage.store import open_store
+from tests.backup.conftest import CONTENT, FILE, SECRET, back_up, fill, left, names, restore, rewritten
 from tests.builders import PROJECT, post, running
-
-from .conftest import CONTENT, FILE, SECRET, back_up, fill, left, names, restore, rewritten
 
 Parts = list[tuple[tarfile.TarInfo, bytes]]
 

@@ -13,7 +13,7 @@ from deskwire.demo.receiver import Receiver
 from tests.crash.shim import missing
 from tests.crash.shimmed import made, service
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 
 DAY_S = 86_400
 PATIENCE_S = 60.0

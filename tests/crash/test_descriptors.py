@@ -19,7 +19,7 @@ from tests.crash.shimmed import made, service
 from tests.operator import operate
 from tests.serving import Server
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 
 LIMIT = 64
 LIMITED = ("sh", "-c", f'ulimit -n {LIMIT} && exec "$@"', "sh")

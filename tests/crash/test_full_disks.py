@@ -14,7 +14,7 @@ from tests.crash.shim import Shim, missing
 from tests.crash.shimmed import made, service
 from tests.serving import Server, seen
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 
 FAULTS = [{"writes": ENOSPC}, {"writes": EROFS}, {"writes": EIO}, {"syncs": EIO}]
 CLIENTS = 8

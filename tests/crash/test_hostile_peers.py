@@ -15,7 +15,10 @@ import trio
 
 from tests.serving import Server
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from Linux's /proc")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is read from Linux's /proc"),
+]
 
 MUTE, HALF = 200, 1_000
 COPIES = 8

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 import trio
 
 from deskwire.storage.check import check
 from deskwire.storage.database import FILE_NAME, connect_reader
 from tests.imported import counts, ndjson, threads
 from tests.serving import LOOK_S, Server, environment
+
+pytestmark = pytest.mark.long
 
 CONVERSATIONS, MESSAGES = 40, 150
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 import trio
 
 from deskwire.demo.api import Api
@@ -17,6 +18,8 @@ from deskwire.demo.journal import Journal
 from deskwire.demo.receiver import Receiver
 from deskwire.demo.replay import Replay
 from tests.serving import Server
+
+pytestmark = pytest.mark.long
 
 REPEATS = 8
 CONCURRENCY = 16

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.engine.workflows.building import buttons, send, wait, workflow
 from tests.serving import Server
+
+pytestmark = pytest.mark.long
 
 
 async def test_waits_and_pending_steps_outlast_a_kill(tmp_path: Path) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.crash.loop import run
+
+pytestmark = pytest.mark.long
 
 ROUNDS = 2
 

@@ -22,12 +22,12 @@ from tests.backup.conftest import SECRET, back_up, fill
 from tests.crash.disk import NOTHING_SPARED, Disk
 from tests.crash.powerloss import Moment, Recorded, moments, recorded
 from tests.crash.shim import Shim, missing, shim_environment_works
+from tests.root import ROOT
 from tests.serving import environment
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 
 CUTS = 30
-ROOT = Path(__file__).parents[2]
 
 
 def test_the_layer_sees_what_this_interpreter_does(tmp_path: Path) -> None:

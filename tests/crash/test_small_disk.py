@@ -12,6 +12,8 @@ import pytest
 
 from tests.serving import Server, seen
 
+pytestmark = pytest.mark.long
+
 SIZE = "16m"
 
 

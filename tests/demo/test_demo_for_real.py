@@ -18,6 +18,8 @@ import trio
 
 from tests.serving import Server, environment
 
+pytestmark = pytest.mark.long
+
 BUNDLED = 8
 
 

@@ -12,7 +12,7 @@ import trio
 
 from deskwire.http.families import METRICS
 from deskwire.http.metric import PREFIX, Scrape
-from tests.docs.pages import ROOT
+from tests.root import ROOT
 from tests.simulation.away import Away, conversations, live, traffic
 
 PROMTOOL = shutil.which("promtool")
@@ -34,7 +34,10 @@ ALERTS = {
 
 Course = Mapping[str, list[float]]
 
-pytestmark = pytest.mark.skipif(PROMTOOL is None, reason="needs promtool, of Debian's package prometheus")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(PROMTOOL is None, reason="needs promtool, of Debian's package prometheus"),
+]
 
 
 def scraped(away: Away) -> dict[str, float]:

@@ -7,8 +7,7 @@ import re
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.audit.trail import ACTOR_TYPES
 from deskwire.http.shapes.audit import AuditRecord
-
-from .pages import ROOT
+from tests.root import ROOT
 
 GUIDE = (ROOT / "docs/guide/audit.md").read_text()
 

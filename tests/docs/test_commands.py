@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 import trio
 
+from tests.docs.pages import blocks, guides, name
+from tests.root import ROOT
+from tests.service import Service, running
 from tests.serving import environment
-from tests.wire.conftest import Service, running
 from tests.wire.surveying import refreshed, respond, survey
 
-from .pages import ROOT, blocks, guides, name
+pytestmark = pytest.mark.long
 
 PREAMBLE = "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
 PAGES = [page for page in guides() if any(block.words == ("sh", "run") for block in blocks(page))]

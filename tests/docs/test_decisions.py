@@ -8,7 +8,8 @@ from typing import Final
 
 import pytest
 
-from .pages import ROOT, prose
+from tests.docs.pages import prose
+from tests.root import ROOT
 
 FOLDER: Final = ROOT / "docs/adr"
 RECORDS: Final = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")

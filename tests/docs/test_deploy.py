@@ -17,8 +17,8 @@ from deskwire.config import SETTINGS, VARIABLES, Config
 from deskwire.descriptors import RESERVE
 from deskwire.http.app import ROUTES
 from tests.certificates import Files
-
-from .pages import ROOT, blocks
+from tests.docs.pages import blocks
+from tests.root import ROOT
 
 DEPLOY: Final = ROOT / "docs/deploy"
 GUIDE: Final = ROOT / "docs/guide/deploy.md"

@@ -13,10 +13,9 @@ import pytest
 from deskwire.http.families import METRICS
 from deskwire.http.metric import PREFIX
 from deskwire.http.metrics import PROCESS
-from tests.wire.conftest import running
+from tests.root import ROOT
+from tests.service import running
 from tests.wire.test_metrics import Figures, scrape
-
-from .pages import ROOT
 
 DASHBOARD: dict[str, Any] = json.loads((ROOT / "docs/monitoring/dashboard.json").read_text())
 GUIDE = (ROOT / "docs/guide/monitoring.md").read_text()

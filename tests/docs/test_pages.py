@@ -18,8 +18,8 @@ from deskwire.http.app import ROUTES
 from deskwire.reference.errors import CODES
 from deskwire.reference.events import example_envelopes
 from deskwire.variables import CLIENT_VARIABLES
-
-from .pages import ROOT, blocks, documents, guides, name, named_anchors, promises, prose
+from tests.docs.pages import blocks, documents, guides, name, named_anchors, promises, prose
+from tests.root import ROOT
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/[\w/{}<>.-]*)")

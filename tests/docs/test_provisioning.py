@@ -7,12 +7,15 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
 import trio
 
+from tests.docs.pages import blocks
+from tests.docs.test_commands import PREAMBLE, needs_tools
+from tests.root import ROOT
 from tests.serving import environment, free_port
 
-from .pages import ROOT, blocks
-from .test_commands import PREAMBLE, needs_tools
+pytestmark = pytest.mark.long
 
 
 @needs_tools

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
-from pathlib import Path
 
 import orjson
 import pytest
@@ -21,8 +20,8 @@ from deskwire.http.problems import STATUS
 from deskwire.reference.command import PAGES
 from deskwire.reference.errors import CODES, INTERNAL, PROBLEMS
 from deskwire.reference.events import example_envelopes
+from tests.root import ROOT
 
-ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs/reference"
 SOURCES = [
     path

@@ -6,15 +6,15 @@ import json
 import runpy
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 import stripe
 
 from deskwire.engine.delivery.signature import sign
+from tests.root import ROOT
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 VECTORS: list[dict[str, Any]] = json.loads((DOCS / "signature-vectors.json").read_text())
 IDS = [vector["name"] for vector in VECTORS]

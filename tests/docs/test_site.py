@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import pytest
 
-from .pages import ROOT
+from tests.root import ROOT
+
+pytestmark = pytest.mark.long
 
 DOCS: Final = ROOT / "docs"
 LOADS: Final = {

@@ -14,8 +14,8 @@ from deskwire.cli import cli
 from deskwire.importing.run import Totals
 from deskwire.importing.show import progress_line, refused_line
 from tests.imported import conversation, counts, found, message, messages_of, ndjson, threads
+from tests.service import Service, running
 from tests.serving import environment
-from tests.wire.conftest import Service, running
 
 
 @dataclass

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from .client import HERE, Launch, launching
-from .stage import Stage, staged
+from tests.interop.client import HERE, Launch, launching
+from tests.interop.stage import Stage, staged
 
 
 @pytest.fixture(scope="session")

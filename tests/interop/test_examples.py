@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from .client import HERE, WITHIN_S
-from .stage import Stage
+from tests.interop.client import HERE, WITHIN_S
+from tests.interop.stage import Stage
+
+pytestmark = pytest.mark.long
 
 EXAMPLES = HERE.parents[1] / "docs/examples"
 

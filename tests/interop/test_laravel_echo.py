@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .stage import Stage
+from tests.interop.stage import Stage
 
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 @pytest.mark.parametrize("authorization", ["echoHeaders", "echoBearer"])

@@ -12,10 +12,11 @@ from deskwire.engine.clock import wall_clock
 from deskwire.engine.events import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.store import SqliteStore
-from tests.wire.conftest import tapping
+from tests.interop.client import Client, Launch
+from tests.interop.stage import Stage, staged
+from tests.service import tapping
 
-from .client import Client, Launch
-from .stage import Stage, staged
+pytestmark = pytest.mark.long
 
 SIZE: Final = 1_000_000
 

@@ -12,11 +12,10 @@ from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.ports import Transaction
 from deskwire.storage.store import SqliteStore
+from tests.interop.client import Launch
+from tests.interop.stage import LONG, QUIET_S, Stage, staged
+from tests.service import tapping
 from tests.streaming import NOON
-from tests.wire.conftest import tapping
-
-from .client import Launch
-from .stage import LONG, QUIET_S, Stage, staged
 
 AWAY_S: Final = 60.0 if LONG else 2.0
 """pusher-js waits 1 s before it connects again."""
@@ -27,7 +26,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
     return tapping(monkeypatch)
 
 
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 @pytest.mark.parametrize("authorization", ["form", "json", "query"])

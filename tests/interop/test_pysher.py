@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .stage import QUIET_S, Stage
+from tests.interop.stage import QUIET_S, Stage
 
-pytestmark = pytest.mark.usefixtures("pysher")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("pysher")]
 
 
 async def test_events_come_in_order_as_the_very_text_of_the_feed(stage: Stage) -> None:

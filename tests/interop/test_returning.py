@@ -12,12 +12,13 @@ import httpx
 import pytest
 import trio
 
+from tests.interop.client import Client, Launch
+from tests.interop.proxy import Proxy, proxying
+from tests.interop.stage import LONG, Stage, event_id, port_of
 from tests.process.test_serve import START_S, Server
-from tests.wire.conftest import Service, running
+from tests.service import Service, running
 
-from .client import Client, Launch
-from .proxy import Proxy, proxying
-from .stage import LONG, Stage, event_id, port_of
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(params=["pusher_js", "pysher"])

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 import trio
 
-from tests.wire.conftest import running
+from tests.interop.client import HERE
+from tests.service import running
 from tests.wire.test_out import receiving, register
-
-from .client import HERE
 
 VECTORS: list[dict[str, Any]] = json.loads((HERE.parents[1] / "docs/signature-vectors.json").read_text())
 
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 async def verdicts(cases: list[dict[str, Any]]) -> list[bool]:

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.certificates import Files
-from tests.wire.conftest import running
+from tests.interop.client import Launch
+from tests.interop.proxy import proxying
+from tests.interop.stage import Stage, port_of
+from tests.service import running
 
-from .client import Launch
-from .proxy import proxying
-from .stage import Stage, port_of
-
-pytestmark = pytest.mark.usefixtures("node")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 async def test_pusher_js_subscribes_and_receives_over_tls(

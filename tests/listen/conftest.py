@@ -15,8 +15,8 @@ from deskwire.listen.envelope import Event
 from deskwire.listen.forward import Step
 from deskwire.listen.run import Plan, run_listen
 from deskwire.remote.access import Access
-from tests.engine.delivery.conftest import Behaviour, Receiver
-from tests.wire.conftest import Service, running
+from tests.receivers import Behaviour, Receiver
+from tests.service import Service, running
 
 AT_ONCE = Schedule(retry_after_s=(0.0, 0.0, 0.0), jitter=0, horizon_s=3_600.0)
 SECRET = "whsec_of_a_test"

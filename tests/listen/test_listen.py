@@ -19,11 +19,10 @@ from deskwire.engine.ids import id_time_ms
 from deskwire.listen.headers import BadHeaders, parse_headers
 from deskwire.listen.run import Plan, run_listen
 from deskwire.remote.access import Access
-from tests.engine.delivery.conftest import Request, answering
+from tests.listen.conftest import SECRET, Shown, listening, once, plan, receiving
+from tests.receivers import Request, answering
+from tests.service import Service, running
 from tests.serving import free_port
-from tests.wire.conftest import Service, running
-
-from .conftest import SECRET, Shown, listening, once, plan, receiving
 
 OK = answering("204 No Content")
 NEVER = Schedule(retry_after_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, horizon_s=36_000.0)

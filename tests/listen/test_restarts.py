@@ -19,10 +19,11 @@ import pytest
 import stripe
 import trio
 
-from tests.engine.delivery.conftest import Receiver, Request, answering
+from tests.listen.conftest import SECRET, receiving
+from tests.receivers import Receiver, Request, answering
 from tests.serving import Server, environment, free_port
 
-from .conftest import SECRET, receiving
+pytestmark = pytest.mark.long
 
 OK = answering("204 No Content")
 USERS = 6

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from .things import JSON, Conversation, exactly, now, shown
-from .world import World
+from tests.model.things import JSON, Conversation, exactly, now, shown
+from tests.model.world import World
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .commands import Answer, Request, good, refused
-from .things import JSON
-from .world import World
+from tests.model.commands import Answer, Request, good, refused
+from tests.model.things import JSON
+from tests.model.world import World
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .commands import Answer, Request, good, refused
-from .things import IDENTITY, JSON, exactly, shown
-from .world import World
+from tests.model.commands import Answer, Request, good, refused
+from tests.model.things import IDENTITY, JSON, exactly, shown
+from tests.model.world import World
 
 
 @dataclass(frozen=True)

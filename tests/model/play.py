@@ -14,18 +14,17 @@ import orjson
 import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
 
-from tests.engine.delivery.conftest import Receiver
-from tests.engine.delivery.conftest import Request as Delivered
-from tests.wire.conftest import Service
+from tests.model.commands import Answer, Command, Fetch, Messages, OnConversation, Request, refused
+from tests.model.surveys import LookAtSurvey, OnSurvey
+from tests.model.things import JSON, Endpoint, Survey, exactly, now, shown
+from tests.model.tickets import Bulk, ChangeTicket, ListTickets, LookAtTicket
+from tests.model.webhooks import AddEndpoint, Deliveries, ListEndpoints, LookAtEndpoint, OnEndpoint
+from tests.model.world import FLOWS, World
+from tests.receivers import Receiver
+from tests.receivers import Request as Delivered
+from tests.service import Service
 from tests.wire.staff import organisation_of
 from tests.wire.surveying import DEFINITION
-
-from .commands import Answer, Command, Fetch, Messages, OnConversation, Request, refused
-from .surveys import LookAtSurvey, OnSurvey
-from .things import JSON, Endpoint, Survey, exactly, now, shown
-from .tickets import Bulk, ChangeTicket, ListTickets, LookAtTicket
-from .webhooks import AddEndpoint, Deliveries, ListEndpoints, LookAtEndpoint, OnEndpoint
-from .world import FLOWS, World
 
 KEPT_S: Final = 60.0
 """Far longer than a delivery or a frame takes on a machine that does much else."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from .commands import (
+from tests.model.commands import (
     Assign,
     Close,
     Create,
@@ -24,11 +24,11 @@ from .commands import (
     Say,
     Start,
 )
-from .commands import Step as PendingStep
-from .content import Content, Translate
-from .customers import Erase, Forget, ListOf, PutContact, Recall, Remember
-from .play import Again, AtOnce, Doze, Step
-from .surveys import (
+from tests.model.commands import Step as PendingStep
+from tests.model.content import Content, Translate
+from tests.model.customers import Erase, Forget, ListOf, PutContact, Recall, Remember
+from tests.model.play import Again, AtOnce, Doze, Step
+from tests.model.surveys import (
     DEFINITIONS,
     WRONG,
     ListSurveys,
@@ -43,8 +43,17 @@ from .surveys import (
     Version,
     Versions,
 )
-from .tickets import Bulk, ChangeTicket, Link, ListTickets, LookAtTicket, MakeTicket, RemoveTicket, Snooze
-from .webhooks import (
+from tests.model.tickets import (
+    Bulk,
+    ChangeTicket,
+    Link,
+    ListTickets,
+    LookAtTicket,
+    MakeTicket,
+    RemoveTicket,
+    Snooze,
+)
+from tests.model.webhooks import (
     NO_CATCH_UP,
     NO_EVENT,
     NO_WAY,

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.model.commands import Answer, Request, good, stopped
+from tests.model.things import JSON, Survey, exactly, shown
+from tests.model.world import World
 from tests.wire.surveying import DEFINITION
-
-from .commands import Answer, Request, good, stopped
-from .things import JSON, Survey, exactly, shown
-from .world import World
 
 NO_SURVEY: Final = "srv_01M3250V00PPPPPPPPPPPPPPPP"
 SHORT: Final = {**DEFINITION, "questions": DEFINITION["questions"][:2], "logic": []}

@@ -17,14 +17,15 @@ import trio
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from tests.engine.delivery.conftest import Receiver, answering
+from tests.model.commands import Close, Note, Reply, Say
+from tests.model.play import AtOnce, Step, playing
+from tests.model.steps import BEGINNING, STEPS
+from tests.model.tickets import Link, LookAtTicket, Snooze
 from tests.properties import budget, here, hold
-from tests.wire.conftest import Service, running
+from tests.receivers import Receiver, answering
+from tests.service import Service, running
 
-from .commands import Close, Note, Reply, Say
-from .play import AtOnce, Step, playing
-from .steps import BEGINNING, STEPS
-from .tickets import Link, LookAtTicket, Snooze
+pytestmark = pytest.mark.long
 
 EXAMPLES: Final = int(os.environ.get("MODEL_EXAMPLES", "0"))
 

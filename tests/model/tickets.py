@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta, timezone
 
-from .commands import NOWHERE, Answer, Request, good, refused, stopped
-from .things import JSON, Ticket, exactly, iso, shown
-from .world import World
+from tests.model.commands import NOWHERE, Answer, Request, good, refused, stopped
+from tests.model.things import JSON, Ticket, exactly, iso, shown
+from tests.model.world import World
 
 NO_TICKET = "tkt_01M3250V00PPPPPPPPPPPPPPPP"
 TEN_YEARS_S = 10 * 366 * 86_400

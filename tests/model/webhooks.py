@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .commands import Answer, Request, good, stopped
-from .things import JSON, Endpoint, exactly, shown
-from .world import World
+from tests.model.commands import Answer, Request, good, stopped
+from tests.model.things import JSON, Endpoint, exactly, shown
+from tests.model.world import World
 
 NO_EVENT: Final = "conversation.exploded"
 NO_CATCH_UP: Final = "sometimes"

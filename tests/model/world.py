@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from .things import (
+from tests.model.things import (
     IDENTITY,
     JSON,
     Contact,

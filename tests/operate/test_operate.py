@@ -14,10 +14,10 @@ import trio
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from tests.engine.delivery.conftest import Receiver, answering
 from tests.listen.conftest import receiving
+from tests.receivers import Receiver, answering
+from tests.service import Service, running
 from tests.serving import environment, free_port
-from tests.wire.conftest import Service, running
 
 OK = answering("200 OK", b"thanks")
 EVIL = "\x1b[2J\x1b]0;owned\x07gone\u202e\x9b31m\nsecond line"

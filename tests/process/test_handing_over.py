@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from tests.handing import HasDescriptor
+from tests.process.test_serve import ENVIRON, START_S, Server, servers
 
-from .test_serve import ENVIRON, START_S, Server, servers
+pytestmark = pytest.mark.long
 
 __all__ = ["servers"]
 

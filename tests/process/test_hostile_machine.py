@@ -16,6 +16,8 @@ import trio
 from deskwire.http.inflow import FRAMES
 from tests.serving import Server
 
+pytestmark = pytest.mark.long
+
 CALLS: Final = 30
 
 _ATTACKER: Final = """

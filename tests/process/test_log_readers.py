@@ -20,6 +20,8 @@ import pytest
 
 from tests.serving import LOOK_S, environment, free_port
 
+pytestmark = pytest.mark.long
+
 MANY = 20_000  # requests; the queue has room for the lines of about 7,000
 AT_ONCE = 50
 ASK = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"

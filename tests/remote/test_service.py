@@ -10,8 +10,8 @@ import trio
 from deskwire.listen.patience import Patient
 from deskwire.remote.access import Access
 from deskwire.remote.service import Away, Refused, Service
-from tests.engine.delivery.conftest import Behaviour, Receiver, Request, answering
 from tests.listen.conftest import receiving
+from tests.receivers import Behaviour, Receiver, Request, answering
 from tests.serving import free_port
 
 KEY = "sk_1234567890"

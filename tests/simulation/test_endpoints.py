@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import orjson
+import pytest
 import trio
 from trio.testing import MockClock
 
 from tests.simulation.server import Asked
 from tests.simulation.world import World
 from tests.streaming import SERVER_KEY
+
+pytestmark = pytest.mark.long
 
 _HEADERS = {"Authorization": f"Bearer {SERVER_KEY}", "Content-Type": "application/json"}
 

@@ -14,10 +14,12 @@ from typing import Final
 
 import pytest
 
+from tests.root import ROOT
 from tests.serving import environment
 from tests.simulation.life import simulate
 
-ROOT: Final = Path(__file__).parents[2]
+pytestmark = pytest.mark.long
+
 CORPUS: Final = [
     int(line.split()[0])
     for line in (Path(__file__).parent / "corpus.txt").read_text().splitlines()

@@ -11,6 +11,8 @@ import pytest
 from tests.simulation.life import simulate
 from tests.simulation.plants import PLANTS, planted
 
+pytestmark = pytest.mark.long
+
 LIVES: Final = 30
 FOUND_SOON: Final = (
     "skip_a_sequence",

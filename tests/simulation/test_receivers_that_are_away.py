@@ -10,6 +10,8 @@ import trio
 from tests.simulation.away import Away, conversations, heard, live, post, traffic
 from tests.simulation.receiver import Manner
 
+pytestmark = pytest.mark.long
+
 LENGTHS_S = (0.5, 2, 10, 40, 120)
 AWAY = [
     *((length, rate, "refusing") for length in LENGTHS_S for rate in (1, 5, 50)),

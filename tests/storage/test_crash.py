@@ -11,11 +11,15 @@ from collections import defaultdict
 from pathlib import Path
 
 import orjson
+import pytest
 import trio
 
 from deskwire.engine.commands import MarkRead
 from tests.builders import PROJECT, Running, post, running
+from tests.root import ROOT
 from tests.seeing import seen
+
+pytestmark = pytest.mark.long
 
 ROUNDS = 12
 LANES = 8
@@ -50,7 +54,7 @@ trio.run(main)
 def written_until_killed(directory: Path, lines: int) -> list[tuple[str, str]]:
     """Let a process write and kill it when it has acknowledged so much; all that it acknowledged."""
     with subprocess.Popen(
-        [sys.executable, "-c", WRITING, str(directory), str(Path(__file__).parents[2])],
+        [sys.executable, "-c", WRITING, str(directory), str(ROOT)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +18,13 @@ from deskwire.storage import database
 from deskwire.storage.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
 from deskwire.storage.migrations import migrations
 from deskwire.storage.transaction import SqliteReader
+from tests.shortcuts import migrated_step_by_step
+
+
+@pytest.fixture(autouse=True)
+def _step_by_step() -> Iterator[None]:
+    with migrated_step_by_step():
+        yield
 
 
 def tables(path: Path) -> dict[str, str]:

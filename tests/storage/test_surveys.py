@@ -27,8 +27,7 @@ from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
 from deskwire.storage.database import FILE_NAME
 from tests.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, Running, running
 from tests.seeing import seen
-
-from .test_erasure import left_in, mark, scrubbed
+from tests.storage.test_erasure import left_in, mark, scrubbed
 
 
 def survey(name: str = "After the chat") -> Survey:

@@ -25,8 +25,7 @@ from deskwire.storage.ticket_search import SearchMerge
 from deskwire.storage.transaction import SqliteTransaction
 from tests.builders import NOON, PROJECT, found_projects, running
 from tests.seeing import seen
-
-from .test_erasure import erasures, left_in, mark, scrubbed
+from tests.storage.test_erasure import erasures, left_in, mark, scrubbed
 
 BY = By("usr_1", "Ada")
 TAIL = 8

@@ -11,14 +11,13 @@ from typing import Any, Final
 
 import trio
 
-from tests.engine.delivery.conftest import Request
 from tests.engine.workflows.building import FORM, buttons, workflow
+from tests.receivers import Request
+from tests.service import Service
 from tests.serving import LOOK_S
-
-from .conftest import Service
-from .surveying import refreshed, respond, survey
-from .test_metrics import scrape
-from .test_out import consuming, receiving, register
+from tests.wire.surveying import refreshed, respond, survey
+from tests.wire.test_metrics import scrape
+from tests.wire.test_out import consuming, receiving, register
 
 CONVERSATION: Final = (
     "oldtitle", "title", "oldattribute", "attribute", "key", "message", "longmessage", "note", "botname", "botmessage",

@@ -11,8 +11,7 @@ import httpx
 
 from tests.described import caller
 from tests.planted import plant
-
-from .conftest import Service
+from tests.service import Service
 
 PASSWORD = plant("a long enough password")
 

@@ -7,8 +7,7 @@ from typing import Any
 import trio
 
 from deskwire.engine.surveys.rules import SOUND
-
-from .conftest import Service
+from tests.service import Service
 
 DEFINITION: dict[str, Any] = dict(SOUND)
 REFRESHED_S = 20.0

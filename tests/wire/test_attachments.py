@@ -9,9 +9,9 @@ import httpx
 import pytest
 import trio
 
-from .conftest import Service, running
-from .planting import holding
-from .test_uploads import gone, on_disk, send
+from tests.service import Service, running
+from tests.wire.planting import holding
+from tests.wire.test_uploads import gone, on_disk, send
 
 SECRET = b"<<file-marker>>" * 1_000
 NAME = "name-marker.txt"

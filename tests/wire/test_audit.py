@@ -16,11 +16,10 @@ from deskwire.http.app import ROUTES
 from deskwire.setting import networks
 from tests.operator import operate
 from tests.planted import plant
-
-from .conftest import Service, running
-from .staff import PASSWORD, client, hire, organisation_of, person, sign_in
-from .test_out import receiving, register
-from .trail import Record, trail, whole
+from tests.service import Service, running
+from tests.wire.staff import PASSWORD, client, hire, organisation_of, person, sign_in
+from tests.wire.test_out import receiving, register
+from tests.wire.trail import Record, trail, whole
 
 RECORDED: Final = {route.operation_id: route for route in ROUTES if route.records}
 CLIENT: Final = "203.0.113.7"

@@ -11,13 +11,12 @@ import pytest
 from deskwire.engine.clock import iso, milliseconds
 from tests.operator import operate
 from tests.planted import plant
-
-from .conftest import Service, running
-from .planting import mark, vanished
-from .staff import PASSWORD, code, hire, organisation_of, person, sign_in
-from .test_audit_sign_ins import LOCAL, attempt, stored
-from .test_metrics import until
-from .trail import Record, trail, whole
+from tests.service import Service, running
+from tests.wire.planting import mark, vanished
+from tests.wire.staff import PASSWORD, code, hire, organisation_of, person, sign_in
+from tests.wire.test_audit_sign_ins import LOCAL, attempt, stored
+from tests.wire.test_metrics import until
+from tests.wire.trail import Record, trail, whole
 
 
 async def keys(service: Service, *labels: str) -> None:

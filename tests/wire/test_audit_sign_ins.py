@@ -11,10 +11,9 @@ from deskwire.engine.audit.trail import PLACES_OF_NOBODY_MAX
 from deskwire.setting import networks
 from tests.operator import operate
 from tests.planted import plant
-
-from .conftest import Service, running
-from .staff import PASSWORD, client, code, hire, person, sign_in
-from .trail import trail, whole
+from tests.service import Service, running
+from tests.wire.staff import PASSWORD, client, code, hire, person, sign_in
+from tests.wire.trail import trail, whole
 
 WRONG: Final = plant("certainly not the password")
 LOCAL: Final = networks("127.0.0.0/8")

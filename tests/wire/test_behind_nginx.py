@@ -19,10 +19,11 @@ from trio_websocket import open_websocket_url
 
 from deskwire.setting import networks
 from tests.certificates import Files
+from tests.root import ROOT
+from tests.service import Service, running
 from tests.serving import free_port
-from tests.wire.conftest import Service, running
 
-CONF: Final = Path(__file__).parents[2] / "docs/deploy/nginx.conf"
+CONF: Final = ROOT / "docs/deploy/nginx.conf"
 HEAD: Final = "daemon off;\nerror_log stderr;\npid {0}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n"
 BUFFERS: Final = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 CLIENT: Final = "127.0.0.2"

@@ -18,10 +18,9 @@ import trio
 
 from tests.interop.proxy import proxying
 from tests.rawpeer import RawPeer, upgrade
+from tests.service import running
 from tests.serving import free_port
-
-from .conftest import running
-from .test_behind_nginx import BUFFERS, HEAD, listening
+from tests.wire.test_behind_nginx import BUFFERS, HEAD, listening
 
 STREAMS: Final = 60
 CALLS: Final = ("/v3/s2s/project", "/v3/s2s/events?wait=0")

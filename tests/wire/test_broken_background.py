@@ -10,8 +10,7 @@ import trio
 
 from deskwire.storage.transaction import SqliteReader, SqliteTransaction
 from tests.breaking import failures_logged
-
-from .conftest import Service, running
+from tests.service import Service, running
 
 
 class Told:

@@ -14,9 +14,8 @@ import trio
 from deskwire.http.idempotency import answered
 from deskwire.http.routing import Answer, Call, Route, Streamed
 from tests.breaking import BREAKS, Failures, failures_logged
-
-from .conftest import Service, running
-from .test_lane import BY_QUART
+from tests.service import Service, running
+from tests.wire.test_lane import BY_QUART
 
 BROKEN: Final = "/s2s/project"
 """The path whose handler is broken here."""

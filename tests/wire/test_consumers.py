@@ -9,9 +9,9 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from .conftest import Service
-from .test_stream_revocation import Stream, Streams, project_channel
-from .test_tenants import stranger
+from tests.service import Service
+from tests.wire.test_stream_revocation import Stream, Streams, project_channel
+from tests.wire.test_tenants import stranger
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ import trio
 
 from deskwire.engine import export
 from tests.described import UNCHECKED
-
-from .conftest import Service
-from .surveying import respond, survey
+from tests.service import Service
+from tests.wire.surveying import respond, survey
 
 
 async def exported(service: Service, user: str = "u1") -> dict[str, Any]:

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import trio
 
-from .conftest import Service
-from .surveying import respond, survey
-from .test_out import consuming, receiving, register
+from tests.service import Service
+from tests.wire.surveying import respond, survey
+from tests.wire.test_out import consuming, receiving, register
 
 
 async def test_putting_a_contact_replaces_its_identity_and_announces_changes_only(service: Service) -> None:

@@ -13,7 +13,7 @@ import jwt
 import pytest
 import trio
 
-from .conftest import Service, running
+from tests.service import Service, running
 
 PATHS = {
     "conversation_id": "cnv_00000000000000000000000000",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Service
+from tests.service import Service
 
 CONVERSATION_FIELDS = {
     *(

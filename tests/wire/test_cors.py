@@ -9,8 +9,7 @@ import pytest
 
 from deskwire.http.app import ROUTES
 from deskwire.http.cors import open_to_pages
-
-from .conftest import Service, running
+from tests.service import Service, running
 
 DESK = "https://desk.example.com"
 ALLOW = "Access-Control-Allow-Origin"

@@ -11,8 +11,7 @@ import pytest
 from deskwire.engine.clock import wall_clock
 from deskwire.engine.credentials import Tokens
 from deskwire.provision import installation_secrets
-
-from .conftest import Service
+from tests.service import Service
 
 
 async def listed(service: Service, **params: str) -> list[str]:

@@ -10,11 +10,10 @@ import pytest
 import stripe
 import trio
 
-from tests.engine.delivery.conftest import Receiver, answering
+from tests.receivers import Receiver, answering
+from tests.service import Service, running
 from tests.serving import free_port
-
-from .conftest import Service, running
-from .test_out import receiving, register
+from tests.wire.test_out import receiving, register
 
 FAILING = answering("500 Internal Server Error", b"out of order")
 WORKING = answering("204 No Content")

@@ -15,10 +15,9 @@ import pytest
 import trio
 
 from deskwire.http.pacing import UNREAD_MAX, UNREAD_S
-
-from .conftest import Service, running
-from .judging import Answer, answers
-from .staff import person
+from tests.service import Service, running
+from tests.wire.judging import Answer, answers
+from tests.wire.staff import person
 
 LANES: Final = {"lane": "", "hypercorn": "TE: trailers\r\n"}
 NEXT: Final = "GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n"

@@ -12,10 +12,9 @@ import httpx
 import pytest
 import trio
 
+from tests.service import Service, running
 from tests.serving import LOOK_S
-
-from .conftest import Service, running
-from .planting import (
+from tests.wire.planting import (
     CONVERSATION,
     CUSTOMER,
     OTHER,
@@ -27,7 +26,7 @@ from .planting import (
     plant,
     vanished,
 )
-from .test_metrics import until
+from tests.wire.test_metrics import until
 
 OF_THE_TICKET = ("oldticket", "ticket", "ticketdescription", "tickettype", "oldtag", "tag")
 USER = ("userid",)

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import trio
 
-from .conftest import Service
-from .planting import left, mark, overwritten, vanished
-from .surveying import respond, survey
+from tests.service import Service
+from tests.wire.planting import left, mark, overwritten, vanished
+from tests.wire.surveying import respond, survey
 
 Attempt = Callable[[int], Awaitable[httpx.Response]]
 

@@ -11,11 +11,10 @@ import pytest
 from deskwire.http.app import ROUTES
 from tests.engine.workflows.building import FORM, workflow
 from tests.imported import bring, conversation, message
-
-from .conftest import Service
-from .staff import organisation_of
-from .surveying import survey
-from .test_json import JSON
+from tests.service import Service
+from tests.wire.staff import organisation_of
+from tests.wire.surveying import survey
+from tests.wire.test_json import JSON
 
 UNKNOWN = "usr_00000000000000000000000000"
 BAD_DEFINITION: dict[str, Any] = {"schemaVersion": "2.0", "questions": []}

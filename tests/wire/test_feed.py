@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import trio
 
-from .conftest import Service
+from tests.service import Service
 
 
 async def test_the_feed_pages_through_all_events_in_commit_order(service: Service) -> None:

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
 from tests.properties import budget, here, hold
+from tests.wire.judging import Answer, check_problem
+from tests.wire.test_guards import WITH_BODY, Walk, walking
+from tests.wire.test_http_bytes import Port
+from tests.wire.wirebytes import LAST
 
-from .judging import Answer, check_problem
-from .test_guards import WITH_BODY, Walk, walking
-from .test_http_bytes import Port
-from .wirebytes import LAST
+pytestmark = pytest.mark.long
 
 ODD_JSON: Final = (
     b"\xef\xbb\xbf{}",

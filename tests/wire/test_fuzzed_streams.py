@@ -18,9 +18,10 @@ from wsproto.utilities import LocalProtocolError
 from deskwire.http import pusher
 from tests.properties import budget, here, hold
 from tests.rawpeer import RawPeer, upgrade
+from tests.service import Service, running
+from tests.wire.wirebytes import CUTS, cut
 
-from .conftest import Service, running
-from .wirebytes import CUTS, cut
+pytestmark = pytest.mark.long
 
 ANSWER_S: Final = 20.0
 """Far longer than any answer takes: beyond it a connection hangs."""

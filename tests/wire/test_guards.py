@@ -19,10 +19,9 @@ from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
 from deskwire.http.workflows import WorkflowBody, WorkflowDraft
 from deskwire.reference.errors import CODES
-
-from .conftest import Service, running
-from .guards import Guard, guards
-from .staff import organisation_of, person
+from tests.service import Service, running
+from tests.wire.guards import Guard, guards
+from tests.wire.staff import organisation_of, person
 
 WITH_CREDENTIAL: Final = [route for route in ROUTES if route.access.kind not in ("none", "metrics")]
 WITH_BODY: Final = [route for route in ROUTES if route.body is not None]

@@ -7,9 +7,8 @@ import pytest
 from werkzeug.datastructures import Headers
 
 from deskwire.http.headers import BASELINE, STRICT_TRANSPORT, complete
-
-from .conftest import Service
-from .surveying import survey
+from tests.service import Service
+from tests.wire.surveying import survey
 
 NAMES = [name for name, _ in BASELINE]
 

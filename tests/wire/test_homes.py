@@ -12,9 +12,8 @@ import httpx
 import pytest
 
 from tests.operator import operate
-
-from .conftest import Service
-from .staff import PASSWORD, client, code, hire, organisation_of, sign_in
+from tests.service import Service
+from tests.wire.staff import PASSWORD, client, code, hire, organisation_of, sign_in
 
 VICTIM = "victim@globex.example"
 KNOWN = "known to acme from the start"

@@ -23,8 +23,7 @@ from deskwire.http.unknown import without_null
 from deskwire.http.validation import parse_body, parse_query
 from deskwire.reference.openapi.samples import BODIES
 from tests.imported import bring, conversation, message
-
-from .conftest import Service
+from tests.service import Service
 
 ANSWER_MAX: Final = 64 * 1024
 """Bytes: fifty problems, each with a pointer and a message that are cut."""

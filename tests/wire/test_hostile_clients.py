@@ -15,9 +15,8 @@ import pytest
 import trio
 
 from deskwire.engine.identity.throttle import PER_ACCOUNT, PER_NETWORK, PER_PAIR
-
-from .conftest import Service, running
-from .staff import PASSWORD, code, hire
+from tests.service import Service, running
+from tests.wire.staff import PASSWORD, code, hire
 
 HOSTILE, OFFICE, HOME = "203.0.113.66", "198.51.100.10", "192.0.2.5"
 MANY: Final = 40

@@ -11,8 +11,7 @@ import pytest
 
 from deskwire.http.app import ROUTES
 from deskwire.http.routing import Route
-
-from .test_guards import WITH_BODY, Walk, walking
+from tests.wire.test_guards import WITH_BODY, Walk, walking
 
 VALUES: Final = (
     b"[" * 1_000 + b"]" * 1_000,  # the deepest that is JSON here

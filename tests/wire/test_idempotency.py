@@ -15,10 +15,9 @@ from deskwire.engine.ports import Transaction
 from deskwire.http.app import ROUTES
 from deskwire.storage.database import FILE_NAME, connect_reader
 from deskwire.storage.store import SqliteStore
-
-from .conftest import Service, running, tapping
-from .staff import organisation_of
-from .surveying import DEFINITION, survey
+from tests.service import Service, running, tapping
+from tests.wire.staff import organisation_of
+from tests.wire.surveying import DEFINITION, survey
 
 KEY: Final = {"Idempotency-Key": "order-1001"}
 JSON: Final = {"Content-Type": "application/json"}

@@ -18,9 +18,8 @@ from deskwire.program import serve
 from deskwire.signing import SigningError
 from tests.operator import operate
 from tests.provider import Kind, Signer, jwks, publishing
-
-from .conftest import Service, running
-from .staff import client, code
+from tests.service import Service, running
+from tests.wire.staff import client, code
 
 
 async def me(service: Service) -> str:

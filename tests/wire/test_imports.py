@@ -23,9 +23,8 @@ from tests.imported import (
     ndjson,
     threads,
 )
-
-from .conftest import Service, running
-from .staff import hire
+from tests.service import Service, running
+from tests.wire.staff import hire
 
 
 def problems(directory: Path) -> list[str]:

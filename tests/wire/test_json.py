@@ -10,10 +10,9 @@ import pytest
 
 from tests.engine.workflows.building import FORM, workflow
 from tests.imported import conversation as imported
-
-from .conftest import Service
-from .surveying import survey
-from .test_lane import BY_QUART
+from tests.service import Service
+from tests.wire.surveying import survey
+from tests.wire.test_lane import BY_QUART
 
 BEYOND: Final = ("18446744073709551616", "-9223372036854775809", "123456789012345678901234567890")
 WITHIN: Final = ("18446744073709551615", "-9223372036854775808", "9007199254740993", "-0", "0")

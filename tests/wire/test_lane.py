@@ -13,9 +13,8 @@ import pytest
 import trio
 
 from deskwire.http.app import ROUTES
-
-from .conftest import Service, running
-from .test_guards import Walk, walking
+from tests.service import Service, running
+from tests.wire.test_guards import Walk, walking
 
 BY_QUART: Final = ("TE", "trailers")
 """A header that changes no answer, and makes a request none for the lane."""

@@ -17,7 +17,7 @@ from deskwire.engine.events import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.store import SqliteStore
 from tests.rawpeer import RawPeer, upgrade
-from tests.wire.conftest import Service, running, tapping
+from tests.service import Service, running, tapping
 
 SIZE: Final = 1_000_000
 

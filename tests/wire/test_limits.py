@@ -16,10 +16,9 @@ from deskwire.engine.errors import Unavailable
 from deskwire.http.app import make_app
 from deskwire.http.services import Services
 from deskwire.storage.store import SqliteStore
-
-from .conftest import Service, running, tapping
-from .test_idempotency import Held, queued
-from .test_metrics import scrape
+from tests.service import Service, running, tapping
+from tests.wire.test_idempotency import Held, queued
+from tests.wire.test_metrics import scrape
 
 FIELDS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.operator import operate
-
-from .conftest import Service
-from .staff import PASSWORD, client, code, hire, organisation_of, person, sign_in
+from tests.service import Service
+from tests.wire.staff import PASSWORD, client, code, hire, organisation_of, person, sign_in
 
 
 async def test_a_new_member_signs_in_with_the_one_time_password_only_to_replace_it(service: Service) -> None:

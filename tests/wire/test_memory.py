@@ -11,9 +11,8 @@ import pytest
 
 from deskwire.engine.memory import ENTRIES_MAX
 from deskwire.storage.database import FILE_NAME
-
-from .conftest import Service, running
-from .planting import holding
+from tests.service import Service, running
+from tests.wire.planting import holding
 
 UNKNOWN = "con_00000000000000000000000000"
 

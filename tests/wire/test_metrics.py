@@ -17,12 +17,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from deskwire.http.families import METRICS
 from deskwire.http.metric import PREFIX
 from deskwire.storage.database import FILE_NAME
-from tests.engine.delivery.conftest import Request, answering
+from tests.receivers import Request, answering
+from tests.service import Service, running
 from tests.serving import LOOK_S, free_port
-
-from .conftest import Service, running
-from .test_out import Consumer, consuming, receiving, register
-from .test_typing import type_in
+from tests.wire.test_out import Consumer, consuming, receiving, register
+from tests.wire.test_typing import type_in
 
 TOKEN = "a token of more than thirty-two characters"
 MESSAGES = "/v3/s2s/conversations/{conversationId}/messages"

@@ -12,9 +12,8 @@ import stripe
 import trio
 import trio_websocket
 
-from tests.engine.delivery.conftest import Receiver
-
-from .conftest import Service
+from tests.receivers import Receiver
+from tests.service import Service
 
 
 @asynccontextmanager
@@ -169,7 +168,7 @@ async def test_unknown_event_types_and_bad_urls_are_named_together(service: Serv
 
 async def test_a_private_address_is_refused_unless_it_is_allowed(tmp_path: Any) -> None:
     """Contract 6.2.2: public https only."""
-    from .conftest import running
+    from tests.service import running
 
     async with running(tmp_path, allow_private_webhooks=False) as service:
         for url in (

@@ -21,11 +21,10 @@ from deskwire.http.app import ROUTES
 from deskwire.http.plain import plain_head
 from deskwire.http.routing import Route
 from deskwire.http.table import Table
-
-from .conftest import Service, running
-from .judging import answers
-from .test_metrics import scrape
-from .ways import ask
+from tests.service import Service, running
+from tests.wire.judging import answers
+from tests.wire.test_metrics import scrape
+from tests.wire.ways import ask
 
 ID: Final = "x1"
 ODD: Final = {

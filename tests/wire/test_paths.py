@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from .conftest import Service, running
-from .ways import WAYS, Way, ask
+from tests.service import Service, running
+from tests.wire.ways import WAYS, Way, ask
 
 pytestmark = pytest.mark.parametrize("way", WAYS)
 

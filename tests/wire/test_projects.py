@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from .conftest import Service, running
-from .staff import code, organisation_of, person
+from tests.service import Service, running
+from tests.wire.staff import code, organisation_of, person
 
 DEFAULTS = {
     "memoryEnabled": True,

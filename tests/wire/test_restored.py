@@ -14,8 +14,7 @@ from deskwire.storage.backup import Order, back_up
 from deskwire.storage.check import check
 from deskwire.storage.restore import Order as RestoreOrder
 from deskwire.storage.restore import restore
-
-from .conftest import running
+from tests.service import running
 
 
 async def test_keys_tokens_links_cursors_and_webhook_secrets_hold_on(tmp_path: Path) -> None:

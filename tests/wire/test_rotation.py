@@ -21,10 +21,9 @@ from deskwire.engine.secret import Secrets
 from deskwire.provision import installation_secrets
 from deskwire.storage.check import check
 from deskwire.storage.database import FILE_NAME
-
-from .conftest import Service, running
-from .test_out import receiving, register
-from .test_stream_revocation import Streams, project_channel
+from tests.service import Service, running
+from tests.wire.test_out import receiving, register
+from tests.wire.test_stream_revocation import Streams, project_channel
 
 DAY_S = 86_400
 

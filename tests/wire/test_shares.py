@@ -17,10 +17,9 @@ from deskwire.engine.ports import Reader
 from deskwire.storage.store import SqliteStore
 from tests.imported import NDJSON
 from tests.seeing import seen
-
-from .conftest import Service, running, tapping
-from .test_metrics import scrape
-from .test_stream_authorization import foreign_key
+from tests.service import Service, running, tapping
+from tests.wire.test_metrics import scrape
+from tests.wire.test_stream_authorization import foreign_key
 
 TOO_MANY: Final = (429, "too_many_at_once", "1")
 

@@ -11,9 +11,8 @@ import pytest
 from deskwire import program
 from deskwire.engine.credentials import Passwords
 from tests.operator import operate
-
-from .conftest import Service, running
-from .staff import PASSWORD, sign_in
+from tests.service import Service, running
+from tests.wire.staff import PASSWORD, sign_in
 
 CHEAP, DEAR = 1_024, 2_048
 ADDRESSES = 120

@@ -12,10 +12,9 @@ from typing import Final
 import pytest
 import trio
 
+from tests.service import Service, running
 from tests.serving import LOOK_S
-
-from .conftest import Service, running
-from .test_metrics import Figures
+from tests.wire.test_metrics import Figures
 
 KINDS: Final = 4
 DESCRIPTORS_LEFT: Final = 200

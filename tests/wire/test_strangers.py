@@ -15,8 +15,7 @@ from wsproto.events import TextMessage
 
 from deskwire.http import strangers as bounds
 from tests.rawpeer import RawPeer, upgrade
-
-from .conftest import Service, running
+from tests.service import Service, running
 
 EACH = 3
 TOKEN = "m" * 32

@@ -9,10 +9,9 @@ import httpx
 import pytest
 
 from deskwire.engine.ids import new_id
-
-from .conftest import Service, running
-from .test_limits import told
-from .test_metrics import scrape
+from tests.service import Service, running
+from tests.wire.test_limits import told
+from tests.wire.test_metrics import scrape
 
 
 async def authorize(service: Service, channel: str, key: str | None = None) -> httpx.Response:

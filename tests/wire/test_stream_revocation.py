@@ -19,9 +19,8 @@ from deskwire.engine.secret import derived_key
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.provision import installation_secrets
 from tests.rawpeer import RawPeer, upgrade
+from tests.service import Service, running
 from tests.serving import environment
-
-from .conftest import Service, running
 
 WITHIN_S: Final = 1.0
 """What a revocation may take, from its answer to the client's `pusher:error`."""

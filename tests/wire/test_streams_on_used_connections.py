@@ -15,9 +15,8 @@ from wsproto.events import CloseConnection, TextMessage
 from deskwire.http.pusher import SHUTTING_DOWN
 from tests.certificates import Files
 from tests.rawpeer import RawPeer, upgrade
-
-from .conftest import Service, running
-from .test_lane import BY_QUART, Peer, by_lane, peer, request
+from tests.service import Service, running
+from tests.wire.test_lane import BY_QUART, Peer, by_lane, peer, request
 
 TE: Final = ": ".join(BY_QUART)
 PING: Final = TextMessage('{"event":"pusher:ping"}')

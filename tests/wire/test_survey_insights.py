@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tests.modelserver import http, model_server
-
-from .conftest import Service, running
-from .surveying import DEFINITION, refreshed, respond, survey
+from tests.service import Service, running
+from tests.wire.surveying import DEFINITION, refreshed, respond, survey
 
 FIELDS = {"themes", "summary", "drivers", "segments", "alerts", "updatedAt"}
 THEME = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 
-from .conftest import Service, running
-from .surveying import DEFINITION, respond, survey
+from tests.service import Service, running
+from tests.wire.surveying import DEFINITION, respond, survey
 
 
 async def listed(service: Service, made: dict[str, Any], **params: Any) -> list[str]:
@@ -174,7 +174,7 @@ async def test_deleting_a_contact_deletes_what_it_answered(service: Service) -> 
 
 
 async def test_a_foreign_project_sees_nothing_of_our_surveys(tmp_path: Path) -> None:
-    from .test_conventions import foreign_key
+    from tests.wire.test_conventions import foreign_key
 
     async with running(tmp_path) as service:
         made = await survey(service)

@@ -8,10 +8,9 @@ import pytest
 import trio
 
 from deskwire.engine.surveys.rules import RULES
-
-from .conftest import Service
-from .surveying import DEFINITION, respond, survey
-from .test_dashboard import member
+from tests.service import Service
+from tests.wire.surveying import DEFINITION, respond, survey
+from tests.wire.test_dashboard import member
 
 OTHER = {**DEFINITION, "title": "Another"}
 

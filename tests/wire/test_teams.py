@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import trio
 
-from .conftest import Service, running
-from .test_dashboard import member
-from .test_tickets import agent_of, changes_in, fetch, foreign_ticket, log_of, make, pointers
+from tests.service import Service, running
+from tests.wire.test_dashboard import member
+from tests.wire.test_tickets import agent_of, changes_in, fetch, foreign_ticket, log_of, make, pointers
 
 UNKNOWN = "team_00000000000000000000000000"
 

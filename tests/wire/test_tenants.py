@@ -18,11 +18,10 @@ from deskwire.http.shapes.base import public_name
 from tests.described import caller
 from tests.engine.workflows.building import send, workflow
 from tests.operator import operate
-
-from .conftest import Service, running
-from .surveying import survey
-from .test_out import receiving, register
-from .test_stream_revocation import Streams, project_channel
+from tests.service import Service, running
+from tests.wire.surveying import survey
+from tests.wire.test_out import receiving, register
+from tests.wire.test_stream_revocation import Streams, project_channel
 
 BODIES: Final[Mapping[str, Any]] = {
     "MessageBody": {"text": "x"},

@@ -8,11 +8,10 @@ from typing import Any
 import trio
 
 from deskwire.engine.clock import iso
-
-from .conftest import Service, running
-from .test_tickets import agent_of, changes_in, fetch, log_of, make, patch, pointers
-from .test_workflows import make as make_workflow
-from .test_workflows import reply, start
+from tests.service import Service, running
+from tests.wire.test_tickets import agent_of, changes_in, fetch, log_of, make, patch, pointers
+from tests.wire.test_workflows import make as make_workflow
+from tests.wire.test_workflows import reply, start
 
 
 async def test_linking_sets_both_sides_and_tells_the_customers_side(service: Service) -> None:

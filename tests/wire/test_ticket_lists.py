@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Service
-from .test_tickets import agent_of, make, patch, team_of
+from tests.service import Service
+from tests.wire.test_tickets import agent_of, make, patch, team_of
 
 
 async def listed(service: Service, **params: str) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Service
-from .test_dashboard import member
+from tests.service import Service
+from tests.wire.test_dashboard import member
 
 UNKNOWN = "tkt_00000000000000000000000000"
 FIELDS = {

@@ -16,8 +16,8 @@ from deskwire import program
 from deskwire.cli import cli
 from deskwire.config import Config, ConfigError
 from tests.certificates import DAY, Files
+from tests.service import Service, running
 from tests.serving import environment
-from tests.wire.conftest import Service, running
 
 
 @pytest.fixture

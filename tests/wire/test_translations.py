@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.translation import parse_entry_id
-
-from .conftest import Service, running
-from .test_memory import change
+from tests.service import Service, running
+from tests.wire.test_memory import change
 
 ARTICLE = f"article:{'0123456789abcdef' * 2}"[: len("article:") + 24]
 ALL = "/translations/entries"

@@ -10,7 +10,7 @@ import httpx
 from structlog.testing import capture_logs
 
 from deskwire.engine.identity.throttle import PER_PAIR
-from tests.wire.conftest import Service, running
+from tests.service import Service, running
 
 HERE = (ip_network("127.0.0.1/32"), ip_network("10.0.0.0/8"))
 

@@ -11,10 +11,9 @@ import trio
 
 from deskwire.http.app import ROUTES
 from deskwire.storage.database import FILE_NAME
-from tests.engine.delivery.conftest import Request
-
-from .conftest import Service
-from .test_out import Consumer, consuming, receiving, register
+from tests.receivers import Request
+from tests.service import Service
+from tests.wire.test_out import Consumer, consuming, receiving, register
 
 STARTED, STOPPED = "agent.typing.started", "agent.typing.stopped"
 

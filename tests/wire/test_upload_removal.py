@@ -6,12 +6,12 @@ from pathlib import Path
 
 import httpx
 
-from .conftest import Service, running
-from .planting import mark, vanished
-from .staff import person
-from .test_conventions import foreign_key
-from .test_metrics import scrape
-from .test_uploads import gone, on_disk, send
+from tests.service import Service, running
+from tests.wire.planting import mark, vanished
+from tests.wire.staff import person
+from tests.wire.test_conventions import foreign_key
+from tests.wire.test_metrics import scrape
+from tests.wire.test_uploads import gone, on_disk, send
 
 UNKNOWN = "/uploads/upl_00000000000000000000000000"
 

@@ -15,9 +15,9 @@ import httpx
 import pytest
 import trio
 
-from .conftest import Service, running
-from .planting import files_below
-from .test_conventions import foreign_key
+from tests.service import Service, running
+from tests.wire.planting import files_below
+from tests.wire.test_conventions import foreign_key
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256)) * 40
 FILES = {"file": ("a photo.png", PNG, "text/html")}
@@ -84,7 +84,7 @@ async def test_what_was_sent_comes_back_by_its_url_without_any_credential(
 
 
 async def test_an_agent_may_send_files_and_one_who_only_reads_may_not(service: Service) -> None:
-    from .test_dashboard import member
+    from tests.wire.test_dashboard import member
 
     assert (await service.dashboard.post("/uploads", files=FILES)).status_code == 200
     headers = {"Authorization": f"Bearer {member(service, 'viewer')}"}

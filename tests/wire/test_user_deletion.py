@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from tests.operator import operate
-
-from .conftest import Service
-from .planting import mark, vanished
-from .staff import PASSWORD, client, code, hire, organisation_of, person, sign_in
-from .test_teams import make_team
+from tests.service import Service
+from tests.wire.planting import mark, vanished
+from tests.wire.staff import PASSWORD, client, code, hire, organisation_of, person, sign_in
+from tests.wire.test_teams import make_team
 
 
 async def test_whoever_deletes_the_account_is_signed_out_and_a_member_of_nothing(service: Service) -> None:

@@ -11,9 +11,8 @@ import trio
 
 from deskwire.engine.people import PERMISSIONS, Role
 from tests.operator import operate
-
-from .conftest import Service, running
-from .staff import PASSWORD, client, code, hire, person, sign_in
+from tests.service import Service, running
+from tests.wire.staff import PASSWORD, client, code, hire, person, sign_in
 
 
 async def permissions(

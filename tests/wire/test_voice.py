@@ -14,9 +14,8 @@ import httpx
 import pytest
 
 from tests.modelserver import NEVER, ModelServer, http, model_server, said
-
-from .conftest import Service, running
-from .test_uploads import PNG, send
+from tests.service import Service, running
+from tests.wire.test_uploads import PNG, send
 
 MP3 = (bytes.fromhex("fffb9064") + bytes(413)) * 80
 

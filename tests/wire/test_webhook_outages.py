@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import trio
 
-from tests.engine.delivery.conftest import Receiver, answering
+from tests.receivers import Receiver, answering
+from tests.service import Service, running
 from tests.serving import free_port
-
-from .conftest import Service, running
-from .test_deliveries import FAILING, LOOK_S, WORKING, ask, deliveries, ended
-from .test_out import receiving, register
+from tests.wire.test_deliveries import FAILING, LOOK_S, WORKING, ask, deliveries, ended
+from tests.wire.test_out import receiving, register
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trio
 
-from tests.wire.conftest import running
+from tests.service import running
 
 ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 REFUSAL = b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"

@@ -11,9 +11,8 @@ import pytest
 import trio
 
 from tests.engine.workflows.building import SUPPORT, branch, buttons, send, wait, workflow
-
-from .conftest import Service, running
-from .staff import code, person
+from tests.service import Service, running
+from tests.wire.staff import code, person
 
 UNKNOWN = "wfl_00000000000000000000000000"
 CHAT = workflow(

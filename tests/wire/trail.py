@@ -7,9 +7,8 @@ from typing import Any
 import httpx
 
 from tests.operator import operate
-
-from .conftest import Service
-from .staff import organisation_of
+from tests.service import Service
+from tests.wire.staff import organisation_of
 
 Record = dict[str, Any]
 

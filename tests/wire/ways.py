@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 
 import trio
 
-from .conftest import Service
-from .judging import answers
+from tests.service import Service
+from tests.wire.judging import answers
 
 Way = Literal["lane", "hypercorn"]
 WAYS: Final[tuple[Way, ...]] = ("lane", "hypercorn")

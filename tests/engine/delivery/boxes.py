@@ -9,7 +9,7 @@ from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.backlog import Backlog
 from deskwire.engine.delivery.outbox import Outbox, Page
 from deskwire.engine.delivery.retries import Retries
-from tests.engine.delivery.conftest import delivery
+from tests.receivers import delivery
 
 AHEAD_MAX_MS = 200_000
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.outbox import Page
-from tests.engine.delivery.conftest import delivery
+from tests.receivers import delivery
 
 
 @dataclass

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from deskwire.engine.delivery.address import IPAddress, Policy
 from deskwire.engine.delivery.resolver import ResolutionFailed, SystemResolver
 from deskwire.engine.delivery.target import URL_MAX, check_url, url_problems
-from tests.engine.delivery.conftest import resolving
+from tests.receivers import resolving
 
 STRICT = Policy()
 

@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.delivery.circuit import CLOSED, Rule
-from tests.engine.delivery.conftest import Behaviour, Receivers, Request, answering, opened, wall
+from tests.receivers import Behaviour, Receivers, Request, answering, opened, wall
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")

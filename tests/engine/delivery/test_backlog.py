@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deskwire.engine.delivery.backlog import Backlog
-from tests.engine.delivery.conftest import delivery
+from tests.receivers import delivery
 
 
 def caught_up(rate_per_s: float = 10, share: int = 8, room: int = 8) -> Backlog:

@@ -8,7 +8,7 @@ from pathlib import Path
 import trio
 from trio.testing import MockClock
 
-from tests.engine.delivery.conftest import Installation, Receiver, Receivers, Request, answering, opened
+from tests.receivers import Installation, Receiver, Receivers, Request, answering, opened
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.delivery.signature import new_secret
 from deskwire.engine.endpoint import BOTH_SIGN_MS, Endpoint
-from tests.engine.delivery.conftest import Installation, Receivers, Request, answering, opened, wall
+from tests.receivers import Installation, Receivers, Request, answering, opened, wall
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")

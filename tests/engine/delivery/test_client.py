@@ -15,7 +15,7 @@ from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.address import IPAddress, Policy
 from deskwire.engine.delivery.client import KEPT_MAX, READ_MAX
 from deskwire.engine.delivery.resolver import ResolutionFailed, SystemResolver
-from tests.engine.delivery.conftest import (
+from tests.receivers import (
     EPOCH_MS,
     Behaviour,
     Receiver,

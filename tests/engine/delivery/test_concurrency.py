@@ -7,7 +7,7 @@ from pathlib import Path
 import trio
 from trio.testing import MockClock
 
-from tests.engine.delivery.conftest import Receivers, Request, answering, opened
+from tests.receivers import Receivers, Request, answering, opened
 
 
 async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_once(

@@ -14,7 +14,7 @@ from deskwire.engine.deliveries import Attempt
 from deskwire.engine.delivery.client import KEPT_MAX, READ_MAX, Client
 from deskwire.engine.delivery.connection import BODY_WIRE_MAX, HEAD_MAX, Connection
 from deskwire.engine.delivery.transport import KEEPALIVE_S
-from tests.engine.delivery.conftest import (
+from tests.receivers import (
     Behaviour,
     Receiver,
     Receivers,

@@ -9,7 +9,7 @@ from typing import TypeVar
 import trio
 from trio.testing import MockClock
 
-from tests.engine.delivery.conftest import Receivers, Request, answering, opened
+from tests.receivers import Receivers, Request, answering, opened
 
 T = TypeVar("T")
 FAILING = answering("500 Internal Server Error", b"no")

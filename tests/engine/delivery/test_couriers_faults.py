@@ -21,7 +21,7 @@ from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Secrets
 from deskwire.storage.store import SqliteStore
 from tests.breaking import failures_logged
-from tests.engine.delivery.conftest import Receivers, answering, opened
+from tests.receivers import Receivers, answering, opened
 
 T = TypeVar("T")
 FAILING = answering("500 Internal Server Error", b"no")

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.delivery.circuit import CLOSED, Rule
 from deskwire.engine.events import PassingEvent
-from tests.engine.delivery.conftest import Installation, Receivers, Request, answering, opened, wall
+from tests.receivers import Installation, Receivers, Request, answering, opened, wall
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")

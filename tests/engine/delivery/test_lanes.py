@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deskwire.engine.delivery.lanes import Lanes
-from tests.engine.delivery.conftest import delivery
+from tests.receivers import delivery
 
 
 def filled(*lanes: int | None) -> Lanes:

@@ -19,7 +19,7 @@ from tests.engine.delivery.boxes import (
     retry,
     take,
 )
-from tests.engine.delivery.conftest import delivery
+from tests.receivers import delivery
 
 # An open circuit
 

@@ -19,7 +19,7 @@ from deskwire.engine.endpoint import Endpoint
 from deskwire.engine.events import PassingEvent
 from deskwire.engine.sealing import Sealing
 from deskwire.engine.secret import Secrets
-from tests.engine.delivery.conftest import (
+from tests.receivers import (
     EPOCH_MS,
     Installation,
     Receiver,

@@ -20,7 +20,7 @@ from deskwire.engine.delivery.connection import HEAD_MAX
 from deskwire.engine.delivery.proxy import Proxy, ProxyDialer
 from deskwire.engine.delivery.resolver import ResolutionFailed, spelled_addresses
 from deskwire.engine.delivery.target import check_url
-from tests.engine.delivery.conftest import (
+from tests.receivers import (
     Receivers,
     answering,
     delivery,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from deskwire.engine.deliveries import Delivery
 from deskwire.engine.delivery.retries import Retries
-from tests.engine.delivery.conftest import delivery
+from tests.receivers import delivery
 
 DAY_MS = 86_400_000
 AHEAD_MAX_MS = 200_000

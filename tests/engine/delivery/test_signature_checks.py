@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from deskwire.demo.signature import objection
 from deskwire.engine.delivery.signature import sign, signature_header
 from tests.properties import budget
+from tests.root import ROOT
 
 Check = Callable[[str, str, bytes, float], bool]
 """Whether a secret signed a header and a body, as it is at a time in seconds."""
@@ -30,7 +30,7 @@ def the_examples(secret: str, header: str, body: bytes, now: float) -> bool:
     return EXAMPLE["verify"](secret, header, body, now) is True
 
 
-EXAMPLE: Final = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "examples" / "verify.py"))
+EXAMPLE: Final = runpy.run_path(str(ROOT / "docs" / "examples" / "verify.py"))
 CHECKS: Final = pytest.mark.parametrize("check", [the_demos, the_examples])
 
 SECRETS: Final = st.from_regex(r"whsec_[0-9A-Za-z]{1,50}", fullmatch=True)

@@ -9,7 +9,7 @@ from deskwire.engine.delivery.breaker import Breaker
 from deskwire.engine.delivery.circuit import CLOSED, Circuit
 from deskwire.engine.delivery.schedule import Ended, Retry, Schedule
 from deskwire.engine.delivery.verdict import verdict
-from tests.engine.delivery.conftest import delivery
+from tests.receivers import delivery
 
 NOW = 1_790_000_000_000
 SCHEDULE = Schedule((2.0, 6.0, 12.0), 0.2, 86_400.0)

@@ -19,8 +19,7 @@ from deskwire.engine.surveys.sample import Sample
 from deskwire.engine.surveys.scores import feeling, score_of, scores, scores_view
 from deskwire.engine.surveys.themes import theme_of
 from tests.builders import NOON
-
-from .answered import DAY, asking, question, response, sample
+from tests.engine.surveys.answered import DAY, asking, question, response, sample
 
 TWICE = [{"id": each, "label": {"en": each, "de": each}} for each in ("free", "pro")]
 PLANS = [{"id": each, "label": {"en": each}} for each in ("free", "pro")]

@@ -17,8 +17,7 @@ from deskwire.engine.surveys.keywords import _LANGUAGES, _OTHER_CODES, _best, ke
 from deskwire.engine.surveys.summary import plain_summary
 from deskwire.engine.surveys.themes import theme_id, theme_view
 from tests.builders import NOON
-
-from .answered import asking, question, sample
+from tests.engine.surveys.answered import asking, question, sample
 
 TEXTS = (
     "The delivery was late and nobody answered my emails.",

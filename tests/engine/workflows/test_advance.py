@@ -25,8 +25,7 @@ from deskwire.engine.workflows.advance import (
 from deskwire.engine.workflows.definition import definition_of
 from deskwire.engine.workflows.run import Run
 from tests.builders import NOON
-
-from .building import (
+from tests.engine.workflows.building import (
     FORM,
     LUCK,
     SUPPORT,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -15,8 +14,7 @@ from hypothesis import given, settings
 from deskwire.engine.workflows.check import workflow_errors
 from deskwire.engine.workflows.rules import RULES
 from deskwire.engine.workflows.shape import ACTIONS_MAX
-
-from .building import (
+from tests.engine.workflows.building import (
     BRANCH,
     FORM,
     LUCK,
@@ -29,6 +27,7 @@ from .building import (
     wait,
     workflow,
 )
+from tests.root import ROOT
 
 END = {"id": 900, "type": "hand_off"}
 DEEP: Final = orjson.loads("[" * 250 + "]" * 250)
@@ -98,7 +97,7 @@ def test_every_rule_but_the_one_for_the_store_has_an_example_here() -> None:
 
 
 def test_every_rule_is_in_the_guide() -> None:
-    guide = (Path(__file__).parents[3] / "docs/guide/workflows.md").read_text()
+    guide = (ROOT / "docs/guide/workflows.md").read_text()
     assert [code for code in RULES if f"`{code}`" not in guide] == []
 
 

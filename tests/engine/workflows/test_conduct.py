@@ -23,8 +23,18 @@ from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.events import Draft
 from tests.builders import Play, create, post
 from tests.engine.test_conversation_model import AnyCommands, Consumer
-
-from .building import LUCK, SUPPORT, TEAM, WORKFLOW, buttons, published, send, sound_workflow, wait, workflow
+from tests.engine.workflows.building import (
+    LUCK,
+    SUPPORT,
+    TEAM,
+    WORKFLOW,
+    buttons,
+    published,
+    send,
+    sound_workflow,
+    wait,
+    workflow,
+)
 
 
 def types(drafts: list[Draft]) -> list[str]:

@@ -27,9 +27,8 @@ from deskwire.engine.workflows.stock import published
 from deskwire.engine.workflows.waits import Waits
 from deskwire.engine.workflows.workflow import Published, Workflow
 from tests.builders import NOON, PROJECT, InlineStore, create, post
+from tests.engine.workflows.building import LUCK, branch, buttons, send, sound_workflow, wait, workflow
 from tests.seeing import seen
-
-from .building import LUCK, branch, buttons, send, sound_workflow, wait, workflow
 
 REMINDER = workflow([wait(1, 60), send(2, "Still there?"), buttons(3, None)])
 

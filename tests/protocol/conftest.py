@@ -1,0 +1,5 @@
+"""The real service, for what is sent to it as bytes."""
+
+from tests.wire.conftest import service
+
+__all__ = ["service"]
