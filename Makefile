@@ -32,9 +32,11 @@ lint: $(DEV_STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-# The tests that start no process and no listener.
+# The tests of the layers that start no process and no listener, and take no second.
+UNITS := tests/engine tests/http tests/storage $(wildcard tests/test_*.py)
+
 unit: $(DEV_STAMP)
-	$(PYTEST) -m unit $(ARGS)
+	$(PYTEST) -m "unit and not thorough" $(UNITS) $(ARGS)
 
 test: lint
 	$(PYTEST) -m "not long" $(ARGS)

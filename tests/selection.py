@@ -19,12 +19,15 @@ import pytest
 STARTERS: Final = frozenset(
     {
         "Popen",
+        "Receiver",
+        "bind",
         "create_server",
         "fork",
         "open_process",
         "open_tcp_listeners",
         "program",
         "run_process",
+        "running",
         "serve_tcp",
         "subprocess",
     }
@@ -47,7 +50,7 @@ def is_unit(item: pytest.Item) -> bool:
 @cache
 def comes_to_a_start(called: Any) -> bool:
     """Whether a name of a starter can be reached from this function of the tests."""
-    return any(not STARTERS.isdisjoint(code.co_names) for code in _reached(called))
+    return any(not STARTERS.isdisjoint((*code.co_names, *code.co_varnames)) for code in _reached(called))
 
 
 def _reached(called: Any) -> Iterator[CodeType]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+import pytest
+
 from tests.root import ROOT
 
 SUSPECT: Final = re.compile(
@@ -48,5 +50,6 @@ def _names(node: ast.AST) -> str:
     return " ".join(filter(None, found)).lower()
 
 
+@pytest.mark.thorough
 def test_every_comparison_that_names_a_secret_is_constant_in_time_or_about_something_else() -> None:
     assert set(comparisons()) == HARMLESS.keys()

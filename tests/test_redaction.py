@@ -121,6 +121,7 @@ def test_a_value_that_contains_itself_comes_to_an_end() -> None:
     assert "sk_" not in str(redacted(loop))
 
 
+@pytest.mark.thorough
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(), lambda each: st.lists(each) | st.dictionaries(st.text(), each)

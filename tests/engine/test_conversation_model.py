@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -178,6 +179,7 @@ def _refused(state: Conversation, command: Command) -> bool:
     )
 
 
+@pytest.mark.thorough
 def test_a_consumer_of_the_events_alone_has_the_conversation_as_it_is() -> None:
     run_state_machine_as_test(
         AnyCommands,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ COMMITS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(COMMITS, st.integers(0, 12), st.integers(10, 200), st.integers(1, 4), st.booleans())
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
@@ -59,6 +61,7 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
     trio.run(compare)
 
 
+@pytest.mark.thorough
 @given(COMMITS, st.integers(0, 12), st.integers(0, 20))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_how_far_a_position_is_behind_is_right_where_it_is_said_to_be_and_never_too_much(

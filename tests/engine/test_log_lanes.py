@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any, TypeVar
 
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,6 +34,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(STEPS, st.integers(0, 12), st.integers(80, 1_600))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(

@@ -114,6 +114,7 @@ def test_one_who_has_used_up_a_bucket_takes_nothing_from_another() -> None:
     assert (second.retry_after_s, shared.refused) == (1, 1)
 
 
+@pytest.mark.thorough
 def test_buckets_that_are_full_again_make_room() -> None:
     shared = Buckets(Rate(60, 1))
     for number in range(10 * buckets.BUCKETS_MAX):

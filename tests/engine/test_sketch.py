@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def test_without_a_rate_there_is_no_limit() -> None:
     assert [sketch.take("a", 1.0), sketch.look("a", 1.0)] == [None, None]
 
 
+@pytest.mark.thorough
 def test_nothing_that_strangers_do_frees_a_bucket_before_its_time() -> None:
     sketch = Sketch(Rate(1, 2, 60))
     for _ in range(2):

@@ -225,6 +225,7 @@ class Machine(RuleBasedStateMachine):
         assert self.connections.unsent == sum(self.unsent.values())
 
 
+@pytest.mark.thorough
 def test_places_against_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(1 << 30))
     monkeypatch.setattr(trio, "current_time", lambda: float(next(ticks)))

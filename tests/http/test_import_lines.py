@@ -123,6 +123,7 @@ def test_what_does_not_fit_is_named(value: dict[str, Any], wrong: list[tuple[str
     assert found.external_id == value["externalId"]
 
 
+@pytest.mark.thorough
 @given(st.binary(max_size=40) | st.recursive(ODD, lambda inner: st.lists(inner)).map(orjson.dumps))
 def test_whatever_stands_in_a_line_it_is_a_record_or_a_refusal(content: bytes) -> None:
     assert isinstance(read_line(Line(1, content), NOW), Refusal)

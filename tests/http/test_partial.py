@@ -36,6 +36,7 @@ def held(model: type[BaseModel], made: BaseModel) -> None:
             model.__pydantic_validator__.validate_assignment(model.model_construct(), name, value)
 
 
+@pytest.mark.thorough
 @settings(max_examples=400)
 @given(st.sampled_from(MODELS), st.data())
 def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.DataObject) -> None:

@@ -58,6 +58,7 @@ def judged(data: bytes) -> h11.Request | None:
     return event if isinstance(event, h11.Request) else None
 
 
+@pytest.mark.thorough
 @settings(max_examples=1_500)
 @given(heads())
 @example(PLAIN)

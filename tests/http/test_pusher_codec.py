@@ -27,6 +27,7 @@ def test_any_text_at_all_decodes_to_a_value(text: str) -> None:
     assert isinstance(pusher.decode(text), pusher.Inbound)
 
 
+@pytest.mark.thorough
 @given(NAMES | JSON, JSON)
 def test_any_fields_at_all_decode_to_a_value(name: object, data: object) -> None:
     try:

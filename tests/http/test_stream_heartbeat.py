@@ -84,6 +84,7 @@ async def test_a_peer_that_answers_no_ping_is_dropped_after_two(
     assert trio.current_time() - start == 80
 
 
+@pytest.mark.thorough
 async def test_a_peer_that_answers_pings_stays_for_days(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:

@@ -77,6 +77,7 @@ class Life:
                 await trio.sleep(self.dice.random() * 3)  # virtual time: the mock clock jumps
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(10))
 async def test_every_event_reaches_some_holder_in_order(
     autojump_clock: MockClock, store: JumpStore, seed: int

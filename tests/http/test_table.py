@@ -76,6 +76,7 @@ def test_most_routes_are_direct_and_those_with_bytes_to_carry_are_not() -> None:
     assert sum(route.direct for route in ROUTES) > 0.9 * len(ROUTES)
 
 
+@pytest.mark.thorough
 @settings(max_examples=2_000)
 @given(st.sampled_from(METHODS), st.lists(PARTS | st.just(""), max_size=7), st.booleans())
 def test_whatever_is_found_is_what_fits(method: str, parts: list[str], based: bool) -> None:

@@ -244,6 +244,7 @@ async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_
         assert [event.position for event in chunk.events] == [4]
 
 
+@pytest.mark.thorough
 async def test_no_page_keeps_a_ghost_of_a_row_that_was_moved_before_it_was_deleted(tmp_path: Path) -> None:
     """SQLite moves rows when pages split or merge, and `secure_delete` does not reach what it leaves behind."""
     chance = random.Random(0)

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlite_utils import Database
@@ -53,6 +54,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(STEPS)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int]]) -> None:

@@ -163,6 +163,7 @@ async def test_a_read_that_takes_too_long_for_a_request_is_ended_and_its_connect
                 assert await store.read(lambda reader: reader.last_event_position()) == 0
 
 
+@pytest.mark.thorough
 async def test_what_the_service_itself_reads_takes_its_time(tmp_path: Path) -> None:
     async with store_with(tmp_path, readers=1, read_timeout_s=0.001) as store:
 

@@ -61,6 +61,7 @@ def test_a_page_of_no_tree_is_left_alone() -> None:
         assert scrubbed(page, 0, PAGE) == page
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
 def test_tables_and_indexes_hold_the_same_after_any_history_and_no_ghost_is_left(seed: int) -> None:
@@ -161,6 +162,7 @@ def delete(connection: sqlite3.Connection, scrubber: Scrubber, number: int) -> l
     return [f"<{each}>".encode() for each in chosen]
 
 
+@pytest.mark.thorough
 def test_each_of_steady_deletions_is_overwritten_within_one_round_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with steady(path) as (connection, scrubber, clock):

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -354,6 +355,7 @@ async def live(steps: list[Any], directory: Path) -> None:
         left.pop(0)
 
 
+@pytest.mark.thorough
 @given(STEPS)
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_the_store_holds_what_the_commands_say_over_evictions_and_restarts(steps: list[Any]) -> None:

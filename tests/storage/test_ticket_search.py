@@ -119,6 +119,7 @@ def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
     os.close(file)
 
 
+@pytest.mark.thorough
 def test_words_go_from_the_file_while_tickets_are_erased_all_the_time(
     tx: SqliteTransaction, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ written here is what every channel will read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
 
@@ -14,7 +14,7 @@ from deskwire.engine.announce import announce, dashboard_message_view, message_v
 from deskwire.engine.contact import Contact
 from deskwire.engine.contact_changes import put_contact
 from deskwire.engine.conversation import Author, Conversation, Message
-from deskwire.engine.decide import Step
+from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.errors import Invalid
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import (
@@ -32,14 +32,13 @@ from deskwire.engine.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.plan import Plan, Receipt
-from deskwire.engine.ports import Transaction
 from deskwire.engine.publish import append, targets
 from deskwire.engine.uploads.links import Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
 from deskwire.engine.value import changed
 
 
-def carry_out(plan: Plan, tx: Transaction) -> Receipt:
+def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
     """Write a plan with what its wrappers add, and return what came of it.
 
     Raises StaleState if what is stored is not what the plan expects, Invalid if an attachment is no longer there, and
@@ -53,19 +52,23 @@ def carry_out(plan: Plan, tx: Transaction) -> Receipt:
     return receipt
 
 
-def _written(plan: Plan, tx: Transaction) -> Receipt:
+def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     project, at = plan.project, plan.at
     contact, sent = _expected(plan, tx)
-    if not plan.steps:
+    if plan.after is None:
         assert plan.before is not None, "creation is a fact"
         return Receipt(plan.before, plan.before, contact, project)
-    steps = [(before, _signed(fact, contact), after) for before, fact, after in plan.steps]
-    facts = tuple(fact for _, fact, _ in steps)
+    facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
     show = partial((plan.links or nowhere()).shown, now=at)
-    drafts = list(_drafts(plan, tx, steps, contact, show))
+    drafts = _drafts(plan, tx, facts, contact, show)
     addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
 
-    state, gone = _store(tx, steps, contact, sent, at)
+    gone = Deleted in map(type, facts)
+    if gone:
+        state = plan.after
+        tx.erase_conversation(state)
+    else:
+        state = _store(tx, plan.before, plan.after, facts, contact, sent, at)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
         append(tx, project, draft, subject, each, at, lane=state.rowid)
@@ -73,7 +76,7 @@ def _written(plan: Plan, tx: Transaction) -> Receipt:
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
 
-def _expected(plan: Plan, tx: Transaction) -> tuple[Contact, dict[int, int]]:
+def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
     """The contact, and what each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
@@ -91,34 +94,38 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
 
 
 def _drafts(
-    plan: Plan, tx: Transaction, steps: Sequence[Step], contact: Contact, show: Shown
-) -> Iterator[Draft]:
+    plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
+) -> list[Draft]:
     """The events, in order."""
-    for _, fact, after in steps:
+    drafts: list[Draft] = []
+    for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
         known = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
-        yield from announce(fact, after, contact, plan.project.id, known, show)
+        drafts += announce(fact, after, contact, plan.project.id, known, show)
+    return drafts
 
 
 def _store(
-    tx: Transaction, steps: Sequence[Step], contact: Contact, sent: Mapping[int, int], at: int
-) -> tuple[Conversation, bool]:
-    """Write the rows; the last state, and whether the conversation was deleted."""
-    before, state = steps[0][0], steps[-1][2]
-    if any(isinstance(fact, Deleted) for _, fact, _ in steps):
-        tx.erase_conversation(state)
-        return state, True
+    tx: CommitTransaction,
+    before: Conversation | None,
+    state: Conversation,
+    facts: Sequence[Fact],
+    contact: Contact,
+    sent: Mapping[int, int],
+    at: int,
+) -> Conversation:
+    """Write the rows; returns the state with its `rowid`."""
     if before is None:
         state = tx.insert_conversation(state, contact.rowid, sent)
     else:
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run)
-    for _, fact, _ in steps:
+    for fact in facts:
         _store_beside(tx, state, fact, at)
-    return state, False
+    return state
 
 
-def _store_beside(tx: Transaction, state: Conversation, fact: Fact, at: int) -> None:
+def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: int) -> None:
     """Write what a fact brings that is not in the conversation's own row."""
     match fact:
         case MessagePosted(message):
@@ -134,7 +141,7 @@ def _store_beside(tx: Transaction, state: Conversation, fact: Fact, at: int) -> 
             assert_never(fact)
 
 
-def _attach(tx: Transaction, state: Conversation, message: Message) -> None:
+def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:
     """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
     if not message.attachments:
         return
@@ -147,10 +154,17 @@ def _attach(tx: Transaction, state: Conversation, message: Message) -> None:
 def _posted(
     facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
 ) -> Mapping[str, Any] | None:
-    """The object of the first message that was posted; the very one of its event if there is one."""
-    message = next((fact.message for fact in facts if isinstance(fact, MessagePosted)), None)
-    if message is None:
-        return None
+    """The object of the first message that was posted, if one was."""
+    for fact in facts:
+        if isinstance(fact, MessagePosted):
+            return _object_of(fact.message, state, drafts, show)
+    return None
+
+
+def _object_of(
+    message: Message, state: Conversation, drafts: Sequence[Draft], show: Shown
+) -> Mapping[str, Any]:
+    """The message object; the very one of its event if there is one."""
     if message.internal:
         return dashboard_message_view(message, state.id, show)
     for draft in drafts:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from deskwire.engine.announce import announce_contact
 from deskwire.engine.commands import ContactRef
 from deskwire.engine.contact import NOBODY, Contact, identify
+from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.events import contact_lane
 from deskwire.engine.ids import new_id
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Transaction
-from deskwire.engine.publish import append, targets
+from deskwire.engine.publish import PublishTransaction, append, targets
 
 
-def put_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> Contact:
+class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
+    """Changes of contacts that are announced."""
+
+
+def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: int) -> Contact:
     """Return the contact of `ref`, made or changed as its identity says; a change of one that was known is announced.
 
     Ours: a new contact is announced by what it is made for (ADR 5).
@@ -28,7 +34,7 @@ def put_contact(tx: Transaction, project: Project, ref: ContactRef, at: int) -> 
     return contact
 
 
-def erase_contact(tx: Transaction, project: Project, contact: Contact, at: int) -> None:
+def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, at: int) -> None:
     """Remove a contact that has nothing left, and announce that it has no identity any more (ADR 21).
 
     This event outlives its subject, as that of a conversation's deletion does.
@@ -38,7 +44,7 @@ def erase_contact(tx: Transaction, project: Project, contact: Contact, at: int) 
 
 
 def _announce_contact(
-    tx: Transaction, project: Project, contact: Contact, at: int, subject: int | None
+    tx: IdentityTransaction, project: Project, contact: Contact, at: int, subject: int | None
 ) -> None:
     draft = announce_contact(contact)
     lane = contact_lane(contact.rowid)

@@ -207,17 +207,20 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
 
 def events_of(state: Conversation, fact: Fact) -> int:
     """How many events `fact` causes in `state`."""
+    shown = 1 if state.visible else 0
     match fact:
-        case MessagePosted(message) if message.internal:
-            return 0
+        case MessagePosted(message):
+            return 0 if message.internal else shown
         case NetworkLogsReplaced():
             return 0
-        case WorkflowWaits(run) if run.step is None:
-            return 0
+        case WorkflowWaits(run):
+            return 0 if run.step is None else shown
         case Revealed():
             return 1 + state.messages
+        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted() | Deleted():
+            return shown
         case _:
-            return 1 if state.visible else 0
+            assert_never(fact)
 
 
 def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
@@ -266,8 +269,12 @@ def touches(fact: Fact) -> bool:
             return False
         case WorkflowWaits(run):
             return run.step is not None
-        case _:
+        case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
             return True
+        case WorkflowCompleted() | Deleted():
+            return True
+        case _:
+            assert_never(fact)
 
 
 Step: TypeAlias = tuple[Conversation | None, Fact, Conversation]

@@ -20,13 +20,14 @@ from deskwire.engine.actor import Actor, Ask, Asked, shutting_down
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Create
 from deskwire.engine.conversation import no_such_conversation
+from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
+from deskwire.engine.core.store import Store
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.errors import Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.people import Project
 from deskwire.engine.pipeline import Shared
 from deskwire.engine.plan import Receipt
-from deskwire.engine.ports import Store
 from deskwire.engine.uploads.links import Links
 
 _EVICTION_LOOK: Final = 64
@@ -66,7 +67,7 @@ class Directory:
     def __init__(
         self,
         nursery: trio.Nursery,
-        store: Store,
+        store: Store[CommitReader, CommitTransaction],
         clock: Clock,
         *,
         mailbox: int,

@@ -20,13 +20,13 @@ from deskwire.engine.commands import Command, Create, WorkflowCommand
 from deskwire.engine.commit import carry_out
 from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation, no_such_conversation
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
+from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.indicator import Passing
 from deskwire.engine.people import Project
 from deskwire.engine.plan import Plan, Receipt, make_plan
-from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.value import value
 from deskwire.engine.workflows.conduct import needs
@@ -38,6 +38,8 @@ log: Final = structlog.get_logger(__name__)
 
 class Phase(Enum):
     """How the state that is known stands to what is stored, and so what the next command has to wait for."""
+
+    __hash__ = object.__hash__  # Enum's own is a call in Python, three for each command
 
     UNREAD = auto()
     """Nothing is known: the state is read first."""
@@ -95,7 +97,7 @@ class Shared:
         wrappers: what else is done in each commit.
     """
 
-    store: Store
+    store: Store[CommitReader, CommitTransaction]
     clock: Clock
     mailbox: int
     passing: Passing
@@ -144,7 +146,7 @@ class Pipeline:
         """
         project, wanted = self.project.rowid, self.conversation_id
 
-        def stored(reader: Reader) -> tuple[Conversation, Contact] | None:
+        def stored(reader: CommitReader) -> tuple[Conversation, Contact] | None:
             return reader.conversation(project, wanted)
 
         row = await self._shared.store.read(Inline(stored) if inline else stored)
@@ -209,8 +211,9 @@ class Pipeline:
         )
         self._under_way += 1
         self.phase = _AFTER[self.phase].begun
-        if self.phase is Phase.AHEAD and plan.after is not None:
-            self._state = plan.after
+        after = plan.after
+        if self.phase is Phase.AHEAD and after is not None:
+            self._state = after
 
     def _end_or_decide_anew(self, request: Request, outcome: Receipt | Exception) -> None:
         """End a commit; or if it found another state than it expected, make it once more, and decide within it.
@@ -228,7 +231,7 @@ class Pipeline:
         except Unavailable as refusal:
             self._end(request, refusal)
 
-    def _decide_and_carry_out(self, request: Request, at: int, tx: Transaction) -> Receipt:
+    def _decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
         """Decide on what is stored, in the very transaction that commits it: nothing comes in between."""
         row = tx.conversation(self.project.rowid, self.conversation_id)
         if row is None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
+from deskwire.engine.delivery.ports import DeliveryTransaction
 from deskwire.engine.endpoint import disabled_reason
+from deskwire.engine.event_ports import EventTransaction
 from deskwire.engine.events import Draft, matches
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Transaction
 from deskwire.engine.value import value
+
+
+class PublishTransaction(EventTransaction, DeliveryTransaction, Protocol):
+    """Changes of the log and of what is delivered."""
 
 
 @value
@@ -20,7 +26,7 @@ class Target:
     skipped: str | None
 
 
-def targets(tx: Transaction, project: Project, draft: Draft, sent: dict[int, int]) -> list[Target]:
+def targets(tx: PublishTransaction, project: Project, draft: Draft, sent: dict[int, int]) -> list[Target]:
     """Return the endpoints that an event is for; notes in `sent` what they were sent last.
 
     What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
@@ -39,7 +45,7 @@ def targets(tx: Transaction, project: Project, draft: Draft, sent: dict[int, int
 
 
 def append(
-    tx: Transaction,
+    tx: PublishTransaction,
     project: Project,
     draft: Draft,
     conversation: int | None,

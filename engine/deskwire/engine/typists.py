@@ -14,10 +14,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from deskwire.engine.events import Draft
-from deskwire.engine.facts import Closed, Deleted, Fact, MessagePosted
+from deskwire.engine.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
+)
 
 STOPS_AFTER_S: Final = 6.0  # decisions 4
 """After an agent's last sign of typing."""
@@ -95,8 +108,12 @@ def _ends(fact: Fact, agent: Agent) -> bool:
             return True
         case MessagePosted(message):
             return message.author.type == "agent" and message.author.id == agent.id
-        case _:
+        case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
+        case WorkflowWaits() | WorkflowCompleted():
+            return False
+        case _:
+            assert_never(fact)
 
 
 def _without(typists: Typists, ended: Iterable[Typist], conversation_id: str) -> Outcome:

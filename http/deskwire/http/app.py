@@ -8,7 +8,8 @@ from http import HTTPStatus
 from typing import Final
 
 import orjson
-from quart import Response, g, request
+from quart import Response as QuartResponse
+from quart import g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
@@ -102,7 +103,7 @@ class _App(QuartTrio):
     def create_url_adapter(self, request: object) -> None:
         """None: the table says which route a request is for."""
 
-    async def dispatch_request(self, request_context: object = None) -> Response:
+    async def dispatch_request(self, request_context: object = None) -> QuartResponse:
         """Have the request carried out. Raises HTTPException for an unknown path or method."""
         if g.place is None:
             raise NotFound
@@ -146,8 +147,8 @@ def make_app(services: Services) -> QuartTrio:
     return app
 
 
-def _response(reply: Reply) -> Response:
-    response = Response(
+def _response(reply: Reply) -> QuartResponse:
+    response = QuartResponse(
         reply.body if reply.pieces is None else reply.pieces,
         reply.status,
         headers=dict(reply.headers),
@@ -177,11 +178,11 @@ async def _find(table: Table) -> None:
     g.place, g.values = found or (None, {})
 
 
-async def _asked_beforehand(cors: Cors) -> Response | None:
+async def _asked_beforehand(cors: Cors) -> QuartResponse | None:
     return cors.preflight(request, g.place)
 
 
-async def _end(services: Services, cors: Cors, response: Response) -> Response:
+async def _end(services: Services, cors: Cors, response: QuartResponse) -> QuartResponse:
     response.headers["X-Request-Id"] = _request_id()
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
@@ -192,12 +193,12 @@ async def _end(services: Services, cors: Cors, response: Response) -> Response:
     return response
 
 
-async def _refused(error: DomainError) -> Response:
+async def _refused(error: DomainError) -> QuartResponse:
     """What was refused before its route was known."""
     return _response(refused(error, _request_id()))
 
 
-async def _refused_by_quart(error: HTTPException) -> Response:
+async def _refused_by_quart(error: HTTPException) -> QuartResponse:
     """What never reached a handler: unknown path, wrong method."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {}
@@ -209,8 +210,8 @@ async def _refused_by_quart(error: HTTPException) -> Response:
         405: f"This path answers to {headers.get('Allow', 'other methods')}.",
     }.get(status, error.description or "The request can't be served.")
     document = problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id())
-    return Response(orjson.dumps(document), status, headers=headers, content_type=PROBLEM)
+    return QuartResponse(orjson.dumps(document), status, headers=headers, content_type=PROBLEM)
 
 
-async def _failed(error: Exception) -> Response:
+async def _failed(error: Exception) -> QuartResponse:
     return _response(failed(_request_id(), error))

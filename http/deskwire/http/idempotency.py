@@ -9,7 +9,17 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.core.store import Inline
-from deskwire.engine.errors import AlreadyAnswered, AnswerErased, BadRequest, IdempotencyMismatch, Problem
+from deskwire.engine.errors import (
+    AlreadyAnswered,
+    AnswerErased,
+    BadRequest,
+    Conflict,
+    IdempotencyMismatch,
+    Invalid,
+    NotFound,
+    Problem,
+)
+from deskwire.engine.idempotency.once import Once
 from deskwire.http.fields import Fields
 from deskwire.http.routing import Answer, Call, Replayed, Route
 
@@ -49,7 +59,7 @@ async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answe
             if not route.streamed:  # the body of one that is, is known at its end
                 once = once.about(canonical(call.raw))
                 await call.services.store.read(Inline(once.check))
-            answer = await route.handler(replace(call, once=once))
+            answer = await _handled(route, call, once)
         except AlreadyAnswered as found:
             answers.repeats.replayed += 1
             return Replayed(found.body)
@@ -61,6 +71,20 @@ async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answe
             raise
     answers.repeats.carried_out += 1
     return answer
+
+
+async def _handled(route: Route, call: Call[Any, Any], once: Once) -> Answer:
+    """The handler's answer. Raises AlreadyAnswered for a refusal if the request was carried out after all.
+
+    The first one, whose caller has left, may be carried out between the look for its answer and the handler's own
+    look at things; what refuses the second one then is what the first has done.
+    """
+    try:
+        return await route.handler(replace(call, once=once))
+    except (Conflict, Invalid, NotFound):
+        if once.fingerprints:
+            await call.services.store.read(Inline(once.check))
+        raise
 
 
 def canonical(raw: bytes) -> bytes:

@@ -70,6 +70,7 @@ def judged(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes, bool] | 
     return head.status_code, list(head.headers), body, goes_on and not any(client.trailing_data)
 
 
+@pytest.mark.thorough
 @budget(1_500)
 @given(answers())
 @example(PLAIN)
@@ -81,6 +82,7 @@ def test_a_plain_answer_is_the_same_to_a_strict_reader(data: bytes) -> None:
     assert judged(data) == (status, list(headers), body, True), data
 
 
+@pytest.mark.thorough
 @budget(500)
 @given(st.binary(max_size=200), st.integers(0, len(PLAIN)))
 def test_no_bytes_make_the_reading_fail(noise: bytes, at: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -15,6 +16,8 @@ from deskwire.engine.delivery.backlog import Backlog
 from deskwire.engine.delivery.outbox import Outbox, Page
 from deskwire.engine.delivery.retries import Retries
 from tests.engine.delivery.rows import Table, Told
+
+pytestmark = pytest.mark.thorough
 
 RETRY_MS: Final = 4
 PAUSE_MS: Final = 9

@@ -56,6 +56,7 @@ def changed(text: str, at: int, to: str) -> str:
     return text[:at] + to + text[at + 1 :]
 
 
+@pytest.mark.thorough
 @CHECKS
 @budget(300)
 @given(HEADERS, st.binary(max_size=80))

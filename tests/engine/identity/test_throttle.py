@@ -119,6 +119,7 @@ def test_an_attempt_that_was_not_carried_out_counts_for_nothing() -> None:
     assert guessing.fails(50) == PER_PAIR
 
 
+@pytest.mark.thorough
 def test_failures_are_not_forgotten_however_many_other_accounts_are_made_up() -> None:
     """Counters that make room for others would be flushed by whoever makes up enough keys."""
     guessing, strangers = Guessing(), 30_000

@@ -141,6 +141,7 @@ _CLAIMS = st.sampled_from(
 )
 
 
+@pytest.mark.thorough
 @given(st.dictionaries(_CLAIMS | _ANY_TEXT, _ANY_JSON, min_size=1, max_size=4))
 def test_whatever_is_signed_is_a_grant_or_refused(changed: dict[str, Any]) -> None:
     claims = jwt.decode(issue(KEY, GRANT, now_ms=NOON), options={"verify_signature": False})

@@ -96,16 +96,19 @@ def test_no_json_upsets_the_validation(value: Any) -> None:
         assert error.path == "" or error.path.startswith("/")
 
 
+@pytest.mark.thorough
 @given(st.sampled_from(sorted(SOUND)), NEARLY)
 def test_no_part_upsets_the_validation_of_the_rest(name: str, part: Any) -> None:
     definition_errors(with_parts(**{name: part}))
 
 
+@pytest.mark.thorough
 @given(st.lists(st.fixed_dictionaries({"from": st.just("score"), "to": WORDS, "when": NEARLY}), max_size=4))
 def test_no_condition_upsets_the_validation(logic: list[Any]) -> None:
     definition_errors(with_parts(logic=logic))
 
 
+@pytest.mark.thorough
 @given(st.dictionaries(st.sampled_from(MEMBERS), NEARLY), st.sampled_from(QUESTION_TYPES))
 def test_no_question_upsets_the_validation(members: dict[str, Any], kind: str) -> None:
     question = {"id": "q", "title": {"en": "?"}, **members, "type": kind}

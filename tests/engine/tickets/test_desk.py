@@ -20,6 +20,7 @@ from deskwire.engine.tickets.change import LinkChanged
 from deskwire.engine.tickets.desk import TicketDesk
 from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.value import changed
 from tests.builders import NOON, PROJECT, HandClock, InlineStore, create
 from tests.seeing import seen
 
@@ -100,6 +101,29 @@ async def test_a_move_that_ends_half_way_leaves_no_side_linked_and_can_be_repeat
         moved = await office.desk.change(ticket.id, move, NOON)
         assert moved.title == "Moved"
         assert office.sides(ticket, first, second) == [second, None, ticket.id]
+
+
+async def test_a_move_to_a_conversation_that_was_just_taken_leaves_the_ticket_where_it_is(
+    tmp_path: Path,
+) -> None:
+    async with open_office(tmp_path) as office:
+        first, second = await office.conversation("u1"), await office.conversation("u2")
+        ticket = await office.ticket(first)
+
+        def taken(tx: Transaction) -> None:
+            found = tx.conversation(PROJECT.rowid, second)
+            assert found is not None
+            state = changed(found[0], ticket_id="tkt_other", revision=found[0].revision + 1)
+            tx.save_conversation(found[0], state, tx.claim(found[0]).routed)
+
+        async def take() -> None:
+            office.store.at_once(taken)
+
+        office.before_the_next_write(take)
+        with pytest.raises(Conflict) as refused:
+            await office.desk.change(ticket.id, {"conversation_id": second}, NOON)
+        assert refused.value.reason == "conversation_linked"
+        assert office.sides(ticket, first, second) == [first, ticket.id, "tkt_other"]
 
 
 async def test_a_ticket_that_is_linked_just_before_its_deletion_is_deleted_on_both_sides(

@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from deskwire.engine.contact import Contact
+from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.conversation import Conversation, Message
 from deskwire.engine.listing import ConversationFilter, Listed, Page
+from deskwire.engine.publish import PublishTransaction
+from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.value import value
+from deskwire.engine.workflows.ports import PublishedReader, WorkflowTransaction
 
 
 @value
@@ -79,3 +83,19 @@ class ConversationTransaction(ConversationReader, Protocol):
 
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
         """Store a snapshot in place of the previous one."""
+
+
+class CommitReader(ConversationReader, PublishedReader, Protocol):
+    """Queries on what a command is decided on."""
+
+
+class CommitTransaction(
+    ConversationTransaction,
+    ContactTransaction,
+    UploadTransaction,
+    WorkflowTransaction,
+    PublishedReader,
+    PublishTransaction,
+    Protocol,
+):
+    """Changes that a command's commit makes, its events and deliveries included."""

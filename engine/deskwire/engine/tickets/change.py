@@ -10,8 +10,8 @@ from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Author, Conversation
 from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.tickets.activity import SYSTEM, By, activity
+from deskwire.engine.tickets.ports import TicketChanges, TicketLooks, TicketReader, TicketTransaction
 from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values
 
 Values = Mapping[str, Any]
@@ -34,7 +34,7 @@ class BulkOutcome:
     not_found: Sequence[str]
 
 
-def find_ticket(reader: Reader, project: Project, ticket_id: str) -> Ticket:
+def find_ticket(reader: TicketReader, project: Project, ticket_id: str) -> Ticket:
     """The stored ticket. Raises NotFound."""
     ticket = reader.ticket(project.rowid, ticket_id)
     if ticket is None:
@@ -43,7 +43,7 @@ def find_ticket(reader: Reader, project: Project, ticket_id: str) -> Ticket:
 
 
 def create_ticket(
-    tx: Transaction, project: Project, ticket_id: str, values: Values, by: By, at: int
+    tx: TicketChanges, project: Project, ticket_id: str, values: Values, by: By, at: int
 ) -> Ticket:
     """Store a new ticket. Raises Invalid if it refers to what the project does not have."""
     resolved = resolve(tx, project, None, values)
@@ -56,7 +56,13 @@ def create_ticket(
 
 
 def change_ticket(
-    tx: Transaction, project: Project, ticket_id: str, values: Values, by: By, at: int, linked_to: str | None
+    tx: TicketChanges,
+    project: Project,
+    ticket_id: str,
+    values: Values,
+    by: By,
+    at: int,
+    linked_to: str | None,
 ) -> Ticket:
     """Store a changed ticket; returns it.
 
@@ -74,7 +80,7 @@ def change_ticket(
     return _save(tx, before, resolve(tx, project, before, values), by, at)
 
 
-def remove_ticket(tx: Transaction, project: Project, ticket_id: str, linked_to: str | None) -> Ticket:
+def remove_ticket(tx: TicketTransaction, project: Project, ticket_id: str, linked_to: str | None) -> Ticket:
     """Remove a ticket for good; returns what it was. Raises NotFound or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
     if ticket.conversation_id != linked_to:
@@ -84,7 +90,7 @@ def remove_ticket(tx: Transaction, project: Project, ticket_id: str, linked_to: 
 
 
 def change_all(
-    tx: Transaction, project: Project, ids: Sequence[str], values: Values, by: By, at: int
+    tx: TicketChanges, project: Project, ids: Sequence[str], values: Values, by: By, at: int
 ) -> BulkOutcome:
     """Change all these tickets alike. Raises Invalid if a user or team is unknown; then none is changed."""
     resolved = resolve(tx, project, None, values, "/payload")
@@ -100,7 +106,7 @@ def change_all(
     return BulkOutcome(updated + unchanged, updated, unchanged, not_found)
 
 
-def unlink_deleted(tx: Transaction, conversation: Conversation, at: int) -> None:
+def unlink_deleted(tx: TicketTransaction, conversation: Conversation, at: int) -> None:
     """Cut the link of the ticket whose conversation is being deleted."""
     if conversation.ticket_id is not None:
         ticket = tx.ticket(conversation.project, conversation.ticket_id)
@@ -108,7 +114,7 @@ def unlink_deleted(tx: Transaction, conversation: Conversation, at: int) -> None
             _save(tx, ticket, {"conversation_id": None}, SYSTEM, at)
 
 
-def note_message(tx: Transaction, ticket_id: str, author: Author, at: int) -> None:
+def note_message(tx: TicketTransaction, ticket_id: str, author: Author, at: int) -> None:
     """Note that something was said in the ticket's conversation. What the contact says wakes the ticket."""
     ticket = tx.snoozed_ticket(ticket_id) if author.type == "contact" else None
     if ticket is None:
@@ -117,7 +123,7 @@ def note_message(tx: Transaction, ticket_id: str, author: Author, at: int) -> No
         _save(tx, ticket, {"snoozed_until": None}, SYSTEM, at)
 
 
-def tend(tx: Transaction, now: int, limit: int) -> int:
+def tend(tx: TicketChanges, now: int, limit: int) -> int:
     """Do up to `limit` of what is due: wake snoozed tickets, take them from deleted teams; how many it was."""
     woken = tx.snoozed_tickets(now, limit)
     for ticket in woken:
@@ -135,7 +141,7 @@ def tend(tx: Transaction, now: int, limit: int) -> int:
 
 
 def resolve(
-    reader: Reader, project: Project, before: Ticket | None, values: Values, pointer: str = ""
+    reader: TicketLooks, project: Project, before: Ticket | None, values: Values, pointer: str = ""
 ) -> dict[str, Any]:
     """`values` with the contact's storage key, and a linked conversation's contact.
 
@@ -158,13 +164,13 @@ def resolve(
     return resolved
 
 
-def _assignees(reader: Reader, project: Project) -> Iterator[tuple[str, Callable[[str], str | None]]]:
+def _assignees(reader: TicketLooks, project: Project) -> Iterator[tuple[str, Callable[[str], str | None]]]:
     yield "processing_user", lambda wanted: reader.member_name(project.organisation, wanted)
     yield "processing_team", lambda wanted: reader.team_name(project.rowid, wanted)
 
 
 def _customer(
-    reader: Reader, project: Project, before: Ticket | None, values: Values
+    reader: TicketLooks, project: Project, before: Ticket | None, values: Values
 ) -> tuple[Contact | None, list[Problem]]:
     """The contact that `values` make the ticket's own, None if they give it none; and what is wrong."""
     if not values.keys() & {"conversation_id", "contact_id"}:
@@ -187,7 +193,7 @@ def _unknown(name: str, what: str) -> Problem:
     return Problem(f"/{PUBLIC_NAMES[name]}", "unknown", f"There is no such {what} in this project.")
 
 
-def _save(tx: Transaction, before: Ticket, values: Values, by: By, at: int) -> Ticket:
+def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int) -> Ticket:
     """Store and log what `values` change; the very same ticket if that is nothing."""
     after, changes = changed(before, values, at)
     if changes:

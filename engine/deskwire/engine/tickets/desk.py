@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deskwire.engine.commands import LinkTicket
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.core.wrapper import Wrapper, wrapped
 from deskwire.engine.decide import already_linked
 from deskwire.engine.directory import Directory
@@ -20,7 +20,6 @@ from deskwire.engine.errors import NotFound
 from deskwire.engine.ids import is_id
 from deskwire.engine.people import Project
 from deskwire.engine.plan import Receipt
-from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import (
     LinkChanged,
@@ -31,9 +30,10 @@ from deskwire.engine.tickets.change import (
     remove_ticket,
     resolve,
 )
+from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
 from deskwire.engine.tickets.ticket import Ticket
 
-Job = Callable[[Transaction], Ticket]
+Job = Callable[[TicketChanges], Ticket]
 
 _TRIES: Final = 3
 """How often a change begins anew when the ticket's link changes under it."""
@@ -46,11 +46,11 @@ class TicketSide:
     job: Job
     ticket: Ticket | None = None
 
-    def before(self, tx: Transaction) -> None:
+    def before(self, tx: TicketChanges) -> None:
         """Do the ticket's job."""
         self.ticket = self.job(tx)
 
-    def after(self, _tx: Transaction, _receipt: Receipt) -> None:
+    def after(self, _tx: object, _receipt: Receipt) -> None:
         """Do nothing more."""
 
 
@@ -63,7 +63,7 @@ class TicketDesk:
     begun to be committed is committed; a move to another conversation may end half way.
     """
 
-    store: Store
+    store: Store[TicketLooks, TicketChanges]
     directory: Directory
     project: Project
     by: By
@@ -106,14 +106,14 @@ class TicketDesk:
             return await self.store.write(self._removal(ticket_id, linked))
         return await self._together(linked, ticket_id, False, self._removal(ticket_id, linked))
 
-    def _changeable(self, reader: Reader, ticket_id: str, values: Values) -> Ticket:
+    def _changeable(self, reader: TicketLooks, ticket_id: str, values: Values) -> Ticket:
         """The ticket as it is, if nothing speaks against what `values` make of its link."""
         before = find_ticket(reader, self.project, ticket_id)
         if values.get("conversation_id", before.conversation_id) != before.conversation_id:
             self._check(reader, before, values, ticket_id)
         return before
 
-    def _check(self, reader: Reader, before: Ticket | None, values: Values, ticket_id: str) -> None:
+    def _check(self, reader: TicketLooks, before: Ticket | None, values: Values, ticket_id: str) -> None:
         """Raise what speaks against linking, before anything is done."""
         resolve(reader, self.project, before, values)
         found = reader.conversation(self.project.rowid, values["conversation_id"] or "")
@@ -142,7 +142,7 @@ class TicketDesk:
     def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
         """Cut the link; unless, since it was looked at, something has come to speak against the one to follow."""
 
-        def cut(tx: Transaction) -> Ticket:
+        def cut(tx: TicketChanges) -> Ticket:
             self._changeable(tx, ticket_id, values)
             return change_ticket(tx, self.project, ticket_id, {"conversation_id": None}, self.by, at, linked)
 

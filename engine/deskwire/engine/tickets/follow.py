@@ -18,17 +18,17 @@ from deskwire.engine.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.plan import Receipt
-from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.change import note_message, unlink_deleted
+from deskwire.engine.tickets.ports import TicketTransaction
 
 
 class TicketsFollow:
     """The `Wrapper` of every conversation's commits that keeps their tickets up to date."""
 
-    def before(self, _tx: Transaction) -> None:
+    def before(self, _tx: object) -> None:
         """Do nothing yet."""
 
-    def after(self, tx: Transaction, receipt: Receipt) -> None:
+    def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
         """Note what was said, and cut the link to what was deleted."""
         after = receipt.after
         if after.ticket_id is None:

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
+from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.activity import Activity
 from deskwire.engine.tickets.ticket import Priority, Status, Ticket
 
@@ -100,3 +104,11 @@ class TicketTransaction(TicketReader, Protocol):
 
     def erase_tickets_of(self, contact: int, limit: int) -> int:
         """Remove up to `limit` of a contact's tickets, as `erase_ticket` does; how many."""
+
+
+class TicketLooks(TicketReader, ConversationReader, ContactReader, AccountReader, TeamReader, Protocol):
+    """Queries on tickets, and on what they refer to."""
+
+
+class TicketChanges(TicketTransaction, TicketLooks, TeamTransaction, Protocol):
+    """Changes of tickets, which look at what they refer to."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from deskwire.engine.due import DueWork
-from deskwire.engine.ports import Reader
 from deskwire.engine.tickets.change import tend
+from deskwire.engine.tickets.ports import TicketLooks
 
 BATCH: Final = 500
 """Tickets changed in one commit; some ten milliseconds of the writer's time."""
@@ -18,7 +18,7 @@ class Upkeep(DueWork):
     delayed: ClassVar = "tickets.upkeep_delayed"
 
     @staticmethod
-    def next_due(reader: Reader) -> int | None:
+    def next_due(reader: TicketLooks) -> int | None:
         """When (ms) a ticket wakes, or 0 if a team was deleted."""
         return 0 if reader.deleted_teams() else reader.next_wake_up()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import orjson
 
@@ -130,6 +130,8 @@ def _onwards(definition: Definition, run: Run, given: Input) -> tuple[Place | No
             if option is not None and option.goto is not None:
                 return definition.entry(option.goto), awake
             return definition.behind(here), awake
+        case _:
+            assert_never(given)
 
 
 def _done(action: Action, around: Surroundings) -> tuple[Effect, ...]:
@@ -147,8 +149,10 @@ def _done(action: Action, around: Surroundings) -> tuple[Effect, ...]:
             return (Close("bot"), Ended("completed"))
         case HandOff():
             return (Ended("handed_off"),)
-        case _:
+        case Branch() | Buttons() | Form() | Wait():
             return ()
+        case _:
+            assert_never(action)
 
 
 def _next(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from deskwire.engine.commands import (
     AnswerStep,
@@ -17,8 +17,15 @@ from deskwire.engine.commands import (
     Close,
     Command,
     Create,
+    Delete,
+    Expire,
+    LinkTicket,
+    MarkRead,
     Patch,
     PostMessage,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
     StartWorkflow,
     WakeWorkflow,
     WorkflowCommand,
@@ -27,12 +34,16 @@ from deskwire.engine.conversation import Author, Conversation
 from deskwire.engine.decide import decide, evolve
 from deskwire.engine.errors import Conflict, Invalid
 from deskwire.engine.facts import (
+    Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
     MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
     Revealed,
+    Updated,
     WorkflowCompleted,
     WorkflowWaits,
 )
@@ -59,17 +70,23 @@ def needs(
     state: Conversation | None, command: Command | WorkflowCommand
 ) -> Literal["triggered"] | int | None:
     """Which workflow `conduct` has to be given: what a new conversation starts, a version by its key, or none."""
+    run = None if state is None else state.run
     match command:
+        case PostMessage():
+            return run.version if run is not None and _is_answer(run, command) else None
         case Create():
             return TRIGGERED if command.visible else None
-        case Patch(given) if state is not None and not state.visible:
-            return TRIGGERED if given.get("visible") else None
-        case AnswerStep() | WakeWorkflow() if state is not None and state.run is not None:
-            return state.run.version
-        case PostMessage() if state is not None and state.run is not None and _is_answer(state.run, command):
-            return state.run.version
-        case _:
+        case Patch(given):
+            hidden = state is not None and not state.visible
+            return TRIGGERED if hidden and given.get("visible") else None
+        case AnswerStep() | WakeWorkflow():
+            return None if run is None else run.version
+        case Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs():
             return None
+        case Expire() | Delete() | StartWorkflow():
+            return None
+        case _:
+            assert_never(command)
 
 
 def conduct(
@@ -177,8 +194,12 @@ def _takes_over(fact: Fact) -> bool:
             return True
         case MessagePosted(message):
             return message.author.type == "agent" and not message.internal
-        case _:
+        case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
+        case WorkflowWaits() | WorkflowCompleted() | Deleted():
+            return False
+        case _:
+            assert_never(fact)
 
 
 def _is_answer(run: Run, command: PostMessage) -> bool:
@@ -213,6 +234,8 @@ def _facts_of(effect: Effect, state: Conversation, run: Run, at: int, ids: Itera
             return decide(state, PostMessage(next(ids), Author("bot", run.workflow_id), text), at)
         case Assign() | Patch() | Close():
             return decide(state, effect, at)
+        case _:
+            assert_never(effect)
 
 
 def _after(state: Conversation | None, facts: Sequence[Fact]) -> Conversation:

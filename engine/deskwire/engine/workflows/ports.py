@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.teams import TeamReader
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.run import Run
 from deskwire.engine.workflows.workflow import Workflow
@@ -32,6 +34,10 @@ class WorkflowReader(Protocol):
 
     def due_runs(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
         """Project and conversation ids of workflows that go on by `until` (ms), the first first."""
+
+
+class PublishedReader(WorkflowReader, AccountReader, TeamReader, Protocol):
+    """Queries on workflows, and on those to whom they assign."""
 
 
 class WorkflowTransaction(WorkflowReader, Protocol):

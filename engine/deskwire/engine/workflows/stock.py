@@ -9,15 +9,15 @@ from deskwire.engine.definitions.checks import listed
 from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.errors import NotFound
 from deskwire.engine.people import Assignee, Project
-from deskwire.engine.ports import Reader
 from deskwire.engine.workflows.definition import Give, definition_of
+from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader
 from deskwire.engine.workflows.rules import broken
 from deskwire.engine.workflows.shape import ACTIONS_MAX, FLOWS_MAX
 from deskwire.engine.workflows.workflow import Published, Workflow
 
 
 def workflow_for(
-    reader: Reader, project: Project, wanted: Literal["triggered"] | int | None
+    reader: PublishedReader, project: Project, wanted: Literal["triggered"] | int | None
 ) -> Published | None:
     """Return the workflow that `conduct.needs` asks for; a few rows by their keys."""
     if wanted is None:
@@ -25,7 +25,7 @@ def workflow_for(
     return triggered(reader, project) if wanted == "triggered" else running(reader, project, wanted)
 
 
-def find_workflow(reader: Reader, project: Project, workflow_id: str) -> Workflow:
+def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) -> Workflow:
     """The project's workflow with this id. Raises NotFound."""
     workflow = reader.workflow(project.rowid, workflow_id)
     if workflow is None:
@@ -33,26 +33,26 @@ def find_workflow(reader: Reader, project: Project, workflow_id: str) -> Workflo
     return workflow
 
 
-def triggered(reader: Reader, project: Project) -> Published | None:
+def triggered(reader: PublishedReader, project: Project) -> Published | None:
     """What starts in a new conversation: of several workflows with that trigger the one made last (ADR 20)."""
     found = reader.workflows(project.rowid, "conversation.created", None, 1)
     return published(reader, project, found[0]) if found else None
 
 
-def published(reader: Reader, project: Project, workflow: Workflow) -> Published:
+def published(reader: PublishedReader, project: Project, workflow: Workflow) -> Published:
     """A workflow as it is now."""
     version, flows = reader.workflow_flows(workflow)
     return _published(reader, project, workflow.id, version, flows)
 
 
-def running(reader: Reader, project: Project, version: int) -> Published:
+def running(reader: PublishedReader, project: Project, version: int) -> Published:
     """The version that a conversation runs."""
     found = reader.workflow_version(version)
     assert found is not None, "a version that runs is kept"
     return _published(reader, project, found[0], version, found[1])
 
 
-def assignee_errors(reader: Reader, project: Project, flows: Any) -> Iterator[DefinitionError]:
+def assignee_errors(reader: PublishedReader, project: Project, flows: Any) -> Iterator[DefinitionError]:
     """An error for each action that assigns to somebody whom the project does not have. Total over any JSON."""
     for index, flow in enumerate(listed(flows, FLOWS_MAX)):
         actions = flow.get("actions") if isinstance(flow, Mapping) else None
@@ -64,7 +64,7 @@ def assignee_errors(reader: Reader, project: Project, flows: Any) -> Iterator[De
 
 
 def _published(
-    reader: Reader, project: Project, workflow_id: str, version: int, flows: Sequence[Any]
+    reader: PublishedReader, project: Project, workflow_id: str, version: int, flows: Sequence[Any]
 ) -> Published:
     definition = definition_of(flows)
     found = (_assignee(reader, project, give) for give in definition.given())
@@ -74,7 +74,7 @@ def _published(
     return Published(workflow_id, version, definition, assignees)
 
 
-def _assignee(reader: Reader, project: Project, give: Give) -> Assignee | None:
+def _assignee(reader: PublishedReader, project: Project, give: Give) -> Assignee | None:
     if give.type == "user":
         name = reader.member_name(project.organisation, give.assignee_id)
     else:

@@ -14,7 +14,8 @@ from deskwire.engine.directory import Directory
 from deskwire.engine.due import DueWork
 from deskwire.engine.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store
+from deskwire.engine.ports import Store
+from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader
 
 log: Final = structlog.get_logger(__name__)
 
@@ -35,7 +36,7 @@ class Waits(DueWork):
         self._directory = directory
 
     @staticmethod
-    def next_due(reader: Reader) -> int | None:
+    def next_due(reader: WorkflowReader) -> int | None:
         """When (ms) the next workflow goes on."""
         return reader.next_run()
 
@@ -68,7 +69,7 @@ class Waits(DueWork):
             failed.append(conversation_id)
 
 
-def _due(reader: Reader, now: int) -> list[tuple[Project, str]]:
+def _due(reader: PublishedReader, now: int) -> list[tuple[Project, str]]:
     found = [
         (reader.project(project_id), conversation) for project_id, conversation in reader.due_runs(now, BATCH)
     ]
