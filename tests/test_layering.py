@@ -58,6 +58,13 @@ def test_a_planted_import_across_the_layers_is_found(copy: Path, folder: str, ta
     assert f"is not allowed to import {target}" in answer.stdout
 
 
+def test_a_domain_that_asks_for_the_whole_store_is_found(copy: Path) -> None:
+    (copy / "engine/deskwire/engine/tickets/planted.py").write_text("import deskwire.engine.ports\n")
+    answer = lint(copy)
+    assert answer.returncode == 1
+    assert "deskwire.engine.tickets.planted -> deskwire.engine.ports" in answer.stdout
+
+
 def test_a_top_level_module_without_a_place_in_the_contract_is_found(copy: Path) -> None:
     (copy / "engine/deskwire/planted.py").touch()
     answer = lint(copy)

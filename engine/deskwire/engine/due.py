@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 import structlog
 import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.errors import Unavailable
-from deskwire.engine.ports import Reader, Store
 
 C = TypeVar("C")
+R = TypeVar("R")
+W = TypeVar("W")
 log: Final = structlog.get_logger(__name__)
 
 _LOOK_S: Final = 60.0
@@ -28,20 +29,20 @@ _LOOK_S: Final = 60.0
 _RETRY_S: Final = 1.0
 
 
-class DueWork(ABC):
+class DueWork(ABC, Generic[R, W]):
     """The task and what wakes it."""
 
     delayed: ClassVar[str]
     """What the log says when the store is not available."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store[R, W], clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._news = trio.Event()
 
     @staticmethod
     @abstractmethod
-    def next_due(reader: Reader) -> int | None:
+    def next_due(reader: R) -> int | None:
         """When (ms) something is due next; None for never."""
 
     @abstractmethod

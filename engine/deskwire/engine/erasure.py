@@ -10,23 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
 
+from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.actor import ActorFailed
 from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.audit.trail import UNKNOWN, By
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import Delete
 from deskwire.engine.contact import Contact
-from deskwire.engine.contact_changes import erase_contact
+from deskwire.engine.contact_changes import IdentityTransaction, erase_contact
+from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.store import Store
 from deskwire.engine.directory import Directory
 from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.failure import PAUSE_S, contained
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.surveys.ports import SurveyTransaction
+from deskwire.engine.tickets.ports import TicketTransaction
 
 log: Final = structlog.get_logger(__name__)
 _RETRY_S: Final = 1.0
@@ -44,6 +50,16 @@ ANSWER_S: Final = 20.0
 """How long a caller waits for an erasure at most; it goes on behind the answer."""
 
 
+class ErasureReader(ConversationReader, ContactReader, AccountReader, Protocol):
+    """Queries on what a contact leaves, and whose it is."""
+
+
+class ErasureTransaction(
+    TicketTransaction, SurveyTransaction, IdentityTransaction, AuditTransaction, Protocol
+):
+    """Changes by which all that is a contact's is removed."""
+
+
 @dataclass(slots=True, eq=False)
 class _Erasure:
     """A contact, as it was, that is being erased."""
@@ -55,7 +71,13 @@ class _Erasure:
 class Erasures:
     """Erases contacts in a nursery that no request owns."""
 
-    def __init__(self, nursery: trio.Nursery, store: Store, clock: Clock, directory: Directory) -> None:
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        store: Store[ErasureReader, ErasureTransaction],
+        clock: Clock,
+        directory: Directory,
+    ) -> None:
         self._nursery = nursery
         self._store = store
         self._clock = clock
@@ -148,7 +170,7 @@ class Erasures:
             failures.append(error)
 
 
-def _cut_short(reader: Reader) -> list[tuple[Project, Contact]]:
+def _cut_short(reader: ErasureReader) -> list[tuple[Project, Contact]]:
     """The contacts whose erasure has begun and not ended, each with its project."""
     found = []
     for project_id, contact in reader.erasing():
@@ -158,7 +180,7 @@ def _cut_short(reader: Reader) -> list[tuple[Project, Contact]]:
     return found
 
 
-def _mark(tx: Transaction, project: int, user_id: str) -> Contact:
+def _mark(tx: ContactTransaction, project: int, user_id: str) -> Contact:
     contact = tx.contact(project, user_id)
     if contact is None:
         raise NotFound("There is no such contact.", code="contact_not_found")

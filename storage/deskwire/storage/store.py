@@ -95,7 +95,7 @@ class SqliteStore:
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits.
 
-        An `Inline` query is run right here: a thread costs ten times more than it takes (docs/performance.md). It can
+        An `Inline` query is run right here: a thread costs ten times more than it takes (ADR 47). It can
         be cancelled, but it gives no turn to others, which costs as much as the query.
         """
         if isinstance(query, Inline):

@@ -15,7 +15,7 @@ from deskwire.engine.contact import Contact
 from deskwire.engine.conversation import Conversation
 from deskwire.engine.errors import NotFound, Problem
 from deskwire.engine.ids import fresh_ids
-from deskwire.engine.importing.ports import Imported
+from deskwire.engine.importing.ports import BatchTransaction, Imported
 from deskwire.engine.importing.records import (
     ConversationRecord,
     Kind,
@@ -28,7 +28,6 @@ from deskwire.engine.importing.records import (
 from deskwire.engine.importing.storing import store_silently, store_with_events
 from deskwire.engine.importing.thread import Thread
 from deskwire.engine.people import Assignee, Project
-from deskwire.engine.ports import Transaction
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
@@ -36,7 +35,7 @@ _NOBODY: Final = (None, None)
 
 
 def import_batch(
-    tx: Transaction, project: Project, records: Sequence[Record], at: int, show: Shown | None
+    tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, show: Shown | None
 ) -> Outcome:
     """Take records in at time `at` (ms); what is refused of them is said, and holds up none of the others.
 
@@ -66,7 +65,7 @@ def import_batch(
 class _Batch:
     """Records on their way in: `threads` are the conversations that they are of, `outcome` what came of them."""
 
-    def __init__(self, tx: Transaction, project: Project, records: Sequence[Record], at: int) -> None:
+    def __init__(self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int) -> None:
         self.outcome = Outcome()
         self.threads: dict[str, Thread] = {}
         self._tx = tx

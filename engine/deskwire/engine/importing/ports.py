@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.contact import Contact
+from deskwire.engine.contact_changes import IdentityTransaction
+from deskwire.engine.conversations.ports import ConversationTransaction
+from deskwire.engine.teams import TeamReader
+from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.uploads.upload import Attachment
 
 
@@ -76,3 +82,16 @@ class ImportTransaction(ImportReader, Protocol):
         conversations: Sequence[ConversationMark],
     ) -> None:
         """Store messages, and by what they and new conversations are known again."""
+
+
+class BatchTransaction(
+    ImportTransaction,
+    ConversationTransaction,
+    IdentityTransaction,
+    UploadTransaction,
+    TeamReader,
+    AuditTransaction,
+    AccountReader,
+    Protocol,
+):
+    """Changes that a batch makes, its events and deliveries included."""

@@ -12,16 +12,15 @@ from collections.abc import Iterator, Sequence
 from deskwire.engine.announce import announce
 from deskwire.engine.events import Draft
 from deskwire.engine.facts import Created, MessagePosted
-from deskwire.engine.importing.ports import ConversationMark, MessageMark, MessageRow
+from deskwire.engine.importing.ports import BatchTransaction, ConversationMark, MessageMark, MessageRow
 from deskwire.engine.importing.thread import Addition, Thread, with_messages
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Transaction
 from deskwire.engine.publish import append, targets
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.value import changed
 
 
-def store_silently(tx: Transaction, project: Project, threads: Sequence[Thread]) -> None:
+def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:
     """Store what the threads say, and tell nobody."""
     for thread in threads:
         thread.state = with_messages(thread.state, [each.record for each in thread.additions])
@@ -29,7 +28,7 @@ def store_silently(tx: Transaction, project: Project, threads: Sequence[Thread])
 
 
 def store_with_events(
-    tx: Transaction, project: Project, threads: Sequence[Thread], at: int, show: Shown
+    tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int, show: Shown
 ) -> None:
     """Store what the threads say with its events and their deliveries.
 
@@ -58,7 +57,7 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
         yield from announce(MessagePosted(each.message()), state, thread.contact, project.id, (), show)
 
 
-def _store(tx: Transaction, project: Project, threads: Sequence[Thread]) -> None:
+def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:
     messages: list[MessageRow] = []
     marks: list[MessageMark] = []
     begun: list[ConversationMark] = []
@@ -94,7 +93,7 @@ def _row(conversation: int, added: Addition) -> MessageRow:
     )
 
 
-def _attach(tx: Transaction, thread: Thread) -> None:
+def _attach(tx: BatchTransaction, thread: Thread) -> None:
     """Note which uploads the messages refer to; that they are there was seen in this very transaction."""
     ids = {each.id for added in thread.additions for each in added.attachments}
     if ids:

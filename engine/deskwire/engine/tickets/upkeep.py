@@ -6,13 +6,13 @@ from typing import ClassVar, Final
 
 from deskwire.engine.due import DueWork
 from deskwire.engine.tickets.change import tend
-from deskwire.engine.tickets.ports import TicketLooks
+from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
 
 BATCH: Final = 500
 """Tickets changed in one commit; some ten milliseconds of the writer's time."""
 
 
-class Upkeep(DueWork):
+class Upkeep(DueWork[TicketLooks, TicketChanges]):
     """The task and what wakes it."""
 
     delayed: ClassVar = "tickets.upkeep_delayed"

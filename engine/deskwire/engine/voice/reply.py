@@ -5,20 +5,22 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 import trio
 
 from deskwire.engine.clock import Clock
 from deskwire.engine.conversation import Message
-from deskwire.engine.core.store import Inline
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.errors import BadGateway, Invalid, Problem, Unavailable
 from deskwire.engine.model import ChatModel, ModelError
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Reader, Store
 from deskwire.engine.tickets.change import find_ticket
+from deskwire.engine.tickets.ports import TicketReader
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.shelf import Shelf
 from deskwire.engine.uploads.upload import Upload
 from deskwire.engine.voice.audio import FIELD, check_length, format_of
@@ -43,6 +45,10 @@ class VoiceReply:
     transcript: str
 
 
+class VoiceReader(TicketReader, ConversationReader, UploadReader, Protocol):
+    """Queries on a ticket, its conversation, and the recording."""
+
+
 class Voice:
     """Makes voice replies.
 
@@ -54,7 +60,7 @@ class Voice:
 
     def __init__(
         self,
-        store: Store,
+        store: Store[VoiceReader, object],
         shelf: Shelf,
         clock: Clock,
         model: ChatModel | None,
@@ -106,7 +112,9 @@ class Voice:
         return found
 
 
-def _told(reader: Reader, project: Project, ticket_id: str, mode: Mode) -> tuple[Ticket, Sequence[Message]]:
+def _told(
+    reader: VoiceReader, project: Project, ticket_id: str, mode: Mode
+) -> tuple[Ticket, Sequence[Message]]:
     """The ticket, and to draft a reply the newest messages of its conversation. Raises NotFound."""
     ticket = find_ticket(reader, project, ticket_id)
     if mode == "dictate" or ticket.conversation_id is None:

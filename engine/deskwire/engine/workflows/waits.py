@@ -10,12 +10,12 @@ import trio
 from deskwire.engine.actor import ActorFailed
 from deskwire.engine.clock import Clock
 from deskwire.engine.commands import WakeWorkflow
+from deskwire.engine.core.store import Store
 from deskwire.engine.directory import Directory
 from deskwire.engine.due import DueWork
 from deskwire.engine.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.people import Project
-from deskwire.engine.ports import Store
-from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader
+from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader, WorkflowTransaction
 
 log: Final = structlog.get_logger(__name__)
 
@@ -26,12 +26,14 @@ _POSTPONED_MS: Final = 600_000
 """How long one is left alone whose actor has failed, so that a bug in one holds up no other."""
 
 
-class Waits(DueWork):
+class Waits(DueWork[PublishedReader, WorkflowTransaction]):
     """The task and what wakes it."""
 
     delayed: ClassVar = "workflows.waits_delayed"
 
-    def __init__(self, store: Store, clock: Clock, directory: Directory) -> None:
+    def __init__(
+        self, store: Store[PublishedReader, WorkflowTransaction], clock: Clock, directory: Directory
+    ) -> None:
         super().__init__(store, clock)
         self._directory = directory
 
