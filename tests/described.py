@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from deskwire.reference.openapi.document import document
 
 PROBLEM: Final = "application/problem+json"
 _UNKNOWN: Final = {"not_found", "method_not_allowed"}
+_REFERENCE: Final = re.compile(rb'"\$ref":"#/components/schemas/([^"/]+)"')
 _MENDING: Final = (
     "Say it where the route is added: routes.add(…, answer=…, errors=(…)), shapes are in deskwire.http.shapes; "
     "what holds for many routes is a line in deskwire.reference.openapi.refusals.RULES or answers.HEADERS."
@@ -65,7 +67,23 @@ def _said_of(answer: _Answer) -> Mapping[str, Any] | None:
 @cache
 def _validator(answer: _Answer, content_type: str) -> jsonschema_rs.Draft202012Validator:
     schema = (_said_of(answer) or {})["content"][content_type].get("schema", {})
-    return jsonschema_rs.Draft202012Validator({**schema, "components": described()["components"]})
+    return jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": _needed(schema)}})
+
+
+def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The components that a schema comes to: a validator is made of all that it is given, and there are hundreds."""
+    needed: dict[str, Any] = {}
+    ahead = _named(schema)
+    while ahead:
+        name = ahead.pop()
+        if name not in needed:
+            needed[name] = described()["components"]["schemas"][name]
+            ahead |= _named(needed[name])
+    return needed
+
+
+def _named(schema: Mapping[str, Any]) -> set[str]:
+    return {name.decode() for name in _REFERENCE.findall(orjson.dumps(schema))}
 
 
 UNCHECKED: Final[dict[str, Any]] = {"unchecked": True}
