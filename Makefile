@@ -51,9 +51,9 @@ cover: $(DEV_STAMP)
 
 # The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
 fuzz: $(DEV_STAMP)
-	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/wire/test_http_bytes.py \
-	  tests/wire/test_fuzzed_requests.py tests/wire/test_fuzzed_streams.py \
-	  tests/engine/delivery/test_signature_checks.py $(ARGS)
+	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/protocol/test_http_bytes.py \
+	  tests/api/conventions/test_fuzzed_requests.py tests/protocol/stream/test_fuzzed_streams.py \
+	  tests/engine/webhooks/policy/test_signature_checks.py $(ARGS)
 
 # Which small mistakes in what decides no test would notice (docs/mutation.md); ARGS are words of the modules' paths.
 mutate: $(DEV_STAMP)
@@ -101,7 +101,7 @@ format: $(DEV_STAMP)
 docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
 	for page in api events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
-	$(BIN)/python -m tests.api.outline
+	$(BIN)/python -m tests.api.description.outline
 
 # docs/ as a site in build/site, whose pages need nothing from elsewhere.
 site: .venv/.site-stamp
@@ -116,7 +116,7 @@ audit:
 
 # The explorer's two files and their licences, from their npm package; nothing that it depends on is installed or run.
 SWAGGER_UI := swagger-ui-dist@5.35.0
-ASSETS := http/deskwire/http/assets
+ASSETS := http/deskwire/http/pages/assets
 
 explorer:
 	cd $(ASSETS) && npm pack --silent --ignore-scripts $(SWAGGER_UI) && tar -xzf swagger-ui-dist-*.tgz

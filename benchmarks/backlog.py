@@ -18,8 +18,8 @@ from benchmarks.filling import SECRET, Filling, hook
 from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import deskwire
-from deskwire.engine.sealing import Sealing
-from deskwire.engine.secret import Secrets
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
 from deskwire.storage.database import FILE_NAME, connect_writer
 from deskwire.storage.store import open_store
 

@@ -16,8 +16,8 @@ from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from benchmarks.taking import in_turn, middle, take
-from deskwire.demo.chats import Chat, load_chats
-from deskwire.demo.script import Step, script
+from deskwire.commands.demo.chats import Chat, load_chats
+from deskwire.commands.demo.script import Step, script
 
 DIALOGUES: Final = Path(__file__).parents[2] / "shared" / "data" / "dialogues.jsonl"
 """Beside a checkout; `BENCHMARK_CHATS` names another file of the form that `deskwire demo --data` takes."""

@@ -18,7 +18,7 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from deskwire.engine.clock import wall_clock
+from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.stream.token import Grant, issue
 
 _READ: Final = 256 * 1024

@@ -20,8 +20,8 @@ from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from benchmarks.taking import Taken, in_turn, middle, ratio, take
-from deskwire.engine.secret import derived_key
-from deskwire.provision import installation_secrets
+from deskwire.engine.core.secret import derived_key
+from deskwire.program.first_start import installation_secrets
 
 _SPREAD: Final = 64
 _CONNECTIONS: Final = 64

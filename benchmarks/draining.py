@@ -30,13 +30,13 @@ from benchmarks import processes
 from benchmarks.filling import SECRET, Filling, hook
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
-from deskwire.engine.clock import wall_clock
-from deskwire.engine.delivery.address import Policy
-from deskwire.engine.delivery.couriers import Couriers
-from deskwire.engine.endpoint import Endpoint
-from deskwire.engine.sealing import Sealing
-from deskwire.engine.secret import Secrets
-from deskwire.heap import calm_collector
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.http.address import Policy
+from deskwire.program.memory import calm_collector
 from deskwire.storage.store import SqliteStore, open_store
 
 _LANES: Final = 256

@@ -17,9 +17,9 @@ from benchmarks import processes
 from benchmarks.filling import create, found, post
 from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
-from deskwire.engine.clock import wall_clock
-from deskwire.engine.directory import Directory
-from deskwire.engine.people import Project
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.clock import wall_clock
 from deskwire.storage.database import connect_writer
 from deskwire.storage.store import open_store
 

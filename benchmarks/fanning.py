@@ -17,18 +17,18 @@ from hypercorn.config import Config
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
 from benchmarks.reference import empty
-from deskwire.engine.clock import wall_clock
-from deskwire.engine.events import Draft, StoredEvent, encode_envelope
-from deskwire.engine.ids import new_id
-from deskwire.engine.lane import lanes_of
-from deskwire.engine.log import EventLog
-from deskwire.engine.people import Project
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.topic import lanes_of
+from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.hub import Hub
-from deskwire.heap import calm_collector
-from deskwire.http import pusher
-from deskwire.http.front import FrontLimits, serve_front
-from deskwire.http.socket import RealtimeStream
+from deskwire.http.server.listener import FrontLimits, serve_front
+from deskwire.http.stream import pusher
+from deskwire.http.stream.server import RealtimeStream
+from deskwire.program.memory import calm_collector
 from deskwire.storage.store import open_store
 
 TOKEN_KEY: Final = b"benchmark" * 4

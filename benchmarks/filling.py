@@ -13,23 +13,23 @@ from typing import Final, Self
 import trio
 
 from benchmarks import processes
-from deskwire.engine.announce import conversation_view, message_view
-from deskwire.engine.clock import iso, wall_clock
-from deskwire.engine.commands import Command, ContactRef, Create, PostMessage
-from deskwire.engine.commit import carry_out
-from deskwire.engine.conversation import Author, Conversation, Message
-from deskwire.engine.credentials import Passwords, Tokens
-from deskwire.engine.decide import decide, fold
-from deskwire.engine.delivery.signature import new_secret
-from deskwire.engine.endpoint import Endpoint
-from deskwire.engine.events import Draft
-from deskwire.engine.ids import new_id
-from deskwire.engine.people import Project
-from deskwire.engine.plan import Plan
+from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.commands import Command, ContactRef, Create, PostMessage
+from deskwire.engine.conversations.commit import carry_out
+from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.decide import decide, fold
+from deskwire.engine.conversations.emit import conversation_view, message_view
+from deskwire.engine.conversations.plan import Plan
+from deskwire.engine.core.clock import iso, wall_clock
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
-from deskwire.engine.sealing import Sealing
 from deskwire.engine.uploads.links import nowhere
-from deskwire.provision import installation_secrets, plan_demo, provision_demo
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.signature import new_secret
+from deskwire.program.first_start import installation_secrets, plan_demo, provision_demo
 from deskwire.storage.store import SqliteStore, open_store
 
 SECRET: Final = "a benchmark's secret of a good length"

@@ -20,9 +20,9 @@ from benchmarks.job import Job, Outcome
 from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
-from deskwire.engine.clock import wall_clock
-from deskwire.engine.ids import new_id
-from deskwire.engine.people import Project
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import SYSTEM
 from deskwire.engine.tickets.change import create_ticket

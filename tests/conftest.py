@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.builders import InlineStore
-from tests.connections import all_closed, note_connections
-from tests.planted import leaks, logs_of, plant_of
-from tests.selection import is_unit, nothing_started, watch_starts
-from tests.shortcuts import copy_fresh_databases, trust_nobody
+from tests.support.builders import InlineStore
+from tests.support.database_connections import all_closed, note_connections
+from tests.support.log_leaks import leaks, logs_of, plant_of
+from tests.support.selection import is_unit, nothing_started, watch_starts
+from tests.support.shortcuts import copy_fresh_databases, trust_nobody
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how long an example takes says how busy the machine is

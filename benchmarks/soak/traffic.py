@@ -16,13 +16,13 @@ from benchmarks.generator import carried_out
 from benchmarks.job import Outcome
 from benchmarks.report import percentile
 from benchmarks.service import Server
-from deskwire.demo.api import Api
-from deskwire.demo.consumer import Consumer
-from deskwire.demo.errors import DemoError
-from deskwire.demo.feed import Feed
-from deskwire.demo.history import Arrival, Delivery
-from deskwire.demo.journal import Journal
-from deskwire.demo.receiver import Receiver
+from deskwire.commands.demo.checks.history import Arrival, Delivery
+from deskwire.commands.demo.checks.journal import Journal
+from deskwire.commands.demo.clients.api import Api
+from deskwire.commands.demo.clients.consumer import Consumer
+from deskwire.commands.demo.clients.feed import Feed
+from deskwire.commands.demo.clients.receiver import Receiver
+from deskwire.commands.demo.errors import DemoError
 
 CONVERSATIONS: Final = 60
 """That messages are posted to at the same time."""

@@ -12,32 +12,32 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from deskwire.config import SETTINGS, Config
-from deskwire.port import Port, take
-from deskwire.setting import Setting
-from deskwire.systemd import HandedOverError, ServiceManager
+from deskwire.config.parsers import Setting
+from deskwire.config.settings import SETTINGS, Config
+from deskwire.program.port import Port, take
+from deskwire.program.systemd import HandedOverError, ServiceManager
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
 STDERR: Final = 2
 ELSEWHERE: Final = {
-    "audit": "deskwire.admin.audit:audit",
-    "backup": "deskwire.backup.command:backup",
-    "check": "deskwire.backup.command:check",
-    "deliveries": "deskwire.operate.command:deliveries",
-    "demo": "deskwire.demo.command:demo",
-    "import": "deskwire.importing.command:import_command",
-    "key": "deskwire.admin.key:key",
-    "listen": "deskwire.listen.command:listen",
-    "openapi": "deskwire.reference.command:openapi_command",
-    "org": "deskwire.admin.org:org",
-    "project": "deskwire.admin.project:project",
-    "redeliver": "deskwire.operate.command:redeliver_command",
-    "reference": "deskwire.reference.command:reference_command",
-    "restore": "deskwire.backup.command:restore",
-    "secret": "deskwire.admin.secret:secret",
-    "token": "deskwire.admin.key:token",
-    "user": "deskwire.admin.user:user",
+    "audit": "deskwire.commands.admin.audit:audit",
+    "backup": "deskwire.commands.backup.command:backup",
+    "check": "deskwire.commands.backup.command:check",
+    "deliveries": "deskwire.commands.deliveries.command:deliveries",
+    "demo": "deskwire.commands.demo.command:demo",
+    "import": "deskwire.commands.import_.command:import_command",
+    "key": "deskwire.commands.admin.key:key",
+    "listen": "deskwire.commands.listen.command:listen",
+    "openapi": "deskwire.commands.reference.command:openapi_command",
+    "org": "deskwire.commands.admin.org:org",
+    "project": "deskwire.commands.admin.project:project",
+    "redeliver": "deskwire.commands.deliveries.command:redeliver_command",
+    "reference": "deskwire.commands.reference.command:reference_command",
+    "restore": "deskwire.commands.backup.command:restore",
+    "secret": "deskwire.commands.admin.secret:secret",
+    "token": "deskwire.commands.admin.key:token",
+    "user": "deskwire.commands.admin.user:user",
 }
 """Commands of other modules, by name; each is loaded when it is asked for."""
 
@@ -95,12 +95,12 @@ def serve(ctx: click.Context, /, **options: object) -> None:
     port = manager.port or _early(config)
     import trio  # from here on what takes time to load; whoever connects meanwhile waits
 
-    from deskwire import logs
-    from deskwire.heap import share_one_heap
+    from deskwire.logs import setup as logs
+    from deskwire.program.memory import share_one_heap
 
     share_one_heap()
     with logs.written_behind(config.log_format, config.log_level, sys.stderr, STDERR):
-        from deskwire.program import run
+        from deskwire.program.serve import run
 
         status = trio.run(run, config, port, manager)
     ctx.exit(status)
@@ -120,7 +120,7 @@ def _early(config: Config) -> Port | None:
 @settings_options
 def show_config(form: str | None, **options: object) -> None:
     """List every setting: its name, variable, value, where that comes from, and what it means."""
-    from deskwire import reference
+    from deskwire.commands import reference
 
     if form == "markdown":
         click.echo(reference.markdown(), nl=False)
@@ -135,7 +135,7 @@ def show_config(form: str | None, **options: object) -> None:
 def _print_table(config: Config) -> None:
     import rich.console
 
-    from deskwire import reference
+    from deskwire.commands import reference
 
     console = rich.console.Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
     console.print(reference.table(config))

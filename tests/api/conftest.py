@@ -1,4 +1,4 @@
-"""A service for tests of the API as a whole."""
+"""A real service for each test that asks for one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.service import Service, running
+from tests.support.api.service import Service, running
 
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service on an empty directory, whose webhooks reach nobody: their proxy is a port that nobody listens on.
-
-    There is no rate limit, as more calls are made up than a project has.
-    """
-    directory = tmp_path / "service"
-    directory.mkdir()
-    async with running(directory, webhook_proxy="http://127.0.0.1:9", rate_limit_per_minute=0) as started:
+    """A service on an empty directory."""
+    async with running(tmp_path) as started:
         yield started

@@ -10,7 +10,7 @@ import httpx
 import orjson
 import trio
 
-from deskwire.remote.service import Content
+from deskwire.commands.api_client.service import Content
 from tests.crash.ledger import Ask, Kind, Ledger
 
 AWAY_S: Final = 300.0

@@ -20,20 +20,20 @@ import orjson
 import structlog
 import trio
 
-from deskwire.demo.api import Api
-from deskwire.demo.check import problems as channel_problems
-from deskwire.demo.check import timelines
-from deskwire.demo.consumer import Consumer
-from deskwire.demo.feed import Feed
-from deskwire.demo.history import FEED, STREAM, WEBHOOK, Delivery, History
-from deskwire.demo.journal import Journal
-from deskwire.demo.receiver import Receiver
-from deskwire.provision import present_secrets
-from deskwire.storage.check import check
+from deskwire.commands.demo.checks.check import problems as channel_problems
+from deskwire.commands.demo.checks.check import timelines
+from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, Delivery, History
+from deskwire.commands.demo.checks.journal import Journal
+from deskwire.commands.demo.clients.api import Api
+from deskwire.commands.demo.clients.consumer import Consumer
+from deskwire.commands.demo.clients.feed import Feed
+from deskwire.commands.demo.clients.receiver import Receiver
+from deskwire.program.first_start import present_secrets
+from deskwire.storage.check.check import check
 from tests.crash.client import AWAY_S, Client
 from tests.crash.ledger import Found, Ledger
 from tests.crash.verdict import verdict
-from tests.serving import Server
+from tests.support.sockets.server_process import Server
 
 CLIENTS: Final = 12
 _LOAD_S: Final = (0.05, 1.2)

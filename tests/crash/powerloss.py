@@ -23,15 +23,15 @@ from typing import Final
 import httpx
 import trio
 
-from deskwire.provision import DEMO_FILE, SecretError, present_secrets
-from deskwire.storage.check import check
+from deskwire.program.first_start import DEMO_FILE, SecretError, present_secrets
+from deskwire.storage.check.check import check
 from deskwire.storage.database import FILE_NAME, DataDirectoryError
 from deskwire.storage.store import open_store
 from tests.crash.client import Client
 from tests.crash.disk import ALL_SPARED, BYTES_SPARED, NAMES_SPARED, NOTHING_SPARED, Disk, Loss, torn
 from tests.crash.ledger import Ledger
 from tests.crash.shim import Op, Shim, missing
-from tests.serving import Server, free_port
+from tests.support.sockets.server_process import Server, free_port
 
 CLIENTS: Final = 6
 LOAD_S: Final = 1.2

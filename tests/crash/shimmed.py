@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx
 
 from tests.crash.shim import Shim
-from tests.serving import Server
+from tests.support.sockets.server_process import Server
 
 _SETTINGS: Final = {
     "DESKWIRE_RETENTION_INTERVAL_S": "3",

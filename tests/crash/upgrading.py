@@ -9,7 +9,7 @@ from typing import Final
 import trio
 from sqlite_utils import Database
 
-from deskwire.storage.migrations import migrations
+from deskwire.storage.migrations.list import migrations
 from deskwire.storage.store import open_store
 
 STEPS: Final = (

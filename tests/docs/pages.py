@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.root import ROOT
+from tests.support.root import ROOT
 
 _ANCHOR: Final = re.compile(r'<a id="([^"]+)"></a>')
 _FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from deskwire.http.families import METRICS
-from deskwire.http.metric import PREFIX, Scrape
-from tests.root import ROOT
+from deskwire.http.metrics.families import METRICS
+from deskwire.http.metrics.metric import PREFIX, Scrape
 from tests.simulation.away import Away, conversations, live, traffic
+from tests.support.root import ROOT
 
 PROMTOOL = shutil.which("promtool")
 SCRAPE_S = 15

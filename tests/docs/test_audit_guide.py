@@ -6,8 +6,8 @@ import re
 
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.audit.trail import ACTOR_TYPES
-from deskwire.http.shapes.audit import AuditRecord
-from tests.root import ROOT
+from deskwire.http.schemas.audit import AuditRecord
+from tests.support.root import ROOT
 
 GUIDE = (ROOT / "docs/guide/audit.md").read_text()
 

@@ -14,10 +14,10 @@ import pytest
 import trio
 
 from tests.docs.pages import blocks, guides, name
-from tests.root import ROOT
-from tests.service import Service, running
-from tests.serving import environment
-from tests.wire.surveying import refreshed, respond, survey
+from tests.support.api.service import Service, running
+from tests.support.api.surveys import refreshed, respond, survey
+from tests.support.root import ROOT
+from tests.support.sockets.server_process import environment
 
 pytestmark = pytest.mark.long
 

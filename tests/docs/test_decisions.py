@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.docs.pages import prose
-from tests.root import ROOT
+from tests.support.root import ROOT
 
 FOLDER: Final = ROOT / "docs/adr"
 RECORDS: Final = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")

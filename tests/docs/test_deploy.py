@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.config import SETTINGS, VARIABLES, Config
-from deskwire.descriptors import RESERVE
-from deskwire.http.app import ROUTES
-from tests.certificates import Files
+from deskwire.config.settings import SETTINGS, VARIABLES, Config
+from deskwire.http.api.app import ROUTES
+from deskwire.program.descriptors import RESERVE
 from tests.docs.pages import blocks
-from tests.root import ROOT
+from tests.support.root import ROOT
+from tests.support.sockets.certificates import Files
 
 DEPLOY: Final = ROOT / "docs/deploy"
 GUIDE: Final = ROOT / "docs/guide/deploy.md"

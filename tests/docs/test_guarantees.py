@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.root import ROOT
+from tests.support.root import ROOT
 
 NAMED = re.compile(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?`")
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from deskwire.http.families import METRICS
-from deskwire.http.metric import PREFIX
-from deskwire.http.metrics import PROCESS
-from tests.root import ROOT
-from tests.service import running
-from tests.wire.test_metrics import Figures, scrape
+from deskwire.http.metrics.exposition import PROCESS
+from deskwire.http.metrics.families import METRICS
+from deskwire.http.metrics.metric import PREFIX
+from tests.api.operating.test_metrics import Figures, scrape
+from tests.support.api.service import running
+from tests.support.root import ROOT
 
 DASHBOARD: dict[str, Any] = json.loads((ROOT / "docs/monitoring/dashboard.json").read_text())
 GUIDE = (ROOT / "docs/guide/monitoring.md").read_text()

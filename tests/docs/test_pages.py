@@ -11,15 +11,15 @@ import click
 import pytest
 
 from deskwire.cli import cli
-from deskwire.config import SETTINGS, VARIABLES
+from deskwire.commands.reference.errors import CODES
+from deskwire.commands.reference.events import example_envelopes
+from deskwire.config.environment import CLIENT_VARIABLES
+from deskwire.config.settings import SETTINGS, VARIABLES
 from deskwire.engine.audit.actions import ACTIONS
-from deskwire.engine.events import CATALOG
-from deskwire.http.app import ROUTES
-from deskwire.reference.errors import CODES
-from deskwire.reference.events import example_envelopes
-from deskwire.variables import CLIENT_VARIABLES
+from deskwire.engine.events.types import CATALOG
+from deskwire.http.api.app import ROUTES
 from tests.docs.pages import blocks, documents, guides, name, named_anchors, promises, prose
-from tests.root import ROOT
+from tests.support.root import ROOT
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/[\w/{}<>.-]*)")

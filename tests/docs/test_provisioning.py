@@ -12,8 +12,8 @@ import trio
 
 from tests.docs.pages import blocks
 from tests.docs.test_commands import PREAMBLE, needs_tools
-from tests.root import ROOT
-from tests.serving import environment, free_port
+from tests.support.root import ROOT
+from tests.support.sockets.server_process import environment, free_port
 
 pytestmark = pytest.mark.long
 

@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.engine import errors as engine_errors
-from deskwire.engine.errors import DomainError
-from deskwire.engine.events import CATALOG
-from deskwire.http.app import ROUTES
-from deskwire.http.problems import STATUS
-from deskwire.reference.command import PAGES
-from deskwire.reference.errors import CODES, INTERNAL, PROBLEMS
-from deskwire.reference.events import example_envelopes
-from tests.root import ROOT
+from deskwire.commands.reference.command import PAGES
+from deskwire.commands.reference.errors import CODES, INTERNAL, PROBLEMS
+from deskwire.commands.reference.events import example_envelopes
+from deskwire.engine.core import errors as engine_errors
+from deskwire.engine.core.errors import DomainError
+from deskwire.engine.events.types import CATALOG
+from deskwire.http.api.app import ROUTES
+from deskwire.http.api.problems import STATUS
+from tests.support.root import ROOT
 
 REFERENCE = ROOT / "docs/reference"
 SOURCES = [
@@ -132,10 +132,12 @@ def test_every_code_in_the_sources_is_documented_with_its_status() -> None:
         if code in INTERNAL:
             continue
         if isinstance(kind, type) and issubclass(kind, DomainError):
-            assert (STATUS[kind], code) in documented, f"{owner} {code} is not in deskwire.reference.errors"
+            assert (STATUS[kind], code) in documented, (
+                f"{owner} {code} is not in deskwire.commands.reference.errors"
+            )
         else:
             assert code in {each.code for each in CODES}, (
-                f"{owner} {code} is not in deskwire.reference.errors"
+                f"{owner} {code} is not in deskwire.commands.reference.errors"
             )
 
 
@@ -146,7 +148,7 @@ def test_no_code_is_documented_that_the_sources_do_not_have() -> None:
 
 
 def test_every_code_of_a_single_problem_is_documented() -> None:
-    from deskwire.http import validation
+    from deskwire.http.api.input import validation
 
     found = {*problem_codes_in_sources(), *validation._CODES.values()}
     assert len(found) > 20

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from tests.docs.pages import documents, name, named_anchors, promises
-from tests.root import ROOT
+from tests.support.root import ROOT
 
 FOLDERS: Final = ("engine", "http", "storage", "tests", "benchmarks", "docs", "binary")
 TEXTS: Final = {".py", ".md", ".mjs", ".toml", ".yml", ".conf", ".env", ".service", ".socket"}

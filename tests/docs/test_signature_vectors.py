@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import stripe
 
-from deskwire.engine.delivery.signature import sign
-from tests.root import ROOT
+from deskwire.engine.webhooks.signature import sign
+from tests.support.root import ROOT
 
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"

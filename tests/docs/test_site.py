@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.root import ROOT
+from tests.support.root import ROOT
 
 pytestmark = pytest.mark.long
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.streaming import NOON, Front, Stage, real_front, real_stage, small_app
+from tests.support.streaming import NOON, Front, Stage, real_front, real_stage, small_app
 
 
 @pytest.fixture

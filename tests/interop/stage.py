@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import trio
 
-from tests.described import UNCHECKED
 from tests.interop.client import WITHIN_S, Client, Launch
 from tests.interop.proxy import Proxy, proxying
-from tests.service import Service, running
+from tests.support.api.openapi_check import UNCHECKED
+from tests.support.api.service import Service, running
 
 LONG: Final = os.environ.get("INTEROP_LONG") == "1"
 QUIET_S: Final = 60.0 if LONG else 4.0

@@ -8,13 +8,13 @@ from typing import Final
 
 import pytest
 
-from deskwire.engine.clock import wall_clock
-from deskwire.engine.events import Draft
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.store import SqliteStore
 from tests.interop.client import Client, Launch
 from tests.interop.stage import Stage, staged
-from tests.service import tapping
+from tests.support.api.service import tapping
 
 pytestmark = pytest.mark.long
 

@@ -8,14 +8,14 @@ from typing import Final
 
 import pytest
 
-from deskwire.engine.commands import ContactRef
-from deskwire.engine.contact_changes import put_contact
+from deskwire.engine.conversations.commands import ContactRef
+from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.ports import Transaction
 from deskwire.storage.store import SqliteStore
 from tests.interop.client import Launch
 from tests.interop.stage import LONG, QUIET_S, Stage, staged
-from tests.service import tapping
-from tests.streaming import NOON
+from tests.support.api.service import tapping
+from tests.support.streaming import NOON
 
 AWAY_S: Final = 60.0 if LONG else 2.0
 """pusher-js waits 1 s before it connects again."""

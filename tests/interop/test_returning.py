@@ -16,7 +16,7 @@ from tests.interop.client import Client, Launch
 from tests.interop.proxy import Proxy, proxying
 from tests.interop.stage import LONG, Stage, event_id, port_of
 from tests.process.test_serve import START_S, Server
-from tests.service import Service, running
+from tests.support.api.service import Service, running
 
 pytestmark = pytest.mark.long
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import trio
 
+from tests.api.events.test_channels_agree import receiving, register
 from tests.interop.client import HERE
-from tests.service import running
-from tests.wire.test_out import receiving, register
+from tests.support.api.service import running
 
 VECTORS: list[dict[str, Any]] = json.loads((HERE.parents[1] / "docs/signature-vectors.json").read_text())
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.certificates import Files
 from tests.interop.client import Launch
 from tests.interop.proxy import proxying
 from tests.interop.stage import Stage, port_of
-from tests.service import running
+from tests.support.api.service import running
+from tests.support.sockets.certificates import Files
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 

@@ -20,11 +20,11 @@ from tests.model.things import JSON, Endpoint, Survey, exactly, now, shown
 from tests.model.tickets import Bulk, ChangeTicket, ListTickets, LookAtTicket
 from tests.model.webhooks import AddEndpoint, Deliveries, ListEndpoints, LookAtEndpoint, OnEndpoint
 from tests.model.world import FLOWS, World
-from tests.receivers import Receiver
-from tests.receivers import Request as Delivered
-from tests.service import Service
-from tests.wire.staff import organisation_of
-from tests.wire.surveying import DEFINITION
+from tests.support.api.service import Service
+from tests.support.api.staff import organisation_of
+from tests.support.api.surveys import DEFINITION
+from tests.support.sockets.receivers import Receiver
+from tests.support.sockets.receivers import Request as Delivered
 
 KEPT_S: Final = 60.0
 """Far longer than a delivery or a frame takes on a machine that does much else."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tests.model.commands import Answer, Request, good, stopped
 from tests.model.things import JSON, Survey, exactly, shown
 from tests.model.world import World
-from tests.wire.surveying import DEFINITION
+from tests.support.api.surveys import DEFINITION
 
 NO_SURVEY: Final = "srv_01M3250V00PPPPPPPPPPPPPPPP"
 SHORT: Final = {**DEFINITION, "questions": DEFINITION["questions"][:2], "logic": []}

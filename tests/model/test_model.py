@@ -21,9 +21,9 @@ from tests.model.commands import Close, Note, Reply, Say
 from tests.model.play import AtOnce, Step, playing
 from tests.model.steps import BEGINNING, STEPS
 from tests.model.tickets import Link, LookAtTicket, Snooze
-from tests.properties import budget, here, hold
-from tests.receivers import Receiver, answering
-from tests.service import Service, running
+from tests.support.api.service import Service, running
+from tests.support.properties import budget, here, hold
+from tests.support.sockets.receivers import Receiver, answering
 
 pytestmark = pytest.mark.long
 

@@ -21,57 +21,69 @@ class Mutated:
     only: tuple[str, ...] = ()
 
 
-_ENGINE: Final = "engine/deskwire/engine"
-_TESTS: Final = "tests/engine"
-
 TABLE: Final = (
-    Mutated(f"{_ENGINE}/delivery/signature.py", (f"{_TESTS}/delivery/test_signature.py",)),
-    Mutated(f"{_ENGINE}/delivery/retry_after.py", (f"{_TESTS}/delivery/test_retry_after.py",)),
-    Mutated(f"{_ENGINE}/delivery/answer.py", (f"{_TESTS}/delivery/test_answer.py",)),
-    Mutated(f"{_ENGINE}/delivery/schedule.py", (f"{_TESTS}/delivery/test_schedule.py",)),
-    Mutated(f"{_ENGINE}/delivery/circuit.py", (f"{_TESTS}/delivery/test_circuit.py",)),
-    Mutated(f"{_ENGINE}/delivery/breaker.py", (f"{_TESTS}/delivery/test_breaker.py",)),
-    Mutated("engine/deskwire/demo/signature.py", ("tests/demo/test_demo_signature.py",)),
-    Mutated(f"{_ENGINE}/rate.py", (f"{_TESTS}/test_rate.py",)),
-    Mutated(f"{_ENGINE}/idempotency/once.py", (f"{_TESTS}/idempotency/test_once.py",)),
     Mutated(
-        f"{_ENGINE}/decide.py",
+        "engine/deskwire/engine/webhooks/signature.py", ("tests/engine/webhooks/policy/test_signature.py",)
+    ),
+    Mutated(
+        "engine/deskwire/engine/webhooks/http/retry_after.py",
+        ("tests/engine/webhooks/policy/test_retry_after.py",),
+    ),
+    Mutated(
+        "engine/deskwire/engine/webhooks/http/response_head.py",
+        ("tests/engine/webhooks/client/test_response_head.py",),
+    ),
+    Mutated(
+        "engine/deskwire/engine/webhooks/retry/schedule.py",
+        ("tests/engine/webhooks/policy/test_schedule.py",),
+    ),
+    Mutated(
+        "engine/deskwire/engine/webhooks/retry/circuit.py", ("tests/engine/webhooks/policy/test_circuit.py",)
+    ),
+    Mutated(
+        "engine/deskwire/engine/webhooks/retry/breaker.py", ("tests/engine/webhooks/policy/test_breaker.py",)
+    ),
+    Mutated("engine/deskwire/commands/demo/clients/signature.py", ("tests/commands/demo/test_signature.py",)),
+    Mutated("engine/deskwire/engine/core/limits/rate_limit.py", ("tests/engine/core/test_rate_limit.py",)),
+    Mutated("engine/deskwire/engine/idempotency/once.py", ("tests/engine/idempotency/test_once.py",)),
+    Mutated(
+        "engine/deskwire/engine/conversations/decide.py",
         (
-            f"{_TESTS}/test_conversation.py",
-            f"{_TESTS}/test_evolve.py",
-            f"{_TESTS}/test_expiry.py",
-            f"{_TESTS}/test_conversation_model.py",
+            "tests/engine/conversations/test_conversation.py",
+            "tests/engine/conversations/test_evolve.py",
+            "tests/engine/conversations/test_retention_rule.py",
+            "tests/engine/conversations/test_conversation_model.py",
         ),
     ),
-    Mutated(f"{_ENGINE}/stream/token.py", (f"{_TESTS}/stream/test_token.py",)),
+    Mutated("engine/deskwire/engine/stream/token.py", ("tests/engine/stream/test_token.py",)),
     Mutated(
-        "http/deskwire/http/validation.py",
-        ("tests/http/test_cursor.py",),
+        "http/deskwire/http/api/input/validation.py",
+        ("tests/http/api/test_cursor.py",),
         ("encode_cursor", "decode_cursor", "bad_cursor"),
     ),
     Mutated(
-        f"{_ENGINE}/stream/seat.py",
+        "engine/deskwire/engine/stream/lease.py",
         (
-            f"{_TESTS}/stream/test_seat.py",
-            f"{_TESTS}/stream/test_takeover.py",
+            "tests/engine/stream/test_lease.py",
+            "tests/engine/stream/test_takeover.py",
         ),
     ),
-    Mutated(f"{_ENGINE}/stream/resume.py", (f"{_TESTS}/stream/test_resume.py",)),
+    Mutated("engine/deskwire/engine/stream/resume.py", ("tests/engine/stream/test_resume.py",)),
     Mutated(
-        f"{_ENGINE}/stream/subscription.py",
+        "engine/deskwire/engine/stream/subscription.py",
         (
-            f"{_TESTS}/stream/test_channel.py",
-            f"{_TESTS}/stream/test_resume.py",
-            f"{_TESTS}/stream/test_takeover.py",
+            "tests/engine/stream/test_channel.py",
+            "tests/engine/stream/test_resume.py",
+            "tests/engine/stream/test_takeover.py",
         ),
     ),
     Mutated(
-        f"{_ENGINE}/stream/hub.py",
+        "engine/deskwire/engine/stream/hub.py",
         (
-            f"{_TESTS}/stream/test_takeover.py",
-            f"{_TESTS}/stream/test_channel.py",
-            f"{_TESTS}/stream/test_resume.py",
-            f"{_TESTS}/stream/test_lag.py",
+            "tests/engine/stream/test_takeover.py",
+            "tests/engine/stream/test_channel.py",
+            "tests/engine/stream/test_resume.py",
+            "tests/engine/stream/test_lag.py",
         ),
     ),
 )

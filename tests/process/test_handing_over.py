@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.handing import HasDescriptor
 from tests.process.test_serve import ENVIRON, START_S, Server, servers
+from tests.support.sockets.socket_activation import HasDescriptor
 
 pytestmark = pytest.mark.long
 

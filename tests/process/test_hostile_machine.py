@@ -13,8 +13,8 @@ import httpx
 import pytest
 import trio
 
-from deskwire.http.inflow import FRAMES
-from tests.serving import Server
+from deskwire.http.stream.inflow import FRAMES
+from tests.support.sockets.server_process import Server
 
 pytestmark = pytest.mark.long
 

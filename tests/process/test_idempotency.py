@@ -9,7 +9,7 @@ import httpx
 import pytest
 import trio
 
-from tests.serving import Server
+from tests.support.sockets.server_process import Server
 
 pytestmark = pytest.mark.long
 

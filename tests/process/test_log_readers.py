@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving import LOOK_S, environment, free_port
+from tests.support.sockets.server_process import LOOK_S, environment, free_port
 
 pytestmark = pytest.mark.long
 

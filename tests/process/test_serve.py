@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.certificates import Files
-from tests.handing import HasDescriptor, handing_over
+from tests.support.sockets.certificates import Files
+from tests.support.sockets.socket_activation import HasDescriptor, handing_over
 
 START_S = 20.0
 ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}

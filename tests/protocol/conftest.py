@@ -1,5 +1,5 @@
 """The real service, for what is sent to it as bytes."""
 
-from tests.wire.conftest import service
+from tests.api.conftest import service
 
 __all__ = ["service"]

@@ -13,14 +13,14 @@ import orjson
 import trio
 from trio.testing import MockClock
 
-from deskwire.config import Config
-from deskwire.engine.commands import PostMessage
-from deskwire.engine.conversation import Author
-from deskwire.engine.ids import new_id
+from deskwire.config.settings import Config
+from deskwire.engine.conversations.commands import PostMessage
+from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.core.ids import new_id
 from deskwire.storage.database import connect_reader
-from tests.simulation.receiver import Manner, Receiver
+from tests.simulation.peers.receiver import Manner, Receiver
 from tests.simulation.world import World
-from tests.streaming import SERVER_KEY, trio_ms
+from tests.support.streaming import SERVER_KEY, trio_ms
 
 _HEADERS = {"Authorization": f"Bearer {SERVER_KEY}", "Content-Type": "application/json"}
 _CONVERSATIONS = 20

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TypeVar, TypeVarTuple, cast
 
 import trio
 
-from deskwire.engine.errors import Unavailable
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.database import FILE_NAME, migrate
 from deskwire.storage.store import SqliteStore

@@ -7,9 +7,9 @@ from typing import Final
 
 import trio
 
-from tests.simulation.consumer import Consumer
 from tests.simulation.disk import ENDS
 from tests.simulation.network import Link
+from tests.simulation.peers.consumer import Consumer
 from tests.simulation.world import World
 
 

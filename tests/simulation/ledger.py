@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.events import StoredEvent
+from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.ports import Commit
 
 MARK: Final = "mark-{:06d}-"

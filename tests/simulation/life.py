@@ -20,7 +20,7 @@ from structlog.processors import format_exc_info
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.engine.ids import ALPHABET
+from deskwire.engine.core.ids import ALPHABET
 from tests.simulation.faults import FAULTS
 from tests.simulation.world import World
 
@@ -68,9 +68,9 @@ def _decided(seed: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", True)  # as Trio's own plugin does
         patch.setattr("trio._core._run._r", random.Random(seed))
-        patch.setattr("deskwire.engine.ids._drawn", [])
-        patch.setattr("deskwire.engine.ids._written", [])
-        patch.setattr("deskwire.engine.ids._random_characters", partial(_characters, ids))
+        patch.setattr("deskwire.engine.core.ids._drawn", [])
+        patch.setattr("deskwire.engine.core.ids._written", [])
+        patch.setattr("deskwire.engine.core.ids._random_characters", partial(_characters, ids))
         patch.setattr(secrets, "randbits", ids.getrandbits)
         patch.setattr(secrets, "randbelow", ids.randrange)
         patch.setattr(secrets, "token_bytes", lambda size=32: secret.randbytes(size))

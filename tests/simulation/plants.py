@@ -13,17 +13,17 @@ from typing import Any, Final
 import pytest
 import trio
 
-from deskwire.engine.delivery.courier import Courier
-from deskwire.engine.delivery.lanes import Lanes
-from deskwire.engine.delivery.outbox import Outbox
-from deskwire.engine.delivery.schedule import Ended, Schedule
+from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
-from deskwire.engine.log import EventLog
-from deskwire.engine.stream.seat import Seat
+from deskwire.engine.stream.lease import Seat
 from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.webhooks.queue.ordering import Lanes
+from deskwire.engine.webhooks.queue.outbox import Outbox
+from deskwire.engine.webhooks.retry.schedule import Ended, Schedule
+from deskwire.engine.webhooks.worker import Courier
 from deskwire.storage import database
-from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
-from deskwire.storage.events import EventWrites
+from deskwire.storage.tables.events.events import EventWrites
+from deskwire.storage.tables.webhooks.deliveries import DeliveryReads, DeliveryWrites
 from deskwire.storage.writer import Writer
 
 Patch = pytest.MonkeyPatch

@@ -14,52 +14,52 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
-from deskwire import parts
-from deskwire.config import Config
-from deskwire.engine.credentials import Passwords, Tokens
-from deskwire.engine.delivery.address import Policy
-from deskwire.engine.delivery.circuit import Rule
-from deskwire.engine.delivery.couriers import Couriers
-from deskwire.engine.delivery.target import check_url
-from deskwire.engine.directory import Directory
-from deskwire.engine.erasure import Erasures
+from deskwire.commands.reference.openapi.document import description
+from deskwire.config.settings import Config
+from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.accounts.identity.standins import StandIns
+from deskwire.engine.accounts.identity.verifier import Verifier
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.automation.waits import Waits
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
-from deskwire.engine.identity.standins import StandIns
-from deskwire.engine.identity.verifier import Verifier
-from deskwire.engine.indicator import Passing
-from deskwire.engine.log import EventLog
-from deskwire.engine.people import Project
 from deskwire.engine.ports import Commit
-from deskwire.engine.retention import Keep, Pruned, Retention
-from deskwire.engine.sealing import Sealing
-from deskwire.engine.secret import Secrets
+from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.privacy.retention import Keep, Pruned, Retention
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
-from deskwire.engine.surveys.refresh import Refreshes
+from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.uploads.service import Shelf
 from deskwire.engine.voice.reply import Voice
-from deskwire.engine.workflows.waits import Waits
-from deskwire.filing import voice
-from deskwire.http.app import make_app
-from deskwire.http.connections import Connections
-from deskwire.http.keys import Keys
-from deskwire.http.readiness import Readiness
-from deskwire.http.scraper import Scraping
-from deskwire.http.services import Services, Surveys, Webhooks
-from deskwire.http.socket import RealtimeStream
-from deskwire.http.static import Once
-from deskwire.reference.openapi.document import description
+from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.target import check_url
+from deskwire.http.api.app import make_app
+from deskwire.http.api.output.static import Once
+from deskwire.http.api.server_keys import Keys
+from deskwire.http.api.services import Services, Surveys, Webhooks
+from deskwire.http.metrics.scraper import Scraping
+from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.server.connections import Connections
+from deskwire.http.stream.server import RealtimeStream
+from deskwire.program import wiring as parts
+from deskwire.program.uploads import voice
 from deskwire.storage.files import DiskFiles
-from tests.seeing import seen
 from tests.simulation.disk import Disk
 from tests.simulation.judge import Judge
 from tests.simulation.network import Link
-from tests.streaming import KEY, trio_ms
+from tests.support.seeing import seen
+from tests.support.streaming import KEY, trio_ms
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from tests.simulation.server import Asked
 from tests.simulation.world import World
-from tests.streaming import SERVER_KEY
+from tests.support.streaming import SERVER_KEY
 
 pytestmark = pytest.mark.long
 

@@ -14,9 +14,9 @@ from typing import Final
 
 import pytest
 
-from tests.root import ROOT
-from tests.serving import environment
 from tests.simulation.life import simulate
+from tests.support.root import ROOT
+from tests.support.sockets.server_process import environment
 
 pytestmark = pytest.mark.long
 

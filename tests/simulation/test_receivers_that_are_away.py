@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from tests.simulation.away import Away, conversations, heard, live, post, traffic
-from tests.simulation.receiver import Manner
+from tests.simulation.peers.receiver import Manner
 
 pytestmark = pytest.mark.long
 

@@ -12,24 +12,24 @@ from typing import Any, Final
 
 import trio
 
-from deskwire.config import Config
-from deskwire.engine.delivery.breaker import Breaker
-from deskwire.engine.people import Project
+from deskwire.config.settings import Config
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.storage.database import FILE_NAME, connect_reader
-from tests.seeing import seen
-from tests.simulation.client import Client
-from tests.simulation.consumer import Consumer, Kind, Pongs
 from tests.simulation.disk import Disk, End, new_disk
-from tests.simulation.internet import Internet, Sockets
 from tests.simulation.judge import Judge
 from tests.simulation.ledger import Ledger
-from tests.simulation.mail import Mail
 from tests.simulation.network import Link
-from tests.simulation.receiver import Receiver
+from tests.simulation.peers.client import Client
+from tests.simulation.peers.consumer import Consumer, Kind, Pongs
+from tests.simulation.peers.internet import Internet, Sockets
+from tests.simulation.peers.mail import Mail
+from tests.simulation.peers.receiver import Receiver
 from tests.simulation.server import Server
-from tests.streaming import found_project, trio_ms
+from tests.support.seeing import seen
+from tests.support.streaming import found_project, trio_ms
 
 CONTACTS: Final = ("ada", "bob", "carol")
 """For the last one's channel there is a consumer that is always well."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Conversation
-from deskwire.engine.errors import Invalid, Problem, StaleState
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.errors import Invalid, Problem, StaleState
 from deskwire.engine.ports import Transaction
-from tests.builders import PROJECT, Running, create, post, running
-from tests.seeing import seen
+from tests.support.builders import PROJECT, Running, create, post, running
+from tests.support.seeing import seen
 
 
 def stored(engine: Running, conversation_id: str) -> tuple[Conversation, Contact]:

@@ -14,10 +14,10 @@ import orjson
 import pytest
 import trio
 
-from deskwire.engine.commands import MarkRead
-from tests.builders import PROJECT, Running, post, running
-from tests.root import ROOT
-from tests.seeing import seen
+from deskwire.engine.conversations.commands import MarkRead
+from tests.support.builders import PROJECT, Running, post, running
+from tests.support.root import ROOT
+from tests.support.seeing import seen
 
 pytestmark = pytest.mark.long
 
@@ -29,8 +29,8 @@ import sys
 from pathlib import Path
 import trio
 sys.path.insert(0, sys.argv[2])
-from deskwire.engine.commands import Close
-from tests.builders import PROJECT, create, post, running
+from deskwire.engine.conversations.commands import Close
+from tests.support.builders import PROJECT, create, post, running
 
 async def lane(engine):
     command = create()

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 import trio
 
-from deskwire.engine.commands import Assign, ContactRef, Delete, Patch, ReplaceNetworkLogs
-from deskwire.engine.contact import Contact
-from deskwire.engine.contact_changes import put_contact
-from deskwire.engine.conversation import Conversation
-from deskwire.engine.deliveries import Attempt
-from deskwire.engine.erasure import Erasures
-from deskwire.engine.errors import StaleState
-from deskwire.engine.events import Draft
-from deskwire.engine.people import Assignee
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.commands import Assign, ContactRef, Delete, Patch, ReplaceNetworkLogs
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.errors import StaleState
+from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
+from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.storage.database import FILE_NAME, connect_reader
-from tests.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
-from tests.seeing import seen
+from tests.support.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
+from tests.support.seeing import seen
 
 PLACES = (
     "TITLE", "OLDTITLE", "ATTRIBUTE", "OLDATTRIBUTE", "KEY", "MESSAGE", "LONGMESSAGE", "NOTE", "LOGS", "OLDLOGS",

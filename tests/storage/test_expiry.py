@@ -9,12 +9,12 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from deskwire.engine.conversation import Conversation
-from deskwire.storage import conversations, expiry
+from deskwire.engine.conversations.conversation import Conversation
 from deskwire.storage.database import FILE_NAME, connect_reader, connect_writer, migrate
-from deskwire.storage.migrations import migrations
+from deskwire.storage.migrations.list import migrations
+from deskwire.storage.tables.conversations import conversations, expiry
 from deskwire.storage.transaction import SqliteReader, SqliteTransaction
-from tests.builders import CONTACT, NOON, PROJECT, found_projects
+from tests.support.builders import CONTACT, NOON, PROJECT, found_projects
 
 DAY_MS = 86_400_000
 START = (-1, -1)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database, Migrations
 
-from deskwire.engine.delivery.circuit import Circuit
-from deskwire.engine.teams import Team
+from deskwire.engine.accounts.teams import Team
+from deskwire.engine.webhooks.retry.circuit import Circuit
 from deskwire.storage import database
 from deskwire.storage.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
-from deskwire.storage.migrations import migrations
+from deskwire.storage.migrations.list import migrations
 from deskwire.storage.transaction import SqliteReader
-from tests.shortcuts import migrated_step_by_step
+from tests.support.shortcuts import migrated_step_by_step
 
 
 @pytest.fixture(autouse=True)

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import trio
 
-from deskwire.engine.conversation import Conversation
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.errors import NotFound, Unavailable
+from deskwire.engine.core.limits.tenant import TENANT, Tenant
 from deskwire.engine.core.store import Inline
-from deskwire.engine.errors import NotFound, Unavailable
 from deskwire.engine.ports import Reader
-from deskwire.engine.tenant import TENANT, Tenant
 from deskwire.storage.database import FILE_NAME, connect_writer
 from deskwire.storage.store import SqliteStore, open_store
 from deskwire.storage.transaction import SqliteReader
-from tests.builders import PROJECT, create, post, running
-from tests.seeing import seen
+from tests.support.builders import PROJECT, create, post, running
+from tests.support.seeing import seen
 
 
 async def test_a_read_sees_one_moment_whatever_is_committed_meanwhile(tmp_path: Path) -> None:

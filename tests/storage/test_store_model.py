@@ -15,8 +15,9 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.announce import announce_contact, conversation_view
-from deskwire.engine.commands import (
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.contacts.contact import Contact, identify
+from deskwire.engine.conversations.commands import (
     Assign,
     Close,
     Command,
@@ -29,16 +30,25 @@ from deskwire.engine.commands import (
     Reopen,
     ReplaceNetworkLogs,
 )
-from deskwire.engine.contact import Contact, identify
-from deskwire.engine.contact_changes import put_contact
-from deskwire.engine.endpoint import Endpoint
-from deskwire.engine.errors import Conflict, DomainError, Invalid, NotFound
-from deskwire.engine.events import Draft, StoredEvent, matches
-from deskwire.engine.lane import Lane, lanes_of
-from deskwire.engine.people import Assignee
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.conversations.emit import announce_contact, conversation_view
+from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
+from deskwire.engine.events.topic import Lane, lanes_of
+from deskwire.engine.events.types import Draft, StoredEvent, matches
 from deskwire.engine.ports import Reader
-from tests.builders import OTHER_PROJECT, PROJECT, HandClock, Play, Running, create, endpoint, post, running
-from tests.seeing import seen
+from deskwire.engine.webhooks.endpoint import Endpoint
+from tests.support.builders import (
+    OTHER_PROJECT,
+    PROJECT,
+    HandClock,
+    Play,
+    Running,
+    create,
+    endpoint,
+    post,
+    running,
+)
+from tests.support.seeing import seen
 
 SUBSCRIPTIONS = (
     frozenset[str](),

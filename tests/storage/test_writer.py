@@ -15,13 +15,13 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.errors import DomainError, NotFound, Unavailable
-from deskwire.engine.events import Draft
+from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
+from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.database import FILE_NAME, connect_reader, migrate
 from deskwire.storage.transaction import SqliteReader, SqliteTransaction
 from deskwire.storage.writer import Writer
-from tests.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, found_projects
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, found_projects
 
 
 class Disk(sqlite3.Connection):

@@ -10,26 +10,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from deskwire.engine.accounts.organisation_ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.ports import AccountReader, AccountTransaction
+from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
+from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
+from deskwire.engine.conversations.expiry import ExpiryReader
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
 from deskwire.engine.core import store as core
-from deskwire.engine.deliveries import Delivery
-from deskwire.engine.delivery.ports import DeliveryReader, DeliveryTransaction
-from deskwire.engine.event_ports import EventReader, EventTransaction
-from deskwire.engine.events import StoredEvent
-from deskwire.engine.expiry import ExpiryReader
+from deskwire.engine.events.ports import EventReader, EventTransaction
+from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
-from deskwire.engine.memory import MemoryReader, MemoryTransaction
-from deskwire.engine.organisations.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
-from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.ports import TicketReader, TicketTransaction
-from deskwire.engine.translation import TranslationReader, TranslationTransaction
+from deskwire.engine.translations.translation import TranslationReader, TranslationTransaction
 from deskwire.engine.uploads.ports import UploadReader, UploadTransaction
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from sqlite_utils import Database
 
 from deskwire.storage.files import sync
-from deskwire.storage.migrations import migrations, newer_than_program
+from deskwire.storage.migrations.list import migrations, newer_than_program
 
 FILE_NAME: Final = "deskwire.sqlite3"
 LOCK_NAME: Final = "deskwire.lock"

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from deskwire.storage.ticket_search import SearchMerge
+from deskwire.storage.tables.tickets.search import SearchMerge
 
 log: Final = structlog.get_logger(__name__)
 

@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import trio
 
+from deskwire.engine.core.counters import Commits, Room
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.limits.fair_share import FairPlaces, lent
+from deskwire.engine.core.limits.tenant import TENANT
 from deskwire.engine.core.store import Inline
-from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Commit, Reader, Transaction
-from deskwire.engine.shares import FairPlaces, lent
-from deskwire.engine.tally import Commits, Room
-from deskwire.engine.tenant import TENANT
-from deskwire.storage.copies import copy_before_upgrade
+from deskwire.storage.backup.copies import copy_before_upgrade
 from deskwire.storage.database import (
     FILE_NAME,
     DirectoryLock,

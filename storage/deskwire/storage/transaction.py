@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import sqlite3
 
-from deskwire.engine.conversation import Conversation
-from deskwire.engine.deliveries import Delivery
-from deskwire.engine.errors import StaleState
-from deskwire.engine.events import StoredEvent, contact_lane
-from deskwire.storage.answers import AnswerReads, AnswerWrites
-from deskwire.storage.audit import AuditReads, AuditWrites
-from deskwire.storage.consumers import ConsumerReads, ConsumerWrites
-from deskwire.storage.contacts import ContactReads, ContactWrites
-from deskwire.storage.conversations import ConversationReads, ConversationWrites
-from deskwire.storage.deliveries import DeliveryReads, DeliveryWrites
-from deskwire.storage.delivery_log import DeliveryLogReads
-from deskwire.storage.endpoints import EndpointReads, EndpointWrites
-from deskwire.storage.events import EventReads, EventWrites
-from deskwire.storage.expiry import ExpiryReads
-from deskwire.storage.imports import ImportReads, ImportWrites
-from deskwire.storage.memory import MemoryReads, MemoryWrites
-from deskwire.storage.organisations import OrganisationReads, OrganisationWrites
-from deskwire.storage.people import PeopleReads, PeopleWrites
-from deskwire.storage.survey_responses import SurveyResponseReads, SurveyResponseWrites
-from deskwire.storage.surveys import SurveyReads, SurveyWrites
-from deskwire.storage.teams import TeamReads, TeamWrites
-from deskwire.storage.ticket_lists import TicketListReads
-from deskwire.storage.tickets import TicketReads, TicketWrites
-from deskwire.storage.translations import TranslationReads, TranslationWrites
-from deskwire.storage.uploads import UploadReads, UploadWrites
-from deskwire.storage.workflows import WorkflowReads, WorkflowWrites
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.errors import StaleState
+from deskwire.engine.events.types import StoredEvent, contact_lane
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
+from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
+from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
+from deskwire.storage.tables.audit import AuditReads, AuditWrites
+from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
+from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.tables.conversations.expiry import ExpiryReads
+from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
+from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
+from deskwire.storage.tables.events.events import EventReads, EventWrites
+from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.surveys.responses import SurveyResponseReads, SurveyResponseWrites
+from deskwire.storage.tables.surveys.surveys import SurveyReads, SurveyWrites
+from deskwire.storage.tables.tickets.lists import TicketListReads
+from deskwire.storage.tables.tickets.tickets import TicketReads, TicketWrites
+from deskwire.storage.tables.translations import TranslationReads, TranslationWrites
+from deskwire.storage.tables.uploads import UploadReads, UploadWrites
+from deskwire.storage.tables.webhooks.deliveries import DeliveryReads, DeliveryWrites
+from deskwire.storage.tables.webhooks.delivery_log import DeliveryLogReads
+from deskwire.storage.tables.webhooks.endpoints import EndpointReads, EndpointWrites
+from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 
 class SqliteReader(

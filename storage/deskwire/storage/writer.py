@@ -22,13 +22,13 @@ from typing import Any, Final, Generic, TypeVar, TypeVarTuple
 import structlog
 import trio
 
+from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.oneshot import Slot
 from deskwire.engine.core.store import Brief
-from deskwire.engine.errors import Unavailable
 from deskwire.engine.ports import Commit, Transaction
-from deskwire.engine.slot import Slot
-from deskwire.engine.tally import Commits
 from deskwire.storage.scrub import Scrubber
-from deskwire.storage.ticket_search import SearchMerge
+from deskwire.storage.tables.tickets.search import SearchMerge
 from deskwire.storage.transaction import SqliteTransaction
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import trio
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.ports import Commit
 from deskwire.storage.store import open_store
-from tests.builders import found_projects
+from tests.support.builders import found_projects
 
 
 def test_subscribers_are_told_of_each_commit_in_the_order_in_which_they_came() -> None:

@@ -13,13 +13,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, DomainError, IdempotencyMismatch
+from deskwire.engine.core.errors import (
+    AlreadyAnswered,
+    AnswerErased,
+    Conflict,
+    DomainError,
+    IdempotencyMismatch,
+)
+from deskwire.engine.core.secret import Secrets
 from deskwire.engine.idempotency.once import Answers, Repeats, hashed
 from deskwire.engine.ports import Transaction
-from deskwire.engine.secret import Secrets
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.transaction import SqliteTransaction
-from tests.builders import NOON, found_projects
+from tests.support.builders import NOON, found_projects
 
 WINDOW_S = 100
 SECRET = "the installation's secret"

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.announce import conversation_view
-from deskwire.engine.commands import Expire
-from deskwire.engine.decide import decide
-from deskwire.engine.endpoint import Endpoint
-from deskwire.engine.errors import NotFound
-from deskwire.engine.expiry import Windows
-from deskwire.engine.facts import Deleted
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.commands import Expire
+from deskwire.engine.conversations.decide import decide
+from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.expiry import Windows
+from deskwire.engine.conversations.facts import Deleted
+from deskwire.engine.core.errors import NotFound
 from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import (
     ContactRecord,
@@ -27,13 +27,13 @@ from deskwire.engine.importing.records import (
     Outcome,
     Record,
 )
-from deskwire.engine.people import Project
 from deskwire.engine.uploads.links import nowhere
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.rules import broken_rules
 from deskwire.storage.transaction import SqliteTransaction
-from tests.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, found_projects
-from tests.seeing import seen
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, found_projects
+from tests.support.seeing import seen
 
 DAY_MS = 86_400_000
 LONG_AGO = NOON - 700 * DAY_MS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.streaming import JumpStore, Stage, jump_stage
+from tests.support.streaming import JumpStore, Stage, jump_stage
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.errors import Forbidden, Unavailable
-from deskwire.engine.events import StoredEvent
-from deskwire.engine.lane import Lane
-from deskwire.engine.people import Project
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.errors import Forbidden, Unavailable
+from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
-from tests.seeing import seen
-from tests.streaming import CHANNEL, PROJECT_ID, JumpStore, Stage, next_batch, typing
+from tests.support.seeing import seen
+from tests.support.streaming import CHANNEL, PROJECT_ID, JumpStore, Stage, next_batch, typing
 
 PROJECT = Project(1, PROJECT_ID, 1, "Shop", "shop-stream")
 CNV, OTHER_CNV = "cnv_01M3250V00CCCCCCCCCCCCCCCC", "cnv_01M3250V00DDDDDDDDDDDDDDDD"

@@ -6,9 +6,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.errors import NotFound
+from deskwire.engine.core.errors import NotFound
 from deskwire.engine.stream.hub import ConsumerSuperseded
-from tests.streaming import CHANNEL, JumpStore, Stage, jump_stage, next_batch, number
+from tests.support.streaming import CHANNEL, JumpStore, Stage, jump_stage, next_batch, number
 
 CONTACT = "private-contact-u1"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from deskwire.engine.errors import Unavailable
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream import lag
 from deskwire.engine.stream.hub import ConsumerSuperseded
 from deskwire.engine.stream.lag import Lag
-from tests.streaming import JumpStore, Stage
+from tests.support.streaming import JumpStore, Stage
 
 RING = 100
 """Events that the stage's log has in memory."""

@@ -9,12 +9,12 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from deskwire.engine.errors import Unavailable
-from deskwire.engine.events import StoredEvent
-from deskwire.engine.ids import new_id
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.stream.resume import is_resume
 from deskwire.engine.stream.subscription import Subscription
-from tests.streaming import NOON, JumpStore, Stage, jump_stage, next_batch, number, real_stage, typing
+from tests.support.streaming import NOON, JumpStore, Stage, jump_stage, next_batch, number, real_stage, typing
 
 
 async def numbers(held: Subscription, count: int) -> list[int]:

@@ -6,10 +6,10 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.errors import Unavailable
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream import hub
 from deskwire.engine.stream.hub import ConsumerSuperseded, TooManyTakeovers
-from tests.streaming import JumpStore, Stage, jump_stage, next_batch, number, trio_ms
+from tests.support.streaming import JumpStore, Stage, jump_stage, next_batch, number, trio_ms
 
 
 async def test_the_newest_consumer_is_the_only_holder_and_the_old_one_is_told(

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.credentials import Tokens
-from deskwire.engine.errors import Unauthenticated
-from deskwire.engine.secret import Secrets
+from deskwire.engine.accounts.credentials import Tokens
+from deskwire.engine.core.errors import Unauthenticated
+from deskwire.engine.core.secret import Secrets
 from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
-from tests.streaming import KEY, NOON
+from tests.support.streaming import KEY, NOON
 
 GRANT = Grant("prj_1", "key_1", "1.2", "private-x", "c1", typing=True, resume="live")
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.surveys.definition import Definition, definition_of
-from deskwire.engine.surveys.sample import Sample
+from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.survey import Response
-from deskwire.engine.surveys.validate import definition_errors
-from tests.builders import NOON
+from deskwire.engine.surveys.validation.validate import definition_errors
+from tests.support.builders import NOON
 
 DAY: Final = 86_400_000
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import Definition, definition_of
-from deskwire.engine.surveys.rules import SOUND
-from deskwire.engine.surveys.validate import definition_errors
+from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.surveys.validation.validate import definition_errors
 
 CHOICES = [{"id": each, "label": {"en": each.upper()}} for each in ("a", "b", "c")]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from deskwire.engine.definitions.checks import ERRORS_MAX
 from deskwire.engine.surveys.definition import QUESTION_TYPES, definition_of
 from deskwire.engine.surveys.path import asked
-from deskwire.engine.surveys.rules import RULES, SOUND, Rule
-from deskwire.engine.surveys.validate import definition_errors
+from deskwire.engine.surveys.validation.rules import RULES, SOUND, Rule
+from deskwire.engine.surveys.validation.validate import definition_errors
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.export import MARK, columns, head_line, lines
-from deskwire.engine.surveys.rules import SOUND
 from deskwire.engine.surveys.survey import Response
-from tests.builders import NOON
+from deskwire.engine.surveys.validation.rules import SOUND
+from tests.support.builders import NOON
 
 OLDER = definition_of(
     {**SOUND, "questions": [{"id": "old", "type": "boolean", "title": {"en": "Old?"}}], "logic": []}

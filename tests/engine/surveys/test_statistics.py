@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.clock import iso
-from deskwire.engine.surveys.alerts import alerts
-from deskwire.engine.surveys.comments import comments
+from deskwire.engine.core.clock import iso
 from deskwire.engine.surveys.definition import Question, QuestionType
-from deskwire.engine.surveys.drivers import correlation, drivers, segments
-from deskwire.engine.surveys.sample import Sample
-from deskwire.engine.surveys.scores import feeling, score_of, scores, scores_view
-from deskwire.engine.surveys.themes import theme_of
-from tests.builders import NOON
+from deskwire.engine.surveys.insights.alerts import alerts
+from deskwire.engine.surveys.insights.comments import comments
+from deskwire.engine.surveys.insights.drivers import correlation, drivers, segments
+from deskwire.engine.surveys.insights.sample import Sample
+from deskwire.engine.surveys.insights.scores import feeling, score_of, scores, scores_view
+from deskwire.engine.surveys.insights.themes import theme_of
 from tests.engine.surveys.answered import DAY, asking, question, response, sample
+from tests.support.builders import NOON
 
 TWICE = [{"id": each, "label": {"en": each, "de": each}} for each in ("free", "pro")]
 PLANS = [{"id": each, "label": {"en": each}} for each in ("free", "pro")]

@@ -9,15 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.model import ModelError
-from deskwire.engine.surveys.by_model import BATCH, BATCHES_MAX, model_summary, model_themes
-from deskwire.engine.surveys.comments import CHARACTERS_MAX, TOTAL_MAX, Comment, comments
-from deskwire.engine.surveys.insights import PARTS, without_texts
-from deskwire.engine.surveys.keywords import _LANGUAGES, _OTHER_CODES, _best, keyphrases, keyword_themes
-from deskwire.engine.surveys.summary import plain_summary
-from deskwire.engine.surveys.themes import theme_id, theme_view
-from tests.builders import NOON
+from deskwire.engine.llm.port import ModelError
+from deskwire.engine.surveys.insights.by_model import BATCH, BATCHES_MAX, model_summary, model_themes
+from deskwire.engine.surveys.insights.comments import CHARACTERS_MAX, TOTAL_MAX, Comment, comments
+from deskwire.engine.surveys.insights.insights import PARTS, without_texts
+from deskwire.engine.surveys.insights.keywords import (
+    _LANGUAGES,
+    _OTHER_CODES,
+    _best,
+    keyphrases,
+    keyword_themes,
+)
+from deskwire.engine.surveys.insights.summary import plain_summary
+from deskwire.engine.surveys.insights.themes import theme_id, theme_view
 from tests.engine.surveys.answered import asking, question, sample
+from tests.support.builders import NOON
 
 TEXTS = (
     "The delivery was late and nobody answered my emails.",

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.errors import Forbidden
+from deskwire.engine.core.errors import Forbidden
+from deskwire.engine.uploads.file_type import sniff
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.sniff import sniff
 from deskwire.engine.uploads.upload import NAME_MAX, Attachment, Upload, clean_name
-from deskwire.http.downloads import disposition
+from deskwire.http.api.output.downloads import disposition
 
 NOW = 1_790_000_000_000
 DAY_MS = 86_400_000

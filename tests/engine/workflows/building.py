@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from deskwire.engine.people import Assignee
-from deskwire.engine.workflows.check import workflow_errors
+from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.workflows.definition import END, definition_of
+from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import Published
 
 WORKFLOW: Final = "wfl_01M3250V000000000000000WFL"

@@ -9,8 +9,7 @@ from typing import Any
 
 from hypothesis import given
 
-from deskwire.engine.commands import Assign, Close, Patch
-from deskwire.engine.workflows.advance import (
+from deskwire.engine.conversations.automation.advance import (
     STEPS_MAX,
     Answered,
     Begin,
@@ -22,9 +21,9 @@ from deskwire.engine.workflows.advance import (
     Surroundings,
     advance,
 )
+from deskwire.engine.conversations.commands import Assign, Close, Patch
 from deskwire.engine.workflows.definition import definition_of
 from deskwire.engine.workflows.run import Run
-from tests.builders import NOON
 from tests.engine.workflows.building import (
     FORM,
     LUCK,
@@ -39,6 +38,7 @@ from tests.engine.workflows.building import (
     wait,
     workflow,
 )
+from tests.support.builders import NOON
 
 AROUND = Surroundings(NOON, {}, {("team", "team_1"): TEAM})
 START = Run(WORKFLOW, 1)

@@ -11,9 +11,9 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
-from deskwire.engine.workflows.check import workflow_errors
-from deskwire.engine.workflows.rules import RULES
-from deskwire.engine.workflows.shape import ACTIONS_MAX
+from deskwire.engine.workflows.validation.check import workflow_errors
+from deskwire.engine.workflows.validation.rules import RULES
+from deskwire.engine.workflows.validation.shape import ACTIONS_MAX
 from tests.engine.workflows.building import (
     BRANCH,
     FORM,
@@ -27,7 +27,7 @@ from tests.engine.workflows.building import (
     wait,
     workflow,
 )
-from tests.root import ROOT
+from tests.support.root import ROOT
 
 END = {"id": 900, "type": "hand_off"}
 DEEP: Final = orjson.loads("[" * 250 + "]" * 250)

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
-from deskwire.engine.commands import (
+from deskwire.engine.conversations.commands import (
     AnswerStep,
     Assign,
     Close,
@@ -19,10 +19,9 @@ from deskwire.engine.commands import (
     StartWorkflow,
     WakeWorkflow,
 )
-from deskwire.engine.errors import Conflict, Invalid
-from deskwire.engine.events import Draft
-from tests.builders import Play, create, post
-from tests.engine.test_conversation_model import AnyCommands, Consumer
+from deskwire.engine.core.errors import Conflict, Invalid
+from deskwire.engine.events.types import Draft
+from tests.engine.conversations.test_conversation_model import AnyCommands, Consumer
 from tests.engine.workflows.building import (
     LUCK,
     SUPPORT,
@@ -35,6 +34,7 @@ from tests.engine.workflows.building import (
     wait,
     workflow,
 )
+from tests.support.builders import Play, create, post
 
 
 def types(drafts: list[Draft]) -> list[str]:

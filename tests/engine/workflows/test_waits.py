@@ -14,21 +14,21 @@ from hypothesis import HealthCheck, given, settings
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.engine.commands import AnswerStep, Command, Delete, StartWorkflow, WorkflowCommand
-from deskwire.engine.conversation import Conversation
-from deskwire.engine.directory import Directory
-from deskwire.engine.errors import Conflict, NotFound, Unavailable
-from deskwire.engine.ids import new_id
+from deskwire.engine.conversations.automation import waits
+from deskwire.engine.conversations.automation.advance import STEPS_MAX
+from deskwire.engine.conversations.automation.conduct import conduct
+from deskwire.engine.conversations.automation.published import published
+from deskwire.engine.conversations.automation.waits import Waits
+from deskwire.engine.conversations.commands import AnswerStep, Command, Delete, StartWorkflow, WorkflowCommand
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
+from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.engine.workflows import waits
-from deskwire.engine.workflows.advance import STEPS_MAX
-from deskwire.engine.workflows.conduct import conduct
-from deskwire.engine.workflows.stock import published
-from deskwire.engine.workflows.waits import Waits
 from deskwire.engine.workflows.workflow import Published, Workflow
-from tests.builders import NOON, PROJECT, InlineStore, create, post
 from tests.engine.workflows.building import LUCK, branch, buttons, send, sound_workflow, wait, workflow
-from tests.seeing import seen
+from tests.support.builders import NOON, PROJECT, InlineStore, create, post
+from tests.support.seeing import seen
 
 REMINDER = workflow([wait(1, 60), send(2, "Still there?"), buttons(3, None)])
 
@@ -177,7 +177,7 @@ async def test_an_actor_that_fails_over_its_wait_holds_up_no_other(
             raise RuntimeError("a bug")
         return conduct(state, *others)
 
-    monkeypatch.setattr("deskwire.engine.plan.conduct", failing)
+    monkeypatch.setattr("deskwire.engine.conversations.plan.conduct", failing)
     async with life(inline_store) as here:
         first, second = await started(here), await started(here)
         bad.append(first)

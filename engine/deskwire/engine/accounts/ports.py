@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from deskwire.engine.people import Project, Role, ServerKey, User
+from deskwire.engine.accounts.people import Project, Role, ServerKey, User
 
 
 class AccountReader(Protocol):

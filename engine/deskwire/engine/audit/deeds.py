@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from deskwire.engine.accounts.people import Project, User
+from deskwire.engine.accounts.projects import settings_view
 from deskwire.engine.audit.trail import Changes, Deed
-from deskwire.engine.endpoint import Endpoint
-from deskwire.engine.organisations.projects import settings_view
-from deskwire.engine.people import Project, User
+from deskwire.engine.webhooks.endpoint import Endpoint
 
 _QUERY_LEFT_OUT: Final = "?…"
 

@@ -24,7 +24,7 @@ class AuditReader(Protocol):
 
 
 class AuditTransaction(AuditReader, Protocol):
-    """What writes the trail. Changes of what it is about record themselves; see `storage.audit`."""
+    """What writes the trail. Changes of what it is about record themselves; see `storage.tables.audit`."""
 
     def signed(self, by: By) -> AbstractContextManager[None]:
         """Record in this name what is done within the context."""

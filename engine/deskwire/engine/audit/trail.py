@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from deskwire.engine.audit.actions import ACTIONS
-from deskwire.engine.clock import iso
+from deskwire.engine.core.clock import iso
 
 ActorType = Literal["user", "server_key", "operator", "system", "anonymous", "unknown"]
 ACTOR_TYPES: Final[tuple[ActorType, ...]] = get_args(ActorType)

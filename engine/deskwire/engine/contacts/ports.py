@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from deskwire.engine.contact import Contact
+from deskwire.engine.contacts.contact import Contact
 
 
 class ContactReader(Protocol):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from deskwire.engine.contact import Contact
+from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactTransaction
-from deskwire.engine.conversation import Conversation, Message
-from deskwire.engine.listing import ConversationFilter, Listed, Page
-from deskwire.engine.publish import PublishTransaction
+from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.listing import ConversationFilter, Listed, Page
+from deskwire.engine.core.record import value
 from deskwire.engine.uploads.ports import UploadTransaction
-from deskwire.engine.value import value
+from deskwire.engine.webhooks.publish import PublishTransaction
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowTransaction
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, overload
 
-from deskwire.engine.value import value
+from deskwire.engine.core.record import value
 
 T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.errors import Problem
+from deskwire.engine.core.errors import Problem
 
 ATTRIBUTES_MAX: Final = 100
 """Keys in `attributes`; a bound on what every event of the conversation has to carry."""

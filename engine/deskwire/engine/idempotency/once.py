@@ -16,12 +16,12 @@ from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
-from deskwire.engine.clock import Clock
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets, derived_key
 from deskwire.engine.core.wrapper import wrapped
-from deskwire.engine.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction, KeptAnswer
-from deskwire.engine.sealing import Sealing
-from deskwire.engine.secret import Secrets, derived_key
 
 T = TypeVar("T")
 W = TypeVar("W", bound=AnswerTransaction)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Final
 
+from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.audit.deeds import imported
-from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Conversation
-from deskwire.engine.errors import NotFound, Problem
-from deskwire.engine.ids import fresh_ids
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.errors import NotFound, Problem
+from deskwire.engine.core.ids import fresh_ids
 from deskwire.engine.importing.ports import BatchTransaction, Imported
 from deskwire.engine.importing.records import (
     ConversationRecord,
@@ -27,7 +28,6 @@ from deskwire.engine.importing.records import (
 )
 from deskwire.engine.importing.storing import store_silently, store_with_events
 from deskwire.engine.importing.thread import Thread
-from deskwire.engine.people import Assignee, Project
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 

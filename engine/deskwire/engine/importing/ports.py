@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.contact import Contact
-from deskwire.engine.contact_changes import IdentityTransaction
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.contacts import IdentityTransaction
 from deskwire.engine.conversations.ports import ConversationTransaction
-from deskwire.engine.teams import TeamReader
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.uploads.upload import Attachment
 

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
-from deskwire.engine.conversation import AuthorType, Closer, Status
-from deskwire.engine.errors import Problem
+from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
+from deskwire.engine.core.errors import Problem
 
 Kind = Literal["conversation", "message"]
 

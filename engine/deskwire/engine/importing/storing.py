@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deskwire.engine.announce import announce
-from deskwire.engine.events import Draft
-from deskwire.engine.facts import Created, MessagePosted
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.emit import announce
+from deskwire.engine.conversations.facts import Created, MessagePosted
+from deskwire.engine.core.record import changed
+from deskwire.engine.events.types import Draft
 from deskwire.engine.importing.ports import BatchTransaction, ConversationMark, MessageMark, MessageRow
 from deskwire.engine.importing.thread import Addition, Thread, with_messages
-from deskwire.engine.people import Project
-from deskwire.engine.publish import append, targets
 from deskwire.engine.uploads.links import Shown
-from deskwire.engine.value import changed
+from deskwire.engine.webhooks.publish import append, targets
 
 
 def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Author, Conversation, Message
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.core.record import changed
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.uploads.upload import Attachment
-from deskwire.engine.value import changed
 
 _LEAP: Final = 1 << 32
 """By how much an import moves a revision on: by more than an actor's commits can that are under way meanwhile. None of

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from deskwire.engine.errors import Forbidden
-from deskwire.engine.events import PassingEvent
-from deskwire.engine.ids import is_id
-from deskwire.engine.lane import Lane
-from deskwire.engine.log import Source
-from deskwire.engine.people import Project
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.errors import Forbidden
+from deskwire.engine.core.ids import is_id
+from deskwire.engine.events.log import Source
+from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.types import PassingEvent
 
 Kind = Literal["project", "conversation", "contact"]
 

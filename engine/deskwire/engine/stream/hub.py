@@ -10,18 +10,18 @@ from typing import ClassVar, Final
 import structlog
 import trio
 
-from deskwire.engine.clock import Clock
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Brief, Store
-from deskwire.engine.errors import Conflict, NotFound, Unavailable
-from deskwire.engine.events import PassingEvent
-from deskwire.engine.log import EventLog
-from deskwire.engine.people import Project
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.types import PassingEvent
 from deskwire.engine.stream.channel import Channel, Kind, open_channel
+from deskwire.engine.stream.checkpoints import Positions
 from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
+from deskwire.engine.stream.lease import Seat
 from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction
-from deskwire.engine.stream.positions import Positions
 from deskwire.engine.stream.resume import find_start
-from deskwire.engine.stream.seat import Seat
 from deskwire.engine.stream.subscription import Loss, Start, Subscription
 from deskwire.engine.stream.token import Grant
 

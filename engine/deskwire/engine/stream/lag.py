@@ -8,9 +8,9 @@ from typing import Final, get_args
 
 import trio
 
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.errors import Unavailable
-from deskwire.engine.log import EventLog
+from deskwire.engine.events.log import EventLog
 from deskwire.engine.stream.channel import Channel, Kind
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.subscription import Start

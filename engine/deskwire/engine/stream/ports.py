@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from deskwire.engine.event_ports import EventReader
+from deskwire.engine.events.ports import EventReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from deskwire.engine.core.ids import id_time_ms, is_id
 from deskwire.engine.core.store import Store
-from deskwire.engine.ids import id_time_ms, is_id
-from deskwire.engine.log import EventLog
+from deskwire.engine.events.log import EventLog
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.subscription import Start

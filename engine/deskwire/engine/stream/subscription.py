@@ -13,10 +13,10 @@ from typing import Final, Literal, NamedTuple
 
 import trio
 
-from deskwire.engine.events import PassingEvent, StoredEvent
-from deskwire.engine.log import EventLog
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.tail import Tail
+from deskwire.engine.events.types import PassingEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
-from deskwire.engine.window import Tail
 
 Loss = Literal["superseded", "ended"]
 """How a consumer loses a channel: another has taken it, or it was ended by a call."""

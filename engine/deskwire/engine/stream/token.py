@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Final
 
 import jwt
 
-from deskwire.engine.errors import Unauthenticated
-from deskwire.engine.identity.claims import claims_of
+from deskwire.engine.accounts.identity.claims import claims_of
+from deskwire.engine.core.errors import Unauthenticated
 
 AUDIENCE: Final = "stream"
 TOKEN_S: Final = 300

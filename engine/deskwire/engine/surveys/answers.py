@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import escaped, is_date, is_number, is_whole
-from deskwire.engine.errors import Problem
 from deskwire.engine.surveys.definition import TEXT_MAX, Definition, Question
 from deskwire.engine.surveys.path import asked
 

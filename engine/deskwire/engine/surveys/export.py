@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Final
 
-from deskwire.engine.clock import iso
+from deskwire.engine.core.clock import iso
 from deskwire.engine.surveys.definition import Definition, Question, localized
 from deskwire.engine.surveys.survey import Response
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deskwire.engine.errors import NotFound
-from deskwire.engine.ids import is_id
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.ids import is_id
 from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import Survey, SurveyVersion
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from deskwire.engine.surveys.insights import Insights
-from deskwire.engine.surveys.progress import Refresh
+from deskwire.engine.surveys.insights.insights import Insights
+from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Status, Survey, SurveyVersion
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from deskwire.engine.clock import iso
+from deskwire.engine.core.clock import iso
 
 Status = Literal["OPEN", "CLOSED"]
 

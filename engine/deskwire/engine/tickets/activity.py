@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from deskwire.engine.clock import iso
-from deskwire.engine.ids import new_id
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.ids import new_id
 from deskwire.engine.tickets.ticket import Change
 
 Action = Literal["created", "changed"]

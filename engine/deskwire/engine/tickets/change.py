@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deskwire.engine.contact import Contact
-from deskwire.engine.conversation import Author, Conversation
-from deskwire.engine.errors import Conflict, Invalid, NotFound, Problem
-from deskwire.engine.people import Project
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Author, Conversation
+from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.tickets.activity import SYSTEM, By, activity
 from deskwire.engine.tickets.ports import TicketChanges, TicketLooks, TicketReader, TicketTransaction
 from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values

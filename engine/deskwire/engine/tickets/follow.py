@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from deskwire.engine.facts import (
+from deskwire.engine.conversations.facts import (
     Assigned,
     Closed,
     Created,
@@ -17,7 +17,7 @@ from deskwire.engine.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.plan import Receipt
+from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.tickets.change import note_message, unlink_deleted
 from deskwire.engine.tickets.ports import TicketTransaction
 

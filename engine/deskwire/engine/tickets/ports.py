@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.teams import TeamReader, TeamTransaction
 from deskwire.engine.tickets.activity import Activity
 from deskwire.engine.tickets.ticket import Priority, Status, Ticket
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from deskwire.engine.clock import iso, iso_or_none
+from deskwire.engine.core.clock import iso, iso_or_none
 
 Status = Literal["OPEN", "IN_PROGRESS", "DONE"]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "URGENT"]

@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from deskwire.engine.errors import Forbidden
-from deskwire.engine.secret import Keyring
+from deskwire.engine.core.errors import Forbidden
+from deskwire.engine.core.secret import Keyring
 from deskwire.engine.uploads.upload import Attachment
 
 Shown = Callable[[Sequence[Attachment]], list[dict[str, Any]]]

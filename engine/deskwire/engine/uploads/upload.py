@@ -6,8 +6,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.errors import Conflict, Problem
-from deskwire.engine.value import value
+from deskwire.engine.core.errors import Conflict, Problem
+from deskwire.engine.core.record import value
 
 NAME_MAX: Final = 200
 """Characters of a name; with three bytes each it still fits a header and a file system."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from tinytag import TinyTag, TinyTagException
 
-from deskwire.engine.errors import Invalid, Problem
+from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.uploads.upload import Upload
 
 FORMATS: Final[Mapping[str, str]] = {"audio/wav": "wav", "audio/mpeg": "mp3"}

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from deskwire.engine.conversation import Message
+from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.tickets.ticket import Ticket
 
 Mode = Literal["dictate", "smart"]

@@ -10,18 +10,18 @@ from typing import Any, Final, Protocol
 import structlog
 import trio
 
-from deskwire.engine.clock import Clock
-from deskwire.engine.conversation import Message
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import BadGateway, Invalid, Problem, Unavailable
 from deskwire.engine.core.store import Inline, Store
-from deskwire.engine.errors import BadGateway, Invalid, Problem, Unavailable
-from deskwire.engine.model import ChatModel, ModelError
-from deskwire.engine.people import Project
+from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.tickets.change import find_ticket
 from deskwire.engine.tickets.ports import TicketReader
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.uploads.ports import UploadReader
-from deskwire.engine.uploads.shelf import Shelf
+from deskwire.engine.uploads.service import Shelf
 from deskwire.engine.uploads.upload import Upload
 from deskwire.engine.voice.audio import FIELD, check_length, format_of
 from deskwire.engine.voice.prompts import MESSAGES, Mode, prompt, schema

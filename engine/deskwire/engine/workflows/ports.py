@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from deskwire.engine.accounts.ports import AccountReader
-from deskwire.engine.teams import TeamReader
+from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.run import Run
 from deskwire.engine.workflows.workflow import Workflow

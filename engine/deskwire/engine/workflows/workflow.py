@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deskwire.engine.clock import iso
-from deskwire.engine.people import Assignee
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.core.clock import iso
 from deskwire.engine.workflows.definition import Definition, Trigger
 
 WORKFLOWS_MAX: Final = 200

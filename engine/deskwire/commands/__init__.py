@@ -1,0 +1,1 @@
+"""The commands of `deskwire`, a folder for each family."""

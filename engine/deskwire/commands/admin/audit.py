@@ -1,0 +1,128 @@
+"""`deskwire audit`: who did what, in one organisation or in all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from deskwire.commands.admin.terminal import Columns, common_options, order, show
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+PAGE: Final = 500
+
+
+def _party(party: Mapping[str, Any]) -> str:
+    """An actor or object, by the name that says most."""
+    return str(party["name"] or party["id"] or party["type"])
+
+
+def _what(record: Mapping[str, Any]) -> str:
+    """Changes and details, a line each."""
+    changes = [f"{name}: {each['before']} → {each['after']}" for name, each in record["changes"].items()]
+    return "\n".join([*changes, *(f"{name}: {value}" for name, value in record["details"].items())])
+
+
+COLUMNS: Final[Columns] = {
+    "at": itemgetter("at"),
+    "action": itemgetter("action"),
+    "by": lambda item: _party(item["actor"]),
+    "to": lambda item: _party(item["object"]),
+    "what": _what,
+    "from": itemgetter("address"),
+    "times": itemgetter("count"),
+}
+
+
+def filter_options(command: CommandT) -> CommandT:
+    """Give a command the options that choose records."""
+    for option in reversed(
+        (
+            click.option("--org", "organisation", help="Only of this organisation (id or name)."),
+            click.option(
+                "--actor", help="Only by this user (id or address), key (id), or kind: operator, anonymous."
+            ),
+            click.option("--action", help="Only this action, such as key.created."),
+            click.option(
+                "--object", "target", help="Only what was done to this object (id; a user's address)."
+            ),
+            click.option(
+                "--since", metavar="TIME", help="At this time (ISO 8601) or later; 30m, 2h, 7d: so long ago."
+            ),
+            click.option("--until", metavar="TIME", help="Before this time."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("audit")
+def audit() -> None:
+    """Show the audit trail: who did what, when and from where."""
+
+
+@audit.command("list")
+@filter_options
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The newest so many."
+)
+@common_options
+def list_records(limit: int, data: Path | None, as_json: bool, **chosen: str | None) -> None:
+    """List records, the newest first; with --json as JSON lines."""
+    found = list(islice(_records(data, chosen, "before", None, min(limit, PAGE)), limit))
+    if as_json:
+        _write(iter(found))
+    else:
+        show({"items": found}, as_json, COLUMNS)
+
+
+@audit.command("export")
+@filter_options
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Data directory, as `serve` has it (DESKWIRE_DATA)."
+)
+def export(data: Path | None, **chosen: str | None) -> None:
+    """Print all records as JSON lines, the oldest first."""
+    _write(_records(data, chosen, "after", 0, PAGE))
+
+
+def _records(
+    data: Path | None, chosen: Mapping[str, str | None], direction: str, place: int | None, page: int
+) -> Iterator[dict[str, Any]]:
+    """Record after record, a page of them at a time."""
+    wanted: dict[str, Any] = {
+        "organisation": chosen["organisation"],
+        "actor": chosen["actor"],
+        "action": chosen["action"],
+        "object": chosen["target"],
+        "since": _time("--since", chosen["since"]),
+        "until": _time("--until", chosen["until"]),
+        "limit": page,
+    }
+    while True:
+        wanted[direction] = place
+        answer = order(data, "audit.list", **wanted)
+        yield from answer["items"]
+        place = answer["position"]
+        if len(answer["items"]) < page:
+            return
+
+
+def _write(records: Iterator[dict[str, Any]]) -> None:
+    for each in records:
+        click.echo(json.dumps(each))
+
+
+def _time(name: str, text: str | None) -> str | None:
+    from deskwire.commands.deliveries.when import moment
+    from deskwire.engine.core.clock import wall_clock
+
+    try:
+        return None if text is None else moment(text, wall_clock())
+    except ValueError as error:
+        raise click.UsageError(f"{name}: {error}.") from None

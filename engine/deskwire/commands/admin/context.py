@@ -1,0 +1,120 @@
+"""Carries out the operator's orders on a store."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.accounts.people import Organisation, Project, User
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import Conflict, DomainError, NotFound
+from deskwire.engine.core.ids import is_id
+from deskwire.engine.ports import Reader, Store
+from deskwire.http.api.input.validation import Body
+from deskwire.program.rotation import Rotation
+
+B = TypeVar("B", bound=Body)
+T = TypeVar("T", Organisation, Project)
+
+ALL: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What orders are carried out with.
+
+    Args:
+        tokens: what issues access tokens; None if the installation does not take its own.
+        rotation: what replaces the installation's secret.
+    """
+
+    store: Store
+    clock: Clock
+    passwords: Passwords
+    tokens: Callable[[], Tokens | None]
+    rotation: Callable[[], Rotation]
+
+    def signed(self, user: int) -> Desk:
+        """The same, whose store writes in the name of the operator who is this user of the machine."""
+        by = By(Actor("operator", _login(user)), self.clock())
+        return replace(self, store=InNameOf(by, self.store))
+
+
+def _login(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:  # a container's user, say
+        return str(user)
+
+
+Answer = Mapping[str, Any]
+Operation = Callable[[Desk, Any], Awaitable[Answer]]
+OPERATIONS: Final[dict[str, tuple[type[Body], Operation]]] = {}
+LOOKS: Final[set[str]] = set()
+"""Operations that write nothing; they bring no database up to date."""
+
+
+def operation(
+    name: str, order: type[B], *, looks: bool = False
+) -> Callable[[Callable[[Desk, B], Awaitable[Answer]]], Operation]:
+    """Register the decorated function as what carries out orders of this name."""
+
+    def register(function: Callable[[Desk, B], Awaitable[Answer]]) -> Operation:
+        OPERATIONS[name] = (order, function)
+        if looks:
+            LOOKS.add(name)
+        return function
+
+    return register
+
+
+def organisation_named(reader: Reader, handle: str | None) -> Organisation:
+    """The organisation with this id or name; the only one for None. Raises DomainError that says what to do."""
+    if handle is not None and is_id(handle, "org"):
+        found = reader.organisation(handle)
+        return _one([] if found is None else [found], handle, "organisation", "--org")
+    known = reader.organisations()
+    return _one([each for each in known if handle in (None, each.name)], handle, "organisation", "--org")
+
+
+def project_named(reader: Reader, handle: str | None) -> Project:
+    """The project with this id or name; the only one for None. Raises DomainError that says what to do."""
+    if handle is not None and is_id(handle, "prj"):
+        found = reader.project(handle)
+        return _one([] if found is None else [found], handle, "project", "--project")
+    known = reader.projects(None, None, ALL, ALL)
+    return _one([each for each in known if handle in (None, each.name)], handle, "project", "--project")
+
+
+def user_named(reader: Reader, handle: str) -> User:
+    """The user with this id or e-mail address. Raises NotFound."""
+    user = reader.user(handle) if is_id(handle, "usr") else reader.user_by_email(handle)
+    if user is None:
+        raise NotFound(f"There is no user {handle}.", code="user_not_found")
+    return user
+
+
+def _one(found: Sequence[T], handle: str | None, what: str, option: str) -> T:
+    match found, handle:
+        case [only], _:
+            return only
+        case [], None:
+            raise NotFound(f"There is no {what} yet.", code=f"{what}_not_found")
+        case [], _:
+            raise NotFound(f"There is no {what} {handle}.", code=f"{what}_not_found")
+        case _, None:
+            raise Conflict(f"There are {len(found)} {what}s: say which with {option}.", code="ambiguous")
+        case _:
+            ids = ", ".join(each.id for each in found)
+            raise Conflict(f"Several {what}s have this name: say which by its id ({ids}).", code="ambiguous")
+
+
+def refusal(error: DomainError) -> dict[str, Any]:
+    """A refusal as it is answered to the command."""
+    problems = [f"{each.pointer}: {each.message}" for each in getattr(error, "problems", ())]
+    return {"code": error.reason, "detail": error.detail, "problems": problems}

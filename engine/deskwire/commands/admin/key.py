@@ -1,0 +1,70 @@
+"""`deskwire key` and `deskwire token`: credentials, each shown once."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+
+COLUMNS: Final[Columns] = {
+    "id": itemgetter("id"),
+    "label": itemgetter("label"),
+    "key": itemgetter("key"),
+    "made": itemgetter("createdAt"),
+    "last used": itemgetter("lastUsedAt"),
+    "revoked": itemgetter("revokedAt"),
+}
+HOUR_S: Final = 3_600
+_PROJECT: Final = click.option("--project", help="Project (id or name); needed if there are several.")
+
+
+@click.group("key")
+def key() -> None:
+    """Make, list and revoke server keys."""
+
+
+@key.command("create")
+@click.option("--label", default="made by deskwire key", show_default=True, help="What the key is for.")
+@_PROJECT
+@common_options
+def create(label: str, project: str | None, data: Path | None, as_json: bool) -> None:
+    """Make a server key and print it, this once."""
+    answer = order(data, "key.create", project=project, label=label)
+    made(answer, as_json, "key", f"The server key {answer['id']} has been made. It is shown only now:")
+
+
+@key.command("list")
+@_PROJECT
+@common_options
+def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
+    """List a project's keys, masked, newest first, with the time of their last use."""
+    show(order(data, "key.list", project=project), as_json, COLUMNS)
+
+
+@key.command("revoke")
+@click.argument("key", metavar="key_...")
+@common_options
+def revoke(key: str, data: Path | None, as_json: bool) -> None:
+    """Revoke a key (its id, as `key list` has it): no call can use it from now on, and its streams end."""
+    show(order(data, "key.revoke", key=key), as_json, COLUMNS)
+
+
+@click.group("token")
+def token() -> None:
+    """Issue access tokens."""
+
+
+@token.command("create")
+@click.option("--user", required=True, help="User (id or e-mail address) that the token speaks for.")
+@click.option(
+    "--ttl", type=int, default=HOUR_S, show_default=True, metavar="SECONDS", help="How long it is valid."
+)
+@common_options
+def create_token(user: str, ttl: int, data: Path | None, as_json: bool) -> None:
+    """Issue an access token and print it, this once."""
+    answer = order(data, "token.create", user=user, ttlS=ttl)
+    made(answer, as_json, "token", f"The token is valid until {answer['expiresAt']}. It is shown only now:")

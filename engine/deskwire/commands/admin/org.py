@@ -1,0 +1,47 @@
+"""`deskwire org`: organisations."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+
+COLUMNS: Final[Columns] = {
+    "id": itemgetter("id"),
+    "name": itemgetter("name"),
+    "made": itemgetter("createdAt"),
+}
+
+
+@click.group("org")
+def org() -> None:
+    """Make, list and rename organisations."""
+
+
+@org.command("create")
+@click.argument("name")
+@common_options
+def create(name: str, data: Path | None, as_json: bool) -> None:
+    """Make an organisation and print its id; the first one makes the data directory, too."""
+    answer = order(data, "org.create", make=True, name=name)
+    made(answer, as_json, "id", f"The organisation {name} has been made.")
+
+
+@org.command("list")
+@common_options
+def list_all(data: Path | None, as_json: bool) -> None:
+    """List all organisations, oldest first."""
+    show(order(data, "org.list"), as_json, COLUMNS)
+
+
+@org.command("rename")
+@click.argument("organisation")
+@click.argument("name")
+@common_options
+def rename(organisation: str, name: str, data: Path | None, as_json: bool) -> None:
+    """Give an ORGANISATION (id or name) another NAME."""
+    show(order(data, "org.rename", organisation=organisation, name=name), as_json, COLUMNS)

@@ -1,0 +1,108 @@
+"""`deskwire project`: projects and their settings."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+
+COLUMNS: Final[Columns] = {
+    "id": itemgetter("id"),
+    "name": itemgetter("name"),
+    "organisation": itemgetter("organisationId"),
+    "stream key": itemgetter("streamKey"),
+    "made": itemgetter("createdAt"),
+}
+DETAILS: Final[Columns] = {
+    "id": itemgetter("id"),
+    "name": itemgetter("name"),
+    "stream key": itemgetter("streamKey"),
+    "memory": lambda item: "on" if item["settings"]["memoryEnabled"] else "off",
+    "archived days": lambda item: item["settings"]["archivedRetentionDays"] or "never deleted",
+    "language": lambda item: item["settings"]["primaryLanguage"],
+    "languages": lambda item: ", ".join(item["settings"]["languages"]),
+    "upload quota": lambda item: f"{item['settings']['uploadQuotaBytes']:,}",
+}
+
+
+@click.group("project")
+def project() -> None:
+    """Make, list, show and change projects."""
+
+
+@project.command("create")
+@click.argument("name")
+@click.option("--org", "organisation", help="Organisation (id or name); needed if there are several.")
+@common_options
+def create(name: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
+    """Make a project and print its id."""
+    answer = order(data, "project.create", organisation=organisation, project={"name": name})
+    made(answer, as_json, "id", f"The project {name} has been made.")
+
+
+@project.command("list")
+@click.option("--org", "organisation", help="Only those of this organisation (id or name).")
+@common_options
+def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None:
+    """List projects, newest first."""
+    show(order(data, "project.list", organisation=organisation), as_json, COLUMNS)
+
+
+@project.command("show")
+@click.argument("project", required=False)
+@common_options
+def show_one(project: str | None, data: Path | None, as_json: bool) -> None:
+    """Show a PROJECT (id or name) with its settings; it can be left out if there is only one."""
+    show(order(data, "project.show", project=project), as_json, DETAILS)
+
+
+@project.command("set")
+@click.argument("project", required=False)
+@click.option("--name", help="Another name.")
+@click.option("--memory/--no-memory", default=None, help="Whether contacts have memory entries.")
+@click.option(
+    "--archived-days", metavar="DAYS|never", help="Days after which archived conversations are deleted."
+)
+@click.option("--primary-language", metavar="TAG", help="Language of what names none, such as en.")
+@click.option("--languages", metavar="TAG,TAG", help="All languages, the primary one among them.")
+@click.option("--upload-quota", type=int, metavar="BYTES", help="How much all uploads may take up together.")
+@common_options
+def change(
+    project: str | None,
+    name: str | None,
+    memory: bool | None,
+    archived_days: str | None,
+    primary_language: str | None,
+    languages: str | None,
+    upload_quota: int | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Change a PROJECT's name and settings; what is not given stays."""
+    chosen: dict[str, Any] = {
+        "memoryEnabled": memory,
+        "primaryLanguage": primary_language,
+        "languages": None if languages is None else [tag.strip() for tag in languages.split(",")],
+        "uploadQuotaBytes": upload_quota,
+    }
+    settings = {field: value for field, value in chosen.items() if value is not None}
+    if archived_days is not None:
+        settings["archivedRetentionDays"] = _days(archived_days)
+    wanted: dict[str, Any] = {"settings": settings} if settings else {}
+    if name is not None:
+        wanted["name"] = name
+    if not wanted:
+        raise click.UsageError("There is nothing to change; see --help.")
+    show(order(data, "project.set", project=project, change=wanted), as_json, DETAILS)
+
+
+def _days(text: str) -> int | None:
+    if text == "never":
+        return None
+    if not text.isdecimal():
+        raise click.UsageError("--archived-days takes a whole number or `never`.")
+    return int(text)

@@ -1,0 +1,111 @@
+"""Gets an order to whoever has the data directory: the server, or this process if there is none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import orjson
+import trio
+
+from deskwire.commands.admin.context import LOOKS, Desk
+from deskwire.commands.admin.operations import carry_out
+from deskwire.commands.admin.socket import Unanswered, ask
+from deskwire.config.settings import Config
+from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.secret import Secrets
+from deskwire.logs import setup as logs
+from deskwire.program.first_start import SecretError, installation_secrets
+from deskwire.program.rotation import Rotation
+from deskwire.storage.database import FILE_NAME, DataDirectoryError, DirectoryInUseError
+from deskwire.storage.store import open_store
+
+PATIENCE_S: Final = 10.0
+"""How long to wait for a directory that another command has, or a server that is starting or stopping."""
+_AGAIN_S: Final = 0.1
+
+
+class OrderError(Exception):
+    """The order was refused or could not be carried out; the text says why, and `code` the reason of a refusal."""
+
+    def __init__(self, text: str, code: str | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool = False) -> dict[str, Any]:
+    """The answer to an order.
+
+    Args:
+        arguments: by their names in the order; None means left out.
+        make: whether a data directory is made if there is none.
+
+    Raises OrderError.
+    """
+    logs.configure(config.log_format, "error", sys.stderr)
+    given = orjson.dumps({key: value for key, value in arguments.items() if value is not None})
+    try:
+        said = trio.run(partial(_reach, config, name, given, make))
+    except (DataDirectoryError, SecretError, Unanswered) as error:
+        raise OrderError(str(error)) from error
+    except OSError as error:  # most often a directory of another user
+        raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
+    if "refusal" in said:
+        words = said["refusal"]
+        raise OrderError("\n".join(words["problems"] or [words["detail"]]), words["code"])
+    answer: dict[str, Any] = said["answer"]
+    return answer
+
+
+async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
+    directory = config.data_dir
+    if not make and not (directory / FILE_NAME).exists():
+        raise DataDirectoryError(
+            f"There is no Deskwire in the data directory {directory}: `deskwire org create` or `deskwire serve` "
+            "makes one, --data names another."
+        )
+    give_up = trio.current_time() + PATIENCE_S
+    while True:
+        answer = await ask(directory, name, arguments)
+        if answer is not None:
+            return answer
+        try:
+            return await _here(config, name, arguments)
+        except DirectoryInUseError:
+            if trio.current_time() >= give_up:
+                raise
+        await trio.sleep(_AGAIN_S)
+
+
+async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
+    """Carry it out in this process. Raises DirectoryInUseError."""
+
+    def secrets() -> Secrets:
+        try:
+            return installation_secrets(config.data_dir, config.secret, config.secret_previous)
+        except (
+            SecretError
+        ) as error:  # an answer, as other refusals; the store's nursery would make a group of it
+            raise Unavailable(str(error), code="secret_unusable") from error
+
+    def tokens() -> Tokens | None:
+        if not config.own_tokens:
+            return None
+        return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
+
+    async with open_store(
+        config.data_dir,
+        batch=1,
+        readers=1,
+        on_commit=lambda _: None,
+        upgrade_copies=config.upgrade_copies,
+        looking=name in LOOKS,
+    ) as store:
+        passwords = Passwords(config.argon2_memory_kib)
+        desk = Desk(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
+        return await carry_out(desk.signed(os.geteuid()), name, arguments)

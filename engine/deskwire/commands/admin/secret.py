@@ -1,0 +1,44 @@
+"""`deskwire secret`: the installation's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from deskwire.commands.admin.terminal import common_options, order
+
+DAY_S = 86_400
+
+
+@click.group("secret")
+def secret() -> None:
+    """Replace the installation's secret."""
+
+
+@secret.command("rotate")
+@click.option(
+    "--overlap",
+    type=click.IntRange(0, 366 * DAY_S),
+    default=DAY_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long what the old secret signed is accepted; 0: no longer.",
+)
+@common_options
+def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
+    """Take a new secret, also while the server runs; nothing has to be registered anew.
+
+    Access tokens and links to files that the old one signed are good until the overlap is over.
+    """
+    answer = order(data, "secret.rotate", overlapS=overlap)
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+        return
+    click.echo(
+        f"The secret has been replaced, and the secrets of {answer['sealedAnew']} webhooks are sealed with the new one. "
+        f"What the old one signed is accepted until {answer['formerUntil']}.",
+        err=True,
+    )
+    click.echo("Copy the new secret to where you keep it; backups made before need the old one.", err=True)

@@ -1,0 +1,183 @@
+"""The socket in the data directory by which commands reach the server that has it.
+
+One order a connection: a line of JSON `{"operation", "arguments"}`, answered by a line `{"answer"}` or `{"refusal"}`.
+Who can open the socket can read the directory, so there is nothing more to prove; other users are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import structlog
+import trio
+
+from deskwire.commands.admin.context import Desk, refusal
+from deskwire.commands.admin.operations import carry_out
+from deskwire.engine.core.errors import BadRequest
+from deskwire.engine.core.failure import contained
+
+log: Final = structlog.get_logger(__name__)
+
+SOCKET_FILE: Final = "admin.sock"
+ORDER_BYTES_MAX: Final = 64 * 1024
+ORDER_S: Final = 30.0
+"""How long an order may take, its arrival and its answer included."""
+AT_ONCE: Final = 8
+WAITING: Final = 128
+"""Orders that are carried out side by side, and connections that wait for their turn."""
+_PATH_MAX: Final = 100
+"""Bytes of a socket's path, a few less than the least that systems take."""
+
+
+class Unanswered(Exception):
+    """The connection ended before the answer came: whether the order was carried out is not known."""
+
+
+async def serve_orders(
+    directory: Path, desk: Desk, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Carry out orders that come through the directory's socket, until cancelled."""
+    path = directory / SOCKET_FILE
+    try:
+        path.unlink(missing_ok=True)  # a crash's; the directory's lock says that nobody serves it
+        with _address(directory) as address:
+            listening = _bound(address)
+    except OSError as error:  # a file system without sockets, or a path too long for one: all the rest works
+        log.warning("admin.no_socket", reason=str(error))
+        task_status.started()
+        await trio.sleep_forever()
+        return
+    try:
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
+        serve = partial(_serve, desk, trio.CapacityLimiter(AT_ONCE))
+        task_status.started()
+        await trio.serve_listeners(serve, [listener])
+    finally:
+        path.unlink(missing_ok=True)
+
+
+async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
+    """What the server of this directory answers to an order; None if no server takes it there.
+
+    Raises Unanswered.
+    """
+    async with _connected(directory) as stream:
+        if stream is None:
+            return None
+        line = orjson.dumps({"operation": name, "arguments": orjson.Fragment(arguments)}) + b"\n"
+        said = bytearray()
+        with trio.move_on_after(ORDER_S):
+            try:
+                await stream.send_all(line)
+            except trio.BrokenResourceError:  # it is stopping, or too many wait: a line cut short is no order
+                return None
+        with trio.move_on_after(ORDER_S), suppress(trio.BrokenResourceError):
+            async for data in stream:
+                said += data
+        if not said.endswith(b"\n"):
+            raise Unanswered("The server's answer did not come: look whether the order was carried out.")
+        answer: dict[str, Any] = orjson.loads(said)
+        return answer
+
+
+@asynccontextmanager
+async def _connected(directory: Path) -> AsyncIterator[trio.SocketStream | None]:
+    sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _address(directory) as address:
+            await sock.connect(address)
+    except OSError as error:
+        sock.close()
+        if (
+            isinstance(error, FileNotFoundError | ConnectionRefusedError)
+            or not (directory / SOCKET_FILE).exists()
+        ):
+            yield None
+            return
+        raise
+    async with trio.SocketStream(sock) as stream:
+        yield stream
+
+
+@contextmanager
+def _address(directory: Path) -> Iterator[str]:
+    """The socket's address; a short one by way of the open directory if its path is too long for a socket."""
+    path = str(directory / SOCKET_FILE)
+    if len(os.fsencode(path)) <= _PATH_MAX or not Path("/proc/self/fd").exists():
+        yield path
+        return
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{handle}/{SOCKET_FILE}"
+    finally:
+        os.close(handle)
+
+
+def _bound(address: str) -> socket.socket:
+    """A listening socket that only this user can open."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listening.bind(address)
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.umask(before)
+    listening.listen(WAITING)
+    return listening
+
+
+async def _serve(desk: Desk, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
+    """Carry out the one order of a connection."""
+    with (
+        contained(lambda failure: log.error("admin.failed", exc_info=failure)),
+        suppress(trio.BrokenResourceError),  # the command has gone
+        trio.move_on_after(ORDER_S),
+    ):
+        async with stream, limiter:
+            user = _user_of(stream.socket)
+            if user not in (0, os.geteuid()):
+                return
+            order = await _order(stream)
+            if order is not None:
+                await stream.send_all(orjson.dumps(await _answer(desk.signed(user), order)) + b"\n")
+
+
+async def _order(stream: trio.SocketStream) -> bytes | None:
+    """The line with the order, None if it is too long or cut short."""
+    line = bytearray()
+    async for data in stream:
+        line += data
+        if line.endswith(b"\n"):
+            return bytes(line)
+        if len(line) > ORDER_BYTES_MAX:
+            return None
+    return None
+
+
+async def _answer(desk: Desk, line: bytes) -> dict[str, Any]:
+    try:
+        order: Any = orjson.loads(line)
+        name, arguments = str(order["operation"]), orjson.dumps(order["arguments"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return {"refusal": refusal(BadRequest("This is no order."))}
+    log.info("admin.order", operation=name)
+    return await carry_out(desk, name, arguments)
+
+
+def _user_of(peer: trio.socket.SocketType) -> int:
+    """The peer's user; where the system can't say, the file's mode lets in this process's own alone."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return os.geteuid()
+    _, user, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return int(user)

@@ -1,0 +1,174 @@
+"""`deskwire user`: accounts, passwords, and what they are members of."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deskwire.commands.admin.terminal import (
+    ROLES,
+    Columns,
+    Refused,
+    common_options,
+    confirm_new_password,
+    made,
+    new_password,
+    order,
+    password_options,
+    show,
+)
+
+COLUMNS: Final[Columns] = {
+    "id": itemgetter("id"),
+    "e-mail": itemgetter("email"),
+    "name": itemgetter("name"),
+    "member of": lambda item: ", ".join(f"{each['name']} ({each['role']})" for each in item["memberships"]),
+    "made": itemgetter("createdAt"),
+}
+MEMBER: Final[Columns] = {
+    "id": itemgetter("id"),
+    "e-mail": itemgetter("email"),
+    "name": itemgetter("name"),
+    "role": itemgetter("role"),
+    "since": itemgetter("joinedAt"),
+}
+_ORG: Final = click.option(
+    "--org", "organisation", help="Organisation (id or name); needed if there are several."
+)
+_ROLE: Final = click.option("--role", type=click.Choice(ROLES), required=True, help="What the user becomes.")
+
+
+@click.group("user")
+def user() -> None:
+    """Make, list and delete users, set passwords, and give, change and end memberships."""
+
+
+@user.command("create")
+@click.argument("email")
+@click.option("--name", help="Name that customers and colleagues see; the address if there is none.")
+@click.option("--org", "organisation", help="Organisation (id or name) to be a member of, with --role.")
+@click.option("--role", type=click.Choice(ROLES), help="Role in --org, or in the only organisation.")
+@password_options
+@common_options
+def create(
+    email: str,
+    name: str | None,
+    organisation: str | None,
+    role: str | None,
+    password_stdin: bool,
+    one_time: bool,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Make an account; asks for its password. With --role it becomes a member."""
+    if organisation is not None and role is None:
+        raise click.UsageError("--org needs --role.")
+    password = new_password(password_stdin, one_time)
+    answer = order(
+        data, "user.create", email=email, name=name, password=password, organisation=organisation, role=role
+    )
+    words = f"The user {email} has been made"
+    if password is None:
+        made(answer, as_json, "password", f"{words}. This one-time password is shown only now:")
+    else:
+        made(answer, as_json, "id", f"{words}.")
+
+
+@user.command("list")
+@click.option("--org", "organisation", help="Only members of this organisation (id or name).")
+@common_options
+def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None:
+    """List users with their memberships, oldest first."""
+    show(order(data, "user.list", organisation=organisation), as_json, COLUMNS)
+
+
+@user.command("password")
+@click.argument("user")
+@password_options
+@common_options
+def password(user: str, password_stdin: bool, one_time: bool, data: Path | None, as_json: bool) -> None:
+    """Give a USER (id or e-mail address) another password; all tokens of the user end."""
+    given = new_password(password_stdin, one_time)
+    answer = order(data, "user.password", user=user, password=given)
+    words = f"The password of {answer['email']} has been changed."
+    made(
+        answer,
+        as_json,
+        "password",
+        words if given else f"{words} It is shown only now, and good for one sign-in:",
+    )
+
+
+@user.command("add")
+@click.argument("user")
+@_ORG
+@_ROLE
+@click.option("--yes", is_flag=True, help="Give an account of another organisation a new password unasked.")
+@click.option(
+    "--keep-password", is_flag=True, help="You know that nobody but the address's owner knows the password."
+)
+@common_options
+def add(
+    user: str,
+    organisation: str | None,
+    role: str,
+    yes: bool,
+    keep_password: bool,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Make a USER (id or e-mail address) a member of an organisation.
+
+    People of the organisation that an account was made for may know its password. Elsewhere it gets a one-time
+    password, for the owner of the address alone, and all tokens of the user end. Asks before that.
+    """
+    if yes and keep_password:
+        raise click.UsageError("--yes and --keep-password exclude each other.")
+    asked = partial(order, data, "user.add", user=user, organisation=organisation, role=role)
+    try:
+        answer = asked(password="new" if yes else "keep" if keep_password else None)
+    except Refused as refusal:
+        if refusal.code != "other_home":
+            raise
+        confirm_new_password(refusal)
+        answer = asked(password="new")
+    if "password" in answer:
+        words = f"{answer['email']} is a member. Give this one-time password to nobody but the owner of the address:"
+        made(answer, as_json, "password", words)
+    else:
+        show(answer, as_json, MEMBER)
+
+
+@user.command("role")
+@click.argument("user")
+@_ORG
+@_ROLE
+@common_options
+def change_role(user: str, organisation: str | None, role: str, data: Path | None, as_json: bool) -> None:
+    """Give a member another role."""
+    show(order(data, "user.role", user=user, organisation=organisation, role=role), as_json, MEMBER)
+
+
+@user.command("remove")
+@click.argument("user")
+@_ORG
+@common_options
+def remove(user: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
+    """End a membership; the account stays."""
+    show(order(data, "user.remove", user=user, organisation=organisation), as_json, MEMBER)
+
+
+@user.command("delete")
+@click.argument("user")
+@common_options
+def delete(user: str, data: Path | None, as_json: bool) -> None:
+    """Delete a USER (id or e-mail address) for good, with all memberships.
+
+    What the user wrote stays, under the name of then. The last owner of an organisation can't be deleted.
+    """
+    answer = order(data, "user.delete", user=user)
+    made(answer, as_json, "id", f"The user {answer['email']} has been deleted.")

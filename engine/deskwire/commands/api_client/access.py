@@ -1,0 +1,125 @@
+"""Which service a command talks to, and with which key: options, variables, or the demo's own file."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+import orjson
+
+from deskwire.config.parsers import http_url
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+DEMO_FILE: Final = "demo.json"
+_HOW: Final = "Give --url and --key (DESKWIRE_URL, DESKWIRE_KEY)"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the service is, and what opens it.
+
+    Args:
+        url: scheme, host and perhaps a path, without `/v3`.
+        key: a server key; it is never shown.
+        trust: what the service's certificate is verified with; None for the public authorities.
+    """
+
+    url: str
+    key: str = field(repr=False)
+    trust: ssl.SSLContext | None = field(default=None, repr=False)
+
+
+cacert_option = click.option(
+    "--cacert",
+    envvar="DESKWIRE_CACERT",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Authorities (PEM) that the service's certificate is verified with (DESKWIRE_CACERT).",
+)
+
+
+def access_options(command: CommandT) -> CommandT:
+    """Give a command `--url`, `--key`, `--cacert` and `--data`; it receives them for `find_access`."""
+    options = (
+        click.option("--url", envvar="DESKWIRE_URL", help="Base URL of the service (DESKWIRE_URL)."),
+        click.option("--key", envvar="DESKWIRE_KEY", help="Server key of the project (DESKWIRE_KEY)."),
+        cacert_option,
+        click.option(
+            "--data",
+            envvar="DESKWIRE_DATA",
+            type=click.Path(path_type=Path),
+            default="data",
+            show_default=True,
+            help="Data directory of a service on this machine, whose demo.json is taken without --key.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:
+    """What was given, else what `demo.json` in `data` says.
+
+    The file's key goes to the file's own address only.
+
+    Raises click.UsageError that says what to do if something is missing or can't be used.
+    """
+    return replace(_found(url, key, data), trust=trust(cacert))
+
+
+def trust(cacert: Path | None) -> ssl.SSLContext | None:
+    """What verifies certificates with these authorities, None without any. Raises click.UsageError."""
+    try:
+        return None if cacert is None else ssl.create_default_context(cafile=cacert)
+    except OSError as error:  # ssl.SSLError is one
+        raise click.UsageError(
+            f"--cacert (DESKWIRE_CACERT): {cacert} has no certificates in PEM form."
+        ) from error
+
+
+def _found(url: str | None, key: str | None, data: Path) -> Access:
+    given = None if url is None else base_url(url)
+    if given is not None and key is not None:
+        return Access(given, _usable(key))
+    path = data / DEMO_FILE
+    known = _read_demo(path)
+    if known is None:
+        raise click.UsageError(
+            f"{_HOW}, or --data with the data directory of the demo: {path} does not exist."
+        )
+    if key is not None:
+        return Access(known.url, _usable(key))
+    if given is not None and given != known.url:
+        raise click.UsageError(f"{_HOW}: the key in {path} is for {known.url}, not for {given}.")
+    return known
+
+
+def base_url(url: str) -> str:
+    """The URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
+    try:
+        return http_url(url).removesuffix("/v3")
+    except ValueError as error:
+        raise click.UsageError(f"--url {error}.") from None
+
+
+def _usable(key: str) -> str:
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise click.UsageError(
+            "--key (DESKWIRE_KEY) is not a server key: it has blanks or other odd characters."
+        )
+    return key
+
+
+def _read_demo(path: Path) -> Access | None:
+    try:
+        said = orjson.loads(path.read_bytes())
+        return Access(base_url(said["baseUrl"]), _usable(said["serverKey"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise click.UsageError(f"{_HOW}: {path} can't be used ({type(error).__name__}).") from error

@@ -1,0 +1,187 @@
+"""The service's API as a command calls it: one request, and an answer or the words on why there is none."""
+
+from __future__ import annotations
+
+import math
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+import orjson
+
+from deskwire.commands.api_client.access import Access
+
+READ_S: Final = 15.0
+"""How long an answer may take, besides what the request asked the service to wait."""
+_TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0, read=READ_S, pool=None)
+_NDJSON: Final = "application/x-ndjson"
+_LATER: Final = frozenset({429, 500, 502, 503, 504})
+
+
+class ServiceError(Exception):
+    """A call without a good answer; the text says why, for people."""
+
+
+class Away(ServiceError):
+    """The service can't be reached, or is not well; the same call may succeed later.
+
+    Args:
+        retry_after_s: when, if the service said so.
+    """
+
+    def __init__(self, words: str, retry_after_s: float | None = None) -> None:
+        super().__init__(words)
+        self.retry_after_s: Final = retry_after_s
+
+
+class Refused(ServiceError):
+    """The service refused the call; the same call will be refused again.
+
+    Args:
+        status: the answer's status.
+        code: the problem's code, "" without one.
+    """
+
+    def __init__(self, status: int, code: str, words: str) -> None:
+        super().__init__(words)
+        self.status: Final = status
+        self.code: Final = code
+
+
+class Content(httpx.AsyncByteStream):
+    """A body in one piece.
+
+    httpx's own is an async generator, left to the garbage collector when the connection breaks while it is
+    being sent, which Trio warns of.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._pieces = iter((content,) if content else ())
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        for piece in self._pieces:
+            return piece
+        raise StopAsyncIteration
+
+
+class Service:
+    """Calls with one server key; an async context manager, which closes its connections."""
+
+    def __init__(self, access: Access) -> None:
+        self.url: Final = access.url
+        self._client = httpx.AsyncClient(
+            base_url=f"{access.url}/v3",
+            headers={"Authorization": f"Bearer {access.key}"},
+            timeout=_TIMEOUT,
+            trust_env=False,  # no proxy stands between a command and a service, often on this machine
+            verify=access.trust
+            or httpx.create_ssl_context(),  # heeds SSL_CERT_FILE, for an authority of one's own
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
+        """The raw body of the answer to a GET below `/v3`.
+
+        Args:
+            wait_s: seconds that the service was asked to wait with its answer.
+
+        Raises Away and Refused.
+        """
+        return await self._call("GET", path, params or {}, b"", wait_s)
+
+    async def fetch(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        """As `get`, but the JSON."""
+        return _json(await self.get(path, params))
+
+    async def post(self, path: str, body: Any = None, wait_s: float = 0) -> Any:
+        """The JSON of the answer to a POST below `/v3`; `wait_s` as for `get`. Raises Away and Refused."""
+        content = b"" if body is None else orjson.dumps(body)
+        return _json(await self._call("POST", path, {}, content, wait_s))
+
+    async def post_lines(self, path: str, content: bytes, params: Mapping[str, str], wait_s: float) -> Any:
+        """As `post`, with a body of lines (NDJSON)."""
+        return _json(await self._call("POST", path, params, content, wait_s, _NDJSON))
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        content: bytes,
+        wait_s: float,
+        kind: str = "application/json",
+    ) -> bytes:
+        headers = {"Content-Length": str(len(content))} if method != "GET" else {}
+        if content:
+            headers["Content-Type"] = kind
+        timeout = httpx.Timeout(_TIMEOUT.write, connect=_TIMEOUT.connect, read=READ_S + wait_s, pool=None)
+        request = self._client.build_request(method, path, params=params, headers=headers, timeout=timeout)
+        request.stream = Content(content)
+        try:
+            answer = await self._client.send(request)
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise Away(f"{self.url} can't be reached: {reason_in_words(error)}") from error
+        if answer.status_code == HTTPStatus.OK:
+            return answer.content
+        raise _failure(answer)
+
+
+def problem_in_words(status: int, body: Any) -> str:
+    """What a problem document says (RFC 9457), in one line."""
+    if not isinstance(body, dict):
+        return f"HTTP {status}"
+    problems = body.get("errors")
+    named = [f"{each['pointer']}: {each['message']}" for each in problems] if problems else []
+    return f"HTTP {status} {body.get('code', '')}: {'; '.join(named) or body.get('detail', '')}"
+
+
+def _failure(answer: httpx.Response) -> ServiceError:
+    status = answer.status_code
+    try:
+        body: Any = orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        body = None
+    words = problem_in_words(status, body)
+    if status in _LATER:
+        return Away(f"{answer.request.url.host} is not well: {words}", _seconds(answer.headers))
+    if status == HTTPStatus.UNAUTHORIZED:
+        words = f"The server key is not accepted; check --key, DESKWIRE_KEY or demo.json ({words})"
+    code = body.get("code") if isinstance(body, dict) else None
+    return Refused(status, str(code or ""), words)
+
+
+def _seconds(headers: httpx.Headers) -> float | None:
+    try:
+        seconds = float(headers.get("Retry-After", ""))
+    except ValueError:
+        return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def reason_in_words(error: BaseException) -> str:
+    """Why a request had no answer, for people: the innermost reason where the outer ones say nothing."""
+    while not str(error) and (within := error.__cause__ or error.__context__) is not None:
+        error = within
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{error.verify_message}; --cacert names the authority if it is one of your own"
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise Away("The answer is not JSON: is this a Deskwire service?") from error

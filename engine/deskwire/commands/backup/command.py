@@ -1,0 +1,202 @@
+"""`deskwire backup`, `deskwire restore` and `deskwire check`; what they need is imported when they run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from deskwire.commands.admin.terminal import common_options
+from deskwire.config.settings import Config
+from deskwire.engine.core.secret import Secrets
+from deskwire.program.first_start import SecretError, installation_secrets, present_secrets, secrets_in
+
+if TYPE_CHECKING:
+    from deskwire.storage.backup.make import Backup
+    from deskwire.storage.backup.restore import Restored
+    from deskwire.storage.check.check import Report
+    from deskwire.storage.check.rules import Problem
+
+_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+_SHOWN: Final = 10
+"""Problems that a backup or restore names; `deskwire check` names all."""
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--with-secret", is_flag=True, help="Put the installation's secret into the file, too.")
+@click.option("--force", is_flag=True, help="Replace the file if there is one.")
+@common_options
+def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_json: bool) -> None:
+    """Copy database and uploads to FILE, also while the server runs; the file is verified before it gets its name.
+
+    Without --with-secret the installation's secret is not in it: keep a copy of that elsewhere, for without it webhooks
+    can't be signed and nobody's token is valid any more.
+    """
+    from deskwire.engine.core.clock import iso, wall_clock
+    from deskwire.storage.backup.make import Order, back_up
+
+    config = Config.load(os.environ, {"data_dir": data})
+    with _refusals():
+        secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
+        made = back_up(
+            Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), iso(wall_clock()))
+        )
+    _warn(made.problems, "The data has problems, which are in the backup, too")
+    if missing := made.manifest.missing_files:
+        click.echo(
+            f"{missing:,} files of uploads were erased meanwhile, or are damaged: they are left out.",
+            err=True,
+        )
+    if as_json:
+        click.echo(json.dumps(_backup_document(made), indent=2))
+        return
+    click.echo(f"The backup {made.path} is complete and verified: {_size(made)}.")
+    if not with_secret:
+        click.echo("The installation's secret is not in it: keep a copy of it apart.", err=True)
+
+
+@click.command("restore")
+@click.argument("file", type=_FILE)
+@click.option(
+    "--secret-file", type=_FILE, help="File with the installation's secret, if the backup lacks it."
+)
+@click.option("--new-secret", is_flag=True, help="Go on without the old secret: register all webhooks anew.")
+@click.option("--skip-pending", is_flag=True, help="Do not send the webhooks that were pending then.")
+@common_options
+def restore(
+    file: Path,
+    secret_file: Path | None,
+    new_secret: bool,
+    skip_pending: bool,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Put the backup FILE into a data directory that is empty, or is not there; all of it, or nothing.
+
+    Deliveries that were pending when the backup was made, and are not too old, are sent when the server starts, some of them
+    for the second time.
+    """
+    from deskwire.engine.core.clock import wall_clock
+    from deskwire.storage.backup.restore import Order
+    from deskwire.storage.backup.restore import restore as put_in_place
+
+    config = Config.load(os.environ, {"data_dir": data})
+    with _refusals():
+        secrets = _given(secret_file, config)
+        keep, now = secret_file is not None, wall_clock()
+        done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now))
+    _warn(done.problems, "The data had problems already in the backup")
+    if as_json:
+        click.echo(json.dumps(_restored_document(done), indent=2))
+        return
+    head = done.contents.head
+    click.echo(f"{config.data_dir} is as it was at {head.created_at} (Deskwire {head.version}).")
+    if skip_pending:
+        click.echo(
+            f"{done.skipped:,} pending deliveries are skipped; `deskwire redeliver` sends them after all."
+        )
+    if not done.contents.sealed:
+        click.echo(
+            "Without the secret of the installation nobody can tell whether the backup was altered.", err=True
+        )
+
+
+@click.command("check")
+@click.option("--files", "contents", is_flag=True, help="Read all uploads, too, and compare their checksums.")
+@common_options
+@click.pass_context
+def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) -> None:
+    """Look whether a data directory is well, also while the server runs; exit status 1 if it is not.
+
+    The database file, the numbering of events, deliveries, uploads and their files, and the secret.
+    """
+    from deskwire.storage.check.check import check as looked_at
+
+    config = Config.load(os.environ, {"data_dir": data})
+    with _refusals():
+        secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
+        report = looked_at(config.data_dir, secrets, contents=contents)
+    if as_json:
+        click.echo(json.dumps({"ok": not report.problems, **asdict(report)}, indent=2))
+    else:
+        _print_report(config.data_dir, report)
+    ctx.exit(1 if report.problems else 0)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn what can't be done into a message and exit status 1."""
+    from deskwire.storage.backup.snapshot import CopyError
+    from deskwire.storage.database import DataDirectoryError
+
+    try:
+        yield
+    except (CopyError, DataDirectoryError, SecretError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _given(file: Path | None, config: Config) -> Secrets | None:
+    """The secrets in the file, else those of the settings, None without either."""
+    if file is None:
+        if config.secret is None:
+            return None
+        return installation_secrets(config.data_dir, config.secret, config.secret_previous)
+    try:
+        return secrets_in(file)
+    except OSError as error:
+        raise SecretError(f"The secret in {file} can't be read: {error}") from error
+
+
+def _print_report(directory: Path, report: Report) -> None:
+    for problem in report.problems:
+        click.echo(f"{problem.code}: {problem.message}")
+    for note in report.notes:
+        click.echo(note, err=True)
+    if report.problems:
+        click.echo(f"{len(report.problems)} problems in {directory}.", err=True)
+    else:
+        rows = sum(report.rows.values())
+        click.echo(f"{directory} is well: {rows:,} rows and {report.files:,} files.")
+
+
+def _warn(problems: list[Problem], words: str) -> None:
+    if problems:
+        click.echo(f"{words}; `deskwire check` names all:", err=True)
+    for problem in problems[:_SHOWN]:
+        click.echo(f"  {problem.message}", err=True)
+
+
+def _size(made: Backup) -> str:
+    manifest = made.manifest
+    return f"{sum(manifest.rows.values()):,} rows, {manifest.files:,} files, {made.size:,} bytes"
+
+
+def _backup_document(made: Backup) -> dict[str, Any]:
+    head, manifest = made.head, made.manifest
+    return {
+        "file": str(made.path),
+        "bytes": made.size,
+        "problems": len(made.problems),
+        **head.model_dump(by_alias=True),
+        **manifest.model_dump(by_alias=True),
+    }
+
+
+def _restored_document(done: Restored) -> dict[str, Any]:
+    contents = done.contents
+    return {
+        "createdAt": contents.head.created_at,
+        "version": contents.head.version,
+        "sealed": contents.sealed,
+        "lastEvent": contents.manifest.last_event,
+        "skippedDeliveries": done.skipped,
+        "problems": len(done.problems),
+    }

@@ -1,0 +1,209 @@
+"""`deskwire deliveries` and `deskwire redeliver`; what they need is imported when they run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+import click
+import trio
+
+from deskwire.commands.api_client.access import access_options, find_access
+
+if TYPE_CHECKING:
+    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.service import Service
+
+T = TypeVar("T")
+
+STATUSES: Final = ("pending", "delivered", "dropped", "skipped")
+WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
+_JSON_HELP: Final = "Print JSON, for scripts."
+
+
+class _ListByDefault(click.Group):
+    """A group whose `list` need not be named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `list` in front of everything that is no command and no call for help."""
+        if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("deliveries", cls=_ListByDefault)
+def deliveries() -> None:
+    """Show the log of webhook deliveries: `deskwire deliveries [ENDPOINT]` lists, `show` has every attempt.
+
+    `list` need not be written: its options follow `deskwire deliveries` directly.
+    """
+
+
+@deliveries.command("list")
+@click.argument("endpoint", required=False, metavar="[whk_...]")
+@click.option("--status", type=click.Choice(STATUSES), help="Only deliveries with this outcome.")
+@click.option("--type", "event_type", metavar="TYPE", help="Only deliveries of this event type.")
+@click.option("--conversation", metavar="cnv_...", help="Only deliveries of this conversation.")
+@click.option(
+    "--since", metavar="TIME", help="Made at this time (ISO 8601) or later; 30m, 2h, 7d: so long ago."
+)
+@click.option("--until", metavar="TIME", help="Made before this time.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The newest so many."
+)
+@access_options
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each, for scripts.")
+def list_command(
+    endpoint: str | None,
+    status: str | None,
+    event_type: str | None,
+    conversation: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    url: str | None,
+    key: str | None,
+    cacert: Path | None,
+    data: Path,
+    as_json: bool,
+) -> None:
+    """List deliveries, newest first, of one endpoint or of all that the project has."""
+    from deskwire.commands.deliveries.log import list_deliveries
+
+    given = {
+        "status": status,
+        "type": event_type,
+        "conversation": conversation,
+        "since": _time("--since", since),
+        "until": _time("--until", until),
+    }
+    filters = {name: value for name, value in given.items() if value is not None}
+    known = None if endpoint is None else _id("ENDPOINT", endpoint, "whk")
+    access = find_access(url, key, data, cacert)
+    found = _run(access, lambda service: list_deliveries(service, known, filters, limit))
+    if as_json:
+        for each in found:
+            click.echo(json.dumps(each))
+    elif found:
+        _print_table(found)
+    else:
+        click.echo("No deliveries.", err=True)
+
+
+@deliveries.command("show")
+@click.argument("delivery", metavar="dlv_...")
+@access_options
+@click.option("--json", "as_json", is_flag=True, help=_JSON_HELP)
+def show_command(
+    delivery: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
+) -> None:
+    """Show one delivery with all attempts and what the receiver answered."""
+    from deskwire.commands.deliveries.log import get_delivery
+    from deskwire.commands.deliveries.show import lines
+
+    known = _id("DELIVERY", delivery, "dlv")
+    found = _run(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        click.echo("\n".join(lines(found)))
+
+
+@click.command("redeliver")
+@click.argument("delivery", required=False, metavar="[dlv_...]")
+@click.option("--endpoint", metavar="whk_...", help="Send again all that this endpoint was not delivered.")
+@click.option("--since", metavar="TIME|evt_...", help="From when, for --endpoint; behind which event.")
+@click.option("--dry-run", is_flag=True, help="Only count them, for --endpoint.")
+@access_options
+@click.option("--json", "as_json", is_flag=True, help=_JSON_HELP)
+def redeliver_command(
+    delivery: str | None,
+    endpoint: str | None,
+    since: str | None,
+    dry_run: bool,
+    url: str | None,
+    key: str | None,
+    cacert: Path | None,
+    data: Path,
+    as_json: bool,
+) -> None:
+    """Send a delivery again, or with --endpoint and --since all that were dropped or skipped."""
+    if (delivery is None) == (endpoint is None) or (endpoint is None) != (since is None):
+        raise click.UsageError("Give a delivery, or --endpoint with --since.")
+    if delivery is not None and dry_run:
+        raise click.UsageError("--dry-run goes with --endpoint.")
+    if delivery is not None:
+        _send_again(_id("DELIVERY", delivery, "dlv"), find_access(url, key, data, cacert), as_json)
+    elif endpoint is not None and since is not None:
+        known = _id("--endpoint", endpoint, "whk")
+        _send_all_again(known, _since(since), dry_run, find_access(url, key, data, cacert), as_json)
+
+
+def _send_again(delivery: str, access: Access, as_json: bool) -> None:
+    from deskwire.commands.api_client.shown import visible
+    from deskwire.commands.deliveries.log import redeliver
+
+    made = _run(access, lambda service: redeliver(service, delivery))
+    if as_json:
+        click.echo(json.dumps(made))
+    else:
+        new = visible(made["id"])
+        click.echo(f"Sent again as {new}; `deskwire deliveries show {new}` says what came of it.")
+
+
+def _send_all_again(endpoint: str, since: str, dry_run: bool, access: Access, as_json: bool) -> None:
+    from deskwire.commands.deliveries.log import recover
+    from deskwire.commands.deliveries.show import counted
+
+    said = _run(access, lambda service: recover(service, endpoint, since, dry_run))
+    click.echo(json.dumps(said) if as_json else "\n".join(counted(said, dry_run)))
+
+
+def _run(access: Access, call: Callable[[Service], Awaitable[T]]) -> T:
+    """The call's answer. Raises ClickException, which ends the command with 1, with the words on why not."""
+    from deskwire.commands.api_client.service import Service, ServiceError
+
+    async def run() -> T:
+        async with Service(access) as service:
+            return await call(service)
+
+    try:
+        return trio.run(run)
+    except ServiceError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _print_table(found: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+
+    from deskwire.commands.deliveries.show import table
+
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
+    console.print(table(found, console.width))
+
+
+def _id(name: str, text: str, prefix: Literal["whk", "dlv"]) -> str:
+    from deskwire.engine.core.ids import is_id
+
+    if not is_id(text, prefix):
+        raise click.UsageError(f"{name} must be {prefix}_ and 26 characters, not {text!r}.")
+    return text
+
+
+def _since(text: str) -> str:
+    from deskwire.engine.core.ids import is_id
+
+    return text if is_id(text, "evt") else str(_time("--since", text))
+
+
+def _time(name: str, text: str | None) -> str | None:
+    from deskwire.commands.deliveries.when import moment
+    from deskwire.engine.core.clock import wall_clock
+
+    try:
+        return None if text is None else moment(text, wall_clock())
+    except ValueError as error:
+        raise click.UsageError(f"{name}: {error}.") from None

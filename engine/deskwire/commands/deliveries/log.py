@@ -1,0 +1,59 @@
+"""The delivery log, read and acted on through the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from deskwire.commands.api_client.service import Service
+
+PAGE: Final = 200  # decisions 1: the largest
+_RECOVER_S: Final = 60.0
+"""How long a recovery may take; it makes thousands of deliveries a second."""
+
+
+async def list_deliveries(
+    service: Service, endpoint: str | None, filters: Mapping[str, str], limit: int
+) -> list[dict[str, Any]]:
+    """The newest deliveries of one endpoint, or of all of the project. Raises ServiceError."""
+    if endpoint is None:
+        endpoints = [each["id"] for each in (await service.fetch("/s2s/webhooks"))["items"]]
+    else:
+        endpoints = [endpoint]
+    found: list[dict[str, Any]] = []
+    for each in endpoints:
+        found += await _newest(service, each, filters, limit)
+    return sorted(found, key=lambda delivery: (delivery["createdAt"], delivery["id"]), reverse=True)[:limit]
+
+
+async def _newest(
+    service: Service, endpoint: str, filters: Mapping[str, str], limit: int
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while len(found) < limit:
+        params = {**filters, "limit": str(min(PAGE, limit - len(found)))}
+        if cursor is not None:
+            params["cursor"] = cursor
+        page = await service.fetch(f"/s2s/webhooks/{endpoint}/deliveries", params)
+        found += page["items"]
+        cursor = page["nextCursor"]
+        if cursor is None:
+            break
+    return found
+
+
+async def get_delivery(service: Service, delivery: str) -> dict[str, Any]:
+    """One delivery with its attempts. Raises ServiceError."""
+    return dict(await service.fetch(f"/s2s/deliveries/{delivery}"))
+
+
+async def redeliver(service: Service, delivery: str) -> dict[str, Any]:
+    """Send one again; the new delivery. Raises ServiceError."""
+    return dict(await service.post(f"/s2s/deliveries/{delivery}/redeliver"))
+
+
+async def recover(service: Service, endpoint: str, since: str, dry_run: bool) -> dict[str, Any]:
+    """Send again all that was dropped or skipped since a time or event; the counts. Raises ServiceError."""
+    body = {"since": since, "dryRun": dry_run}
+    return dict(await service.post(f"/s2s/webhooks/{endpoint}/recover", body, _RECOVER_S))

@@ -1,0 +1,31 @@
+"""Times as operators type them: ISO 8601, or how long ago."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from deskwire.engine.core.clock import iso, milliseconds
+
+_AGO: Final = re.compile(r"([0-9]{1,6})([smhd])")
+_UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def moment(text: str, now: int) -> str:
+    """The time as the API writes it.
+
+    Args:
+        text: ISO 8601, UTC unless it says otherwise, or a number with `s`, `m`, `h` or `d` for so long ago.
+        now: milliseconds since the epoch.
+
+    Raises ValueError if it is neither.
+    """
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return iso(max(0, now - int(ago[1]) * _UNIT_MS[ago[2]]))
+    try:
+        return iso(milliseconds(text))
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            f"{text!r} is no time: write 2026-11-01T12:00:00Z, or 30m, 2h, 7d for so long ago"
+        ) from None

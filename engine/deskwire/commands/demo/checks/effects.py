@@ -1,0 +1,76 @@
+"""Whether every acknowledged command shows up on every channel, in order, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deskwire.commands.demo.checks.history import Command, Effect, History
+from deskwire.commands.demo.checks.timeline import Seen, Timeline
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An effect of a command with the event that shows it; None if no event does."""
+
+    command: Command
+    effect: Effect
+    seen: Seen | None
+
+
+def matches(history: History, channel: Timeline) -> Iterator[Match]:
+    """Every effect that must be on a channel, with its event there.
+
+    The effects of a conversation are looked for in the order of its commands, each behind the one before.
+    """
+    numbered = channel.by_conversation()
+    behind: dict[str, int] = {}
+    for command in history.commands:
+        for effect in command.effects:
+            conversation = command.conversation or ""
+            events = numbered.get(conversation, {})
+            start = behind.get(conversation, 0)
+            found = next((n for n in sorted(events) if n > start and shows(events[n], effect)), None)
+            if found is not None:
+                behind[conversation] = found
+            yield Match(command, effect, None if found is None else events[found])
+
+
+def unanswered(history: History, channels: Mapping[str, Timeline]) -> Iterator[str]:
+    """Effects that a channel does not show, and events that nobody asked for."""
+    for name, channel in channels.items():
+        asked_for = set[str]()
+        for match in matches(history, channel):
+            if match.seen is None:
+                what = f"{match.command.kind} in {match.command.conversation}"
+                yield f"{name}: no {match.effect.type} shows the {what}"
+            else:
+                asked_for.add(match.seen.id)
+        if history.exact:
+            yield from _unasked(history, name, channel, asked_for)
+
+
+def _unasked(history: History, name: str, channel: Timeline, asked_for: set[str]) -> Iterator[str]:
+    """Events without a command. What became of a lost answer is not known, so such conversations are left out."""
+    complete = {command.conversation for command in history.commands} - {
+        command.conversation for command in history.commands if command.outcome != "acknowledged"
+    }
+    for seen in channel.events:
+        if seen.conversation in complete and seen.id not in asked_for:
+            yield f"{name}: nobody asked for {seen.id}, a {seen.type} of {seen.conversation}"
+
+
+def shows(seen: Seen, effect: Effect) -> bool:
+    """Whether an event is what a command must have caused."""
+    return seen.type == effect.type and all(
+        _at(seen.data, path) == value for path, value in effect.data.items()
+    )
+
+
+def _at(data: Any, path: str) -> Any:
+    for name in path.split("."):
+        data = data.get(name, _MISSING) if isinstance(data, dict) else _MISSING
+    return data

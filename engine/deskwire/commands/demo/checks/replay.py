@@ -1,0 +1,77 @@
+"""Replays chats through the API, several at once, and keeps what was asked for and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import trio
+
+from deskwire.commands.demo.chats import Chat
+from deskwire.commands.demo.checks.history import Command
+from deskwire.commands.demo.clients.api import Api, Reply
+from deskwire.commands.demo.script import Step, effects_of, script
+
+_ROOT: Final = "/s2s/conversations"
+
+
+class Replay:
+    """One run over some chats; within a chat each request waits for the answer to the one before.
+
+    Args:
+        ours: what the contacts' user ids start with; they end in the chat's number.
+        advance: called when a chat is over.
+    """
+
+    def __init__(self, api: Api, ours: str, advance: Callable[[], None] = lambda: None) -> None:
+        self.commands: list[Command] = []
+        self._api = api
+        self._ours = ours
+        self._advance = advance
+
+    async def run(self, chats: Iterable[Chat], concurrency: int) -> None:
+        """Replay all chats, `concurrency` of them at once."""
+        numbered = iter(enumerate(chats, 1))
+        async with trio.open_nursery() as nursery:
+            for _ in range(concurrency):
+                nursery.start_soon(self._work, numbered)
+
+    def conversations(self) -> list[str]:
+        """The ids of all conversations whose creation was acknowledged."""
+        return list(dict.fromkeys(each.conversation for each in self.commands if each.conversation))
+
+    async def _work(self, numbered: Iterator[tuple[int, Chat]]) -> None:
+        for number, chat in numbered:
+            await self._chat(chat, number)
+            self._advance()
+
+    async def _chat(self, chat: Chat, number: int) -> None:
+        steps = script(chat, number, f"{self._ours}{number}")
+        conversation = await self._create(next(steps))
+        if conversation is None:
+            return
+        closed = False
+        for step in steps:
+            reply = await self._api.call(step.method, f"{_ROOT}/{conversation}{step.path}", step.body)
+            self._note(step, conversation, reply, closed)
+            # Known to be closed; behind a lost answer nothing is known, and nothing is expected of it.
+            closed = reply.outcome == "acknowledged" and (
+                step.kind == "close" or (closed and not _talks(step))
+            )
+
+    async def _create(self, step: Step) -> str | None:
+        reply = await self._api.call(step.method, _ROOT, step.body)
+        conversation = str(reply.body["id"]) if reply.outcome == "acknowledged" else None
+        self._note(step, conversation, reply, closed=False)
+        return conversation
+
+    def _note(self, step: Step, conversation: str | None, reply: Reply, closed: bool) -> None:
+        acknowledged = reply.outcome == "acknowledged"
+        effects = effects_of(step, reply.body, closed) if acknowledged else ()
+        command = Command(step.kind, conversation, reply.sent_at, reply.outcome, effects, reply.detail)
+        self.commands.append(command)
+
+
+def _talks(step: Step) -> bool:
+    """Whether the step is a message of the contact, which reopens what is closed."""
+    return step.kind == "message" and step.body["author"]["type"] == "contact"

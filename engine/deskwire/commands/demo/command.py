@@ -1,0 +1,77 @@
+"""`deskwire demo` and its options; what it needs is imported when it runs, as other commands do without."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import click
+import trio
+
+from deskwire.commands.api_client.access import base_url, cacert_option, trust
+
+
+@click.command("demo")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--url", help="Base URL of a running service; without it the demo starts one of its own.")
+@click.option("--key", help="Server key for --url, of a project that nobody else uses.")
+@cacert_option
+@click.option(
+    "--concurrency", type=click.IntRange(1, 1_000), default=16, show_default=True, help="Chats at once."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Replay only so many chats.")
+@click.option(
+    "--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Replay them so often."
+)
+@click.option("--no-webhook", is_flag=True, help="Leave webhooks out.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for missing events while none arrives.",
+)
+@click.option("--keep", is_flag=True, help="Keep the data directory of the demo's own service.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
+@click.pass_context
+def demo(
+    ctx: click.Context,
+    file: Path | None,
+    url: str | None,
+    key: str | None,
+    cacert: Path | None,
+    concurrency: int,
+    limit: int | None,
+    repeat: int,
+    no_webhook: bool,
+    patience: float,
+    keep: bool,
+    as_json: bool,
+) -> None:
+    """Replay support chats through the API and check every event on webhook, stream and feed.
+
+    FILE has one chat a line, as JSON: {id, topic[], customer?, turns: [{speaker: customer|agent|system,
+    text}]}. Without it the bundled chats are replayed. The exit status is 0 if nothing is missing or wrong.
+    """
+    from deskwire.commands.demo.chats import BadChats, load_chats
+    from deskwire.commands.demo.run import Plan
+    from deskwire.commands.demo.show import show_demo
+
+    if (url is None) != (key is None):
+        raise click.UsageError("--url and --key belong together: give both or neither.")
+    try:
+        chats = load_chats(file)[:limit]
+    except BadChats as error:
+        raise click.ClickException(str(error)) from error
+    plan = Plan(
+        chats=tuple(itertools.chain.from_iterable(itertools.repeat(chats, repeat))),
+        concurrency=concurrency,
+        url=None if url is None else base_url(url),
+        key=key,
+        trust=trust(cacert),
+        webhook=not no_webhook,
+        patience_s=patience,
+        keep=keep,
+    )
+    ctx.exit(trio.run(show_demo, plan, as_json))

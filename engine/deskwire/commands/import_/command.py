@@ -1,0 +1,122 @@
+"""`deskwire import` and its options; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+
+import click
+import trio
+
+from deskwire.commands.api_client.access import access_options, find_access
+
+if TYPE_CHECKING:
+    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.import_.run import Hearing, Totals
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.option("--events", is_flag=True, help="Tell of everything new on webhooks, stream and feed.")
+@click.option(
+    "--refused",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write every refused line there, as JSON with its number and what is wrong.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the service may be away before it is given up.",
+)
+@access_options
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
+@click.pass_context
+def import_command(
+    ctx: click.Context,
+    file: Path,
+    events: bool,
+    refused: Path | None,
+    patience: float,
+    url: str | None,
+    key: str | None,
+    cacert: Path | None,
+    data: Path,
+    as_json: bool,
+) -> None:
+    """Take in conversations with their messages from FILE, as NDJSON; - is the standard input.
+
+    May be repeated and interrupted at any time: what is there already is left as it is. The exit status is 0 if no line
+    was refused, 1 if some were or it could not be finished.
+    """
+    from deskwire.commands.import_.run import Hearing, Totals
+    from deskwire.commands.import_.show import Screen, summary
+
+    access = find_access(url, key, data, cacert)
+    totals = Totals()
+    with ExitStack() as stack:
+        source = _opened(stack, file)
+        report = None if refused is None else _written(stack, refused)
+        screen = Screen(_size(source), report, live=sys.stderr.isatty())
+        hearing = Hearing(screen.progress, screen.refused, screen.waiting)
+        failure = _run(access, source, totals, hearing, events, patience)
+        screen.clear()
+    click.echo(json.dumps(totals.document()) if as_json else "\n".join(summary(totals)))
+    if failure is not None:
+        advice = (
+            f"The first {totals.lines:,} lines are acknowledged; run the same command again for the rest."
+        )
+        raise click.ClickException(f"{failure}\n{advice}")
+    ctx.exit(1 if totals.refused else 0)
+
+
+def _run(
+    access: Access, source: BinaryIO, totals: Totals, hearing: Hearing, events: bool, patience_s: float
+) -> str | None:
+    """Send it all; why that was not possible, None if it was."""
+    from deskwire.commands.api_client.service import Service, ServiceError
+    from deskwire.commands.import_.run import send_all
+
+    async def run() -> None:
+        async with Service(access) as service:
+            await send_all(service, source, totals, hearing, events=events, patience_s=patience_s)
+
+    try:
+        trio.run(run)
+    except (ServiceError, OSError) as error:
+        return str(error)
+    except KeyboardInterrupt:
+        return "Interrupted."
+    return None
+
+
+def _opened(stack: ExitStack, file: Path) -> BinaryIO:
+    if str(file) == "-":
+        return sys.stdin.buffer
+    try:
+        return stack.enter_context(file.open("rb"))
+    except OSError as error:
+        raise click.ClickException(f"{file} can't be read: {error.strerror}.") from error
+
+
+def _written(stack: ExitStack, file: Path) -> TextIO:
+    try:
+        return stack.enter_context(file.open("w"))
+    except OSError as error:
+        raise click.ClickException(f"{file} can't be written: {error.strerror}.") from error
+
+
+def _size(source: Any) -> int | None:
+    """Bytes of an ordinary file; None of a pipe."""
+    try:
+        found = os.fstat(source.fileno())
+    except (OSError, ValueError):
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None

@@ -1,0 +1,120 @@
+"""Sends the parts one after the other. One that is not acknowledged is sent again: what was taken in of it is known again."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
+
+import trio
+
+from deskwire.commands.api_client.service import Away, Service
+from deskwire.commands.import_.parts import Part, parts
+
+_PATH: Final = "/s2s/import"
+_ANSWER_S: Final = 120.0
+"""How long the service may take for a part, on a slow disk."""
+_PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Between attempts; the last one again and again."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What came of all parts so far.
+
+    Args:
+        lines: lines of the file that are acknowledged, blank ones too.
+        bytes: of the file, likewise.
+        imported, existing: by `conversations` and `messages`.
+        unnamed: refused lines of which the service had no room to say which and why.
+    """
+
+    lines: int = 0
+    bytes: int = 0
+    imported: Counter[str] = field(default_factory=Counter)
+    existing: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    unnamed: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Since the begin."""
+        return time.monotonic() - self.began
+
+    def document(self) -> dict[str, Any]:
+        """For scripts."""
+        kinds = ("conversations", "messages")
+        return {
+            "lines": self.lines,
+            "imported": {kind: self.imported[kind] for kind in kinds},
+            "existing": {kind: self.existing[kind] for kind in kinds},
+            "refused": self.refused,
+            "unnamed": self.unnamed,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """Who is told what happens.
+
+    Args:
+        progress: after each part.
+        refused: for each refused line, its number being that in the file.
+        waiting: why a part has to be sent again, and in how many seconds.
+    """
+
+    progress: Callable[[Totals], None]
+    refused: Callable[[Mapping[str, Any]], None]
+    waiting: Callable[[str, float], None]
+
+
+async def send_all(
+    service: Service, file: BinaryIO, totals: Totals, hearing: Hearing, *, events: bool, patience_s: float
+) -> None:
+    """Send the whole file; `totals` say at any time what is acknowledged.
+
+    Args:
+        patience_s: how long the service may be away before that is given up.
+
+    Raises Away and Refused, OSError if the file can't be read.
+    """
+    coming = parts(file)
+    while (part := await trio.to_thread.run_sync(_next, coming, abandon_on_cancel=True)) is not None:
+        report = await _send(service, part, hearing, events=events, patience_s=patience_s)
+        totals.lines += part.content.count(b"\n")
+        totals.bytes = part.end
+        totals.imported.update(report["imported"])
+        totals.existing.update(report["existing"])
+        totals.refused += report["refused"]
+        totals.unnamed += report.get("refusalsLeftOut", 0)
+        for each in report["refusals"]:
+            hearing.refused({**each, "line": each["line"] + part.first - 1})
+        hearing.progress(totals)
+
+
+async def _send(
+    service: Service, part: Part, hearing: Hearing, *, events: bool, patience_s: float
+) -> Mapping[str, Any]:
+    """The report on a part, however often it takes."""
+    params = {"events": "true"} if events else {}
+    since, attempts = trio.current_time(), 0
+    while True:
+        try:
+            report: Mapping[str, Any] = await service.post_lines(_PATH, part.content, params, _ANSWER_S)
+        except Away as away:
+            pause_s = away.retry_after_s or _PAUSES_S[min(attempts, len(_PAUSES_S) - 1)]
+            if trio.current_time() + pause_s > since + patience_s:
+                raise
+            attempts += 1
+            hearing.waiting(str(away), pause_s)
+            await trio.sleep(pause_s)
+        else:
+            return report
+
+
+def _next(coming: Iterator[Part]) -> Part | None:
+    return next(coming, None)

@@ -1,0 +1,167 @@
+"""`deskwire listen` and its options; what it needs is imported when it runs, as other commands do without."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import click
+import trio
+
+from deskwire.commands.api_client.access import access_options, find_access
+
+if TYPE_CHECKING:
+    from deskwire.commands.listen.screen import Screen
+    from deskwire.engine.webhooks.http.response_head import Header
+
+Form = Literal["auto", "json"]
+_SECRET: Final = re.compile(r"whsec_[!-~]{1,200}")
+_STARTS: Final = ("now", "beginning")
+
+
+@click.command("listen")
+@click.option(
+    "-f",
+    "--forward",
+    "--forward-to",
+    "forward",
+    metavar="URL",
+    help="Receiver to post the deliveries to, such as localhost:3000/hook; without it events are only printed.",
+)
+@access_options
+@click.option(
+    "--events", metavar="TYPES", help="Event types, with commas between them; without it all are forwarded."
+)
+@click.option(
+    "--from",
+    "start",
+    metavar="now|beginning|evt_...",
+    help="Where to begin, instead of where the last run ended; the first run begins now.",
+)
+@click.option(
+    "--secret", metavar="whsec_...", help="Signing secret; without it one is made, and kept with the cursor."
+)
+@click.option(
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Further header to send with each delivery; may be given several times.",
+)
+@click.option(
+    "--cursor",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File of the cursor; without it one in the user's state directory, for this service and project.",
+)
+@click.option("--once", is_flag=True, help="End when everything that is stored has been forwarded.")
+@click.option(
+    "--json",
+    "form",
+    flag_value="json",
+    default="auto",
+    help="Print a JSON object for each delivery, or the event itself where none is made, for scripts.",
+)
+@click.pass_context
+def listen(
+    ctx: click.Context,
+    forward: str | None,
+    url: str | None,
+    key: str | None,
+    cacert: Path | None,
+    data: Path,
+    events: str | None,
+    start: str | None,
+    secret: str | None,
+    headers: tuple[str, ...],
+    cursor: Path | None,
+    once: bool,
+    form: Form,
+) -> None:
+    """Forward the project's events to a receiver on your machine, signed like webhooks; for development.
+
+    It goes on where it was when it, the service or the receiver is started again. A receiver that is down is
+    waited for. One that answers badly is tried four times; then the event is passed over. Ctrl-C ends it.
+
+    Without --forward the events are printed, and nothing is posted.
+    """
+    from deskwire.commands.listen.run import Plan, run_listen
+
+    if forward is None and (secret is not None or headers):
+        raise click.UsageError("--secret and --header have no effect without --forward.")
+    plan = Plan(
+        forward=None if forward is None else _receiver(forward),
+        headers=_headers(headers),
+        secret=_secret(secret),
+        start=_start(start),
+        cursor=cursor,
+        state=_state_directory(),
+        events=_types(events),
+        once=once,
+        access=find_access(url, key, data, cacert),
+    )
+    ctx.exit(trio.run(run_listen, plan, _screen(form, forward is not None)))
+
+
+def _screen(form: Form, forwarding: bool) -> Screen:
+    from rich.console import Console
+
+    from deskwire.commands.listen.screen import Json, Lines, LiveTable
+
+    if form == "json":
+        return Json()
+    return LiveTable(Console()) if forwarding and sys.stdout.isatty() else Lines()
+
+
+def _receiver(target: str) -> str:
+    from deskwire.commands.listen.target import BadTarget, receiver_url
+
+    try:
+        return receiver_url(target)
+    except BadTarget as error:
+        raise click.UsageError(f"--forward: {error}") from error
+
+
+def _headers(given: tuple[str, ...]) -> tuple[Header, ...]:
+    from deskwire.commands.listen.headers import BadHeaders, parse_headers
+
+    try:
+        return parse_headers(given)
+    except BadHeaders as error:
+        raise click.UsageError(f"--header:\n{error}") from error
+
+
+def _secret(secret: str | None) -> str | None:
+    if secret is not None and not _SECRET.fullmatch(secret):
+        raise click.UsageError(
+            "--secret must be whsec_ and 1 to 200 printable ASCII characters without blanks."
+        )
+    return secret
+
+
+def _start(start: str | None) -> str | None:
+    from deskwire.engine.core.ids import is_id
+
+    if start is not None and start not in _STARTS and not is_id(start, "evt"):
+        raise click.UsageError("--from must be now, beginning, or an event id (evt_ and 26 characters).")
+    return start
+
+
+def _types(listed: str | None) -> frozenset[str]:
+    """The types, all of which the feed has. Raises UsageError that names every other one."""
+    from deskwire.engine.events.types import STORED
+
+    names = [name.strip() for name in listed.split(",")] if listed else []
+    flaws = [f"There is no stored event type {name!r}." for name in names if name not in STORED]
+    if flaws:
+        raise click.UsageError("--events: " + " ".join(flaws))
+    return frozenset(names)
+
+
+def _state_directory() -> Path:
+    """Where programs keep what is not worth a backup (XDG base directories)."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "state"

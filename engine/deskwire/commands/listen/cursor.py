@@ -1,0 +1,141 @@
+"""The file that lets `listen` go on where it was: the cursor, the signing secret, the last sequences."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import orjson
+
+from deskwire.commands.listen.window import NOTHING, Ahead
+
+_PRIVATE: Final = 0o600
+_PRIVATE_FOLDER: Final = 0o700
+
+
+class CursorError(Exception):
+    """The file can't be used; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the file holds.
+
+    Args:
+        after: the last event such that it and all before it are over; None for the feed's beginning.
+        secret: the signing secret, whole.
+        sequences: the last ones of the conversations heard of last, see `window.Sequences`.
+        forgot: whether there were more.
+        ahead: what is over behind `after`, see `window.Ahead`.
+    """
+
+    after: str | None
+    secret: str = field(repr=False)
+    sequences: dict[str, int] = field(default_factory=dict)
+    forgot: bool = False
+    ahead: Ahead = NOTHING
+
+
+def default_path(state: Path, url: str, project_id: str, kind: str = "listen") -> Path:
+    """The file's place in the user's state directory: one for each service, project and kind of run."""
+    service = hashlib.sha256(url.encode()).hexdigest()[:8]
+    return state / "deskwire" / f"{kind}-{project_id}-{service}.json"
+
+
+class CursorFile:
+    """The file, held by this process alone from entering the context to its end.
+
+    Raises CursorError on entering if another process holds it or the folder can't be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path: Final = path
+        self._lock = -1
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            self._lock = os.open(self._beside("lock"), os.O_RDWR | os.O_CREAT, _PRIVATE)
+        except OSError as error:
+            raise CursorError(
+                f"The cursor's folder can't be used: {error}; give another --cursor."
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise CursorError(
+                f"Another `deskwire listen` uses the cursor {self.path}; "
+                "give --cursor with a file of its own."
+            ) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.close(self._lock)
+
+    def load(self) -> Kept | None:
+        """What was saved last, None if nothing was. Raises CursorError if it is not readable as that."""
+        try:
+            return _kept(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise CursorError(
+                f"The cursor {self.path} can't be read ({error}); remove it, or give another --cursor."
+            ) from error
+
+    def save(self, kept: Kept) -> None:
+        """Put new content in the place of the old; a crash leaves one of them, whole. Raises CursorError."""
+        scratch = self._beside("new")
+        try:
+            handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE)
+            with os.fdopen(handle, "wb") as file:
+                file.write(orjson.dumps(_document(kept)))
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.replace(self.path)
+        except OSError as error:
+            raise CursorError(f"The cursor {self.path} can't be written: {error}") from error
+
+    def _beside(self, ending: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{ending}")
+
+
+def _document(kept: Kept) -> dict[str, object]:
+    return {
+        "after": kept.after,
+        "secret": kept.secret,
+        "sequences": kept.sequences,
+        "forgot": kept.forgot,
+        "upto": kept.ahead.upto,
+        "undone": sorted(kept.ahead.undone),
+    }
+
+
+def _kept(text: bytes) -> Kept:
+    """Raises ValueError if the text is not what `_document` makes."""
+    loaded = orjson.loads(text)
+    match loaded:
+        case {
+            "after": None | str() as after,
+            "secret": str(secret),
+            "sequences": dict(sequences),
+            "forgot": bool(forgot),
+        } if all(isinstance(each, int) for each in sequences.values()):
+            return Kept(after, secret, sequences, forgot, _ahead(loaded))
+    raise ValueError("it is not a cursor")
+
+
+def _ahead(loaded: dict[str, object]) -> Ahead:
+    """A file of before they were kept has none of these. Raises ValueError."""
+    match loaded.get("upto"), loaded.get("undone", []):
+        case None | str() as upto, list(undone) if all(isinstance(each, str) for each in undone):
+            return Ahead(upto, frozenset(undone))
+    raise ValueError("it is not a cursor")

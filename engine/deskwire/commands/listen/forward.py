@@ -1,0 +1,162 @@
+"""Posting what the window holds to the receiver, signed as the service signs (contract 6.3, 6.4).
+
+A failed attempt is repeated on the service's schedule, and the event is given up after the fourth; meanwhile
+its conversation waits. Conversations whose attempts fail, or that were, have workers of their own, so that those that do well never
+wait for them. A receiver that takes no connection is different: nothing it could have answered is counted, and
+everything waits until it is back, so that nothing is missed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import trio
+
+from deskwire.commands.listen.envelope import Event
+from deskwire.commands.listen.window import Held
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.webhooks.delivery import Attempt
+from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.http.failure import not_connected
+from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule
+
+WORKERS: Final = 8
+"""Requests under way at the same time for conversations that do well, and as many for others: together the service's own
+bound for one endpoint."""
+RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, horizon_s=86_400.0)  # decisions 6
+_KNOCK_S: Final = 0.5
+"""Between two looks whether the receiver is back."""
+
+State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event under a delivery id; see `client.Postable` and `schedule.Plan`."""
+
+    id: str
+    event: Event
+    attempts: int
+    previous: int | None
+    due_at: int
+    planned_from: int | None = None
+    failing_since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How it stands with a delivery.
+
+    Args:
+        attempt: the last one that reached the receiver, if any.
+        again_in_s: when the next one is due, if it is retrying.
+    """
+
+    delivery: Delivery
+    state: State
+    attempt: Attempt | None = None
+    again_in_s: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of an attempt, and after what pause the next one is due."""
+
+    state: Literal["delivered", "failed", "retrying"]
+    pause_s: float = 0
+
+
+class Forwarder:
+    """Makes deliveries of events.
+
+    Args:
+        client: posts to the receiver.
+        secret: signs.
+        show: takes each step of each delivery.
+        note: takes a line for people.
+        schedule: when a failed attempt is repeated.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        secret: str,
+        show: Callable[[Step], None],
+        note: Callable[[str], None],
+        schedule: Schedule = RETRIES,
+    ) -> None:
+        self._client = client
+        self._secrets = (secret,)
+        self._show = show
+        self._note = note
+        self._schedule = schedule
+        self._begun: dict[Held, Delivery] = {}
+        """What is to be tried again."""
+        self._back: trio.Event | None = None
+        """Set when the receiver takes connections again; None while it does."""
+
+    async def attempt(self, held: Held) -> Result:
+        """Try to deliver an event, once, however long the receiver is down."""
+        delivery = self._begun.pop(held, None) or _new(held)
+        self._show(Step(delivery, "sending"))
+        attempt = await self._reach(delivery)
+        if attempt.error is None:
+            self._show(Step(delivery, "delivered", attempt))
+            return Result("delivered")
+        match self._after(attempt, delivery):
+            case Retry() as again:
+                pause_s = max(0, again.due_at - wall_clock()) / 1000
+                self._show(Step(delivery, "retrying", attempt, pause_s))
+                self._begun[held] = replace(
+                    delivery,
+                    attempts=delivery.attempts + (not again.repeats),
+                    due_at=again.due_at,
+                    planned_from=again.planned_from,
+                    failing_since=again.failing_since,
+                )
+                return Result("retrying", pause_s)
+            case Ended():
+                self._show(Step(delivery, "failed", attempt))
+                return Result("failed")
+
+    def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
+        """What follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""
+        if attempt.wait_ms is not None:
+            return self._schedule.after_pause_asked(attempt, delivery)
+        return self._schedule.after_failure(attempt, delivery, random.random(), None)
+
+    async def _reach(self, delivery: Delivery) -> Attempt:
+        """An attempt that did not fail for want of a receiver; one task looks for it, the others wait."""
+        while True:
+            if self._back is None:
+                attempt = await self._client.post(delivery, self._secrets)
+                if not _down(attempt):
+                    return attempt
+            self._show(Step(delivery, "waiting"))
+            if self._back is None:
+                return await self._knock(delivery, attempt)
+            await self._back.wait()
+
+    async def _knock(self, delivery: Delivery, attempt: Attempt) -> Attempt:
+        self._back = back = trio.Event()
+        self._note(f"The receiver is down ({attempt.error}), waiting.")
+        while _down(attempt):
+            await trio.sleep(_KNOCK_S)
+            attempt = await self._client.post(delivery, self._secrets)
+        self._note("The receiver is back.")
+        self._back = None
+        back.set()
+        return attempt
+
+
+def _new(held: Held) -> Delivery:
+    made_at = wall_clock()
+    return Delivery(new_id("dlv", made_at), held.event, 0, held.previous, made_at)
+
+
+def _down(attempt: Attempt) -> bool:
+    return attempt.error is not None and attempt.status is None and not_connected(attempt.error)

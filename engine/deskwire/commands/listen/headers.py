@@ -1,0 +1,72 @@
+"""Headers of the developer's own, sent with each delivery."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import trio
+
+from deskwire.engine.webhooks.http.dialer import Route
+from deskwire.engine.webhooks.http.response_head import Header
+from deskwire.engine.webhooks.target import Target
+
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
+_VALUE: Final = re.compile(r"[\t -~]*")
+_OURS: Final = "service-"
+_TAKEN: Final = frozenset({"content-type", "user-agent"})
+_FRAMING: Final = frozenset(
+    {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection"}
+    | {"te", "trailer", "transfer-encoding", "upgrade"}
+)
+"""What says where a request goes and ends; another value of these would be a lie (RFC 9110 7.6.1, 8.6)."""
+
+
+class BadHeaders(Exception):
+    """Headers that can't be sent; the text has one line for each problem, and no value, as that may be a secret."""
+
+
+def parse_headers(given: Sequence[str]) -> tuple[Header, ...]:
+    """Read `Name: value` of each. Raises BadHeaders that names every problem."""
+    if problems := [problem for each in enumerate(given, 1) for problem in _problems(*each)]:
+        raise BadHeaders("\n".join(problems))
+    pairs = (each.partition(":") for each in given)
+    return tuple((name.encode("ascii"), value.strip().encode("ascii")) for name, _, value in pairs)
+
+
+def _problems(number: int, given: str) -> Iterator[str]:
+    name, colon, value = given.partition(":")
+    if not colon:
+        yield f"Header {number} has no colon; write it as 'Name: value'."
+        return
+    if not _NAME.fullmatch(name):
+        yield f"Header {number}: {name!r} is no name of a header."
+    elif name.lower().startswith(_OURS) or name.lower() in _TAKEN:
+        yield f"Header {number}: {name} is the service's own, and can't be changed."
+    elif name.lower() in _FRAMING:
+        yield f"Header {number}: {name} belongs to the connection, and can't be set."
+    if not _VALUE.fullmatch(value):
+        yield f"Header {number}: the value of {name!r} must be printable ASCII."
+
+
+class WithHeaders:
+    """A way to the receiver that adds headers to each request; see `dialer.Route`."""
+
+    def __init__(self, route: Route, headers: tuple[Header, ...]) -> None:
+        self._route = route
+        self._headers = headers
+
+    @property
+    def stage(self) -> str:
+        """See `Route.stage`."""
+        return self._route.stage
+
+    async def reach(self, target: Target) -> trio.abc.Stream:
+        """See `Route.reach`."""
+        return await self._route.reach(target)
+
+    def form(self, target: Target) -> tuple[bytes, tuple[Header, ...]]:
+        """See `Route.form`."""
+        line, headers = self._route.form(target)
+        return line, (*headers, *self._headers)

@@ -1,0 +1,196 @@
+"""What people and scripts see: a live table on a terminal, else a line for each event, or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter, OrderedDict
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+import trio
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from deskwire.commands.api_client.shown import visible
+from deskwire.commands.listen.envelope import Event
+from deskwire.commands.listen.forward import Step
+
+ROWS: Final = 20
+_FRAME_S: Final = 0.1
+_OVER: Final = frozenset({"delivered", "failed"})
+_STYLES: Final = {"delivered": "green", "failed": "red", "retrying": "yellow", "waiting": "yellow"}
+
+
+class Screen(Protocol):
+    """Where it is shown; a context manager around the whole run."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was, with the last state on it."""
+
+    def note(self, line: str) -> None:
+        """Show a line for people."""
+
+    def step(self, step: Step) -> None:
+        """Show how it stands with a delivery."""
+
+    def event(self, event: Event) -> None:
+        """Show an event that is not forwarded."""
+
+    async def run(self) -> None:
+        """Do what has to be done meanwhile; until cancelled."""
+
+
+class Lines:
+    """A line for each event that is over on stdout, everything else on stderr."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def note(self, line: str) -> None:
+        print(visible(line), file=sys.stderr, flush=True)
+
+    def step(self, step: Step) -> None:
+        if step.state in _OVER:
+            print(self.line(step), flush=True)
+        elif step.state == "retrying":
+            self.note(_sentence(step))
+
+    def event(self, event: Event) -> None:
+        print(self.printed(event), flush=True)
+
+    def printed(self, event: Event) -> str:
+        """The line for an event that is not forwarded."""
+        kind, conversation, sequence = subject(event)
+        return f"{kind:<25} {conversation:<30} {sequence:>6}  {visible(event.id)}"
+
+    def line(self, step: Step) -> str:
+        """The line for stdout."""
+        kind, conversation, sequence, status, latency = cells(step)
+        return f"{kind:<25} {conversation:<30} {sequence:>6}  {status}  {latency}".rstrip()
+
+    async def run(self) -> None:
+        await trio.sleep_forever()
+
+
+class Json(Lines):
+    """As `Lines`, with a JSON object for each event."""
+
+    def line(self, step: Step) -> str:
+        return json.dumps(document(step))  # ASCII only, so no text in it can drive a terminal
+
+    def printed(self, event: Event) -> str:
+        """The event itself."""
+        return json.dumps(json.loads(event.body), separators=(",", ":"))
+
+
+class LiveTable:
+    """The newest events as a table that is kept up to date, notes above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._steps: OrderedDict[str, Step] = OrderedDict()
+        self._counts: Counter[str] = Counter()
+        self._changed = trio.Event()
+        self._live = Live(self.table(), console=console, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.update(self.table())
+        self._live.stop()
+
+    def note(self, line: str) -> None:
+        self._console.print(Text(visible(line)))
+
+    def step(self, step: Step) -> None:
+        self._steps[step.delivery.id] = step
+        if step.state in _OVER:
+            self._counts[step.state] += 1
+        while len(self._steps) > ROWS:
+            self._steps.popitem(last=False)
+        self._changed.set()
+
+    def event(self, event: Event) -> None:
+        self.note(Lines().printed(event))
+
+    def table(self) -> Table:
+        """The table as it is now."""
+        caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
+        made = Table("Type", caption=caption, caption_justify="left")
+        made.add_column("Conversation", overflow="fold")
+        made.add_column("Sequence", justify="right")
+        made.add_column("Status")
+        made.add_column("Latency", justify="right")
+        for step in self._steps.values():
+            made.add_row(*map(Text, cells(step)), style=_STYLES.get(step.state))
+        return made
+
+    async def run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed = trio.Event()
+            self._live.update(self.table(), refresh=True)
+            await trio.sleep(_FRAME_S)
+
+
+def cells(step: Step) -> tuple[str, str, str, str, str]:
+    """Type, conversation, sequence, status and latency, fit for a terminal."""
+    attempt = step.attempt
+    latency = "" if attempt is None else f"{attempt.latency_ms} ms"
+    return (*subject(step.delivery.event), visible(_status(step)), latency)
+
+
+def subject(event: Event) -> tuple[str, str, str]:
+    """Type, conversation and sequence, fit for a terminal."""
+    sequence = "-" if event.sequence is None else str(event.sequence)
+    return visible(event.type), visible(event.conversation or "-"), sequence
+
+
+def document(step: Step) -> dict[str, Any]:
+    """A delivery that is over, for scripts."""
+    event, attempt = step.delivery.event, step.attempt
+    assert attempt is not None
+    return {
+        "eventId": event.id,
+        "type": event.type,
+        "conversationId": event.conversation,
+        "sequence": event.sequence,
+        "deliveryId": step.delivery.id,
+        "result": step.state,
+        "attempts": attempt.number,
+        "status": attempt.status,
+        "latencyMs": attempt.latency_ms,
+        "error": attempt.error,
+    }
+
+
+def _status(step: Step) -> str:
+    attempt = step.attempt
+    if step.state == "waiting":
+        return "receiver is down, waiting"
+    if attempt is None:
+        return step.state
+    if step.state == "retrying":
+        return f"{attempt.error}, again in {step.again_in_s:.0f} s"
+    if step.state == "failed":
+        times = "1 attempt" if attempt.number == 1 else f"{attempt.number} attempts"
+        return f"failed after {times}: {attempt.error}"
+    return str(attempt.status)
+
+
+def _sentence(step: Step) -> str:
+    kind, conversation, sequence, status, _ = cells(step)
+    return f"{kind} {conversation} {sequence}: {status}"

@@ -1,0 +1,232 @@
+"""Events between the feed and the receiver; no waiting, no I/O.
+
+An event is held from when it was read until it and all before it are over. The cursor is the last event that
+is: a restart behind it misses nothing. What is over behind it is known, too, so that little comes twice. Of each lane one
+event is under way at a time, in the feed's order, which within a conversation is that of the sequence. A lane whose
+attempts fail is troubled, and taken apart from the others, who so need not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from typing import Final
+
+from deskwire.commands.listen.envelope import Event
+
+CONVERSATIONS: Final = 1_000
+"""How many conversations' last sequences are kept; they are written with every move of the cursor."""
+
+UNDONE_MAX: Final = 10_000
+BYTES_MAX: Final = 64 << 20
+HELD_MAX: Final = 100_000
+"""Events that are not over, and their bytes, and all events that are held: beyond one of these reading pauses. So much
+may a conversation that is stuck fall behind before the others wait for it."""
+
+DELETED: Final = "conversation.deleted"
+
+
+class Sequences:
+    """The last sequence of each conversation, of those that were last heard of.
+
+    Args:
+        last: sequences by conversation id, oldest first.
+        forgot: whether there were more.
+    """
+
+    def __init__(self, last: Mapping[str, int], forgot: bool) -> None:
+        self._last = OrderedDict(last)
+        self.forgot = forgot
+
+    @property
+    def last(self) -> dict[str, int]:
+        """A copy, the conversations heard of last at its end."""
+        return dict(self._last)
+
+    def before(self, event: Event) -> int | None:
+        """What `Service-Previous-Sequence` says: 0 for none before, None for nothing to say."""
+        if event.conversation is None or event.sequence is None:
+            return None
+        unknown = None if self.forgot and event.sequence > 1 else 0
+        return self._last.get(event.conversation, unknown)
+
+    def note(self, event: Event) -> None:
+        """The event is the newest of its conversation."""
+        if event.conversation is None or event.sequence is None:
+            return
+        self._last.pop(event.conversation, None)
+        if event.type == DELETED:  # nothing can follow
+            return
+        self._last[event.conversation] = event.sequence
+        if len(self._last) > CONVERSATIONS:
+            self._last.popitem(last=False)
+            self.forgot = True
+
+    def copy(self) -> Sequences:
+        """The same, to change on its own."""
+        return Sequences(self._last, self.forgot)
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is over behind the cursor: everything up to an event but these. Ids of events grow with their place.
+
+    Args:
+        upto: the last event that is over; None if none behind the cursor is.
+        undone: ids of those before it that are not.
+    """
+
+    upto: str | None = None
+    undone: frozenset[str] = frozenset()
+
+    def has(self, event: Event) -> bool:
+        """Whether the event is over."""
+        return self.upto is not None and event.id <= self.upto and event.id not in self.undone
+
+
+NOTHING: Final = Ahead()
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """One event in the window.
+
+    Args:
+        previous: see `Sequences.before`.
+        number: its place among all that were read.
+        over: whether it was delivered, given up, or left out; its body is let go of then.
+    """
+
+    event: Event
+    number: int
+    previous: int | None = None
+    wanted: bool = True
+    over: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """Events of a lane that wait, in their order. A troubled one's last attempt has failed."""
+
+    waiting: deque[Held] = field(default_factory=deque)
+    troubled: bool = False
+    busy: bool = False
+
+
+class Window:
+    """What was read and is not over, and what is over behind it.
+
+    Args:
+        after: the cursor to begin with, None for the feed's beginning.
+        sequences: what was forwarded up to there.
+        ahead: what was over behind it already.
+    """
+
+    def __init__(self, after: str | None, sequences: Sequences, ahead: Ahead = NOTHING) -> None:
+        self.after = after
+        self.sequences: Final = sequences
+        """As of the cursor."""
+        self.changes = 0
+        """Grows whenever there is something new to keep."""
+        self._was = ahead
+        self._ahead = sequences.copy()
+        self._held: deque[Held] = deque()
+        self._lanes: dict[str, _Lane] = {}
+        self._ready: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
+        self._read = 0
+        self._undone = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        """How many events are not over."""
+        return self._undone
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should be read for now."""
+        return self._undone >= UNDONE_MAX or self._bytes >= BYTES_MAX or len(self._held) >= HELD_MAX
+
+    @property
+    def ahead(self) -> Ahead:
+        """What is over behind the cursor, also of what was over there before and has not been read again yet."""
+        read = self._held[-1].event.id if self._held else self.after or ""
+        if self._was.upto is not None and read < self._was.upto:
+            upto, known = self._was.upto, {each for each in self._was.undone if each > read}
+        else:
+            upto, known = next((each.event.id for each in reversed(self._held) if each.over), ""), set[str]()
+        if not upto:
+            return NOTHING
+        undone = (each.event.id for each in self._held if not each.over and each.event.id < upto)
+        return Ahead(upto, frozenset(known.union(undone)))
+
+    def add(self, event: Event) -> None:
+        """Take in the next event of the feed, to be forwarded if that was not done before."""
+        self._read += 1
+        held = Held(event, self._read, self._ahead.before(event))
+        self._ahead.note(event)
+        self._held.append(held)
+        if self._was.has(event):
+            self._over(held)
+            return
+        self._undone += 1
+        self._bytes += len(event.body)
+        lane = self._lanes.setdefault(event.lane, _Lane())
+        lane.waiting.append(held)
+        if len(lane.waiting) == 1:
+            self._offer(lane)
+
+    def skip(self, event: Event) -> None:
+        """Take in the next event of the feed, which is not to be forwarded."""
+        self._read += 1
+        held = Held(event, self._read, wanted=False)
+        self._held.append(held)
+        self._over(held)
+
+    def take(self, troubled: bool = False) -> Held | None:
+        """The oldest event of a free lane that is troubled, or not, if any; `end` or `again` must follow."""
+        if not self._ready[troubled]:
+            return None
+        _, name = heappop(self._ready[troubled])
+        lane = self._lanes[name]
+        lane.busy = True
+        return lane.waiting.popleft()
+
+    def later(self, held: Held) -> None:
+        """An attempt has failed; the lane waits until `again`."""
+        self._lanes[held.event.lane].troubled = True
+
+    def again(self, held: Held) -> None:
+        """It is time for the next attempt."""
+        lane = self._lanes[held.event.lane]
+        lane.busy = False
+        lane.waiting.appendleft(held)
+        self._offer(lane)
+
+    def end(self, held: Held, delivered: bool = True) -> None:
+        """The event was delivered or given up."""
+        lane = self._lanes[held.event.lane]
+        lane.busy, lane.troubled = False, not delivered
+        self._undone -= 1
+        self._bytes -= len(held.event.body)
+        if lane.waiting:
+            self._offer(lane)
+        elif delivered:
+            del self._lanes[held.event.lane]
+        self._over(held)
+
+    def _offer(self, lane: _Lane) -> None:
+        """Let the lane's oldest event be taken, if the lane is free."""
+        if not lane.busy:
+            heappush(self._ready[lane.troubled], (lane.waiting[0].number, lane.waiting[0].event.lane))
+
+    def _over(self, held: Held) -> None:
+        held.over = True
+        held.event = replace(held.event, body=b"")
+        self.changes += 1
+        while self._held and self._held[0].over:
+            first = self._held.popleft()
+            self.after = first.event.id
+            if first.wanted:
+                self.sequences.note(first.event)

@@ -1,0 +1,92 @@
+"""The page of the API: every route with its credential, parameters and fields, from the route table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Final
+
+from pydantic import BaseModel
+
+from deskwire.commands.reference import fields
+from deskwire.commands.reference.tables import markdown_table, plain
+from deskwire.http.api.app import ROUTES
+from deskwire.http.api.input.validation import Query
+from deskwire.http.api.routing import BASE, Route
+
+INTRODUCTION: Final = f"""\
+# API
+
+<!-- Written by `make docs` from the route table and the models of its bodies and queries; do not edit. -->
+
+Every path of the API begins with `{BASE}`. How credentials, errors and lists work, and what the answers look like,
+is in [the guide](../guide/api.md); what a refusal means is in [errors](errors.md). Fields and parameters that are not
+listed here are refused.
+"""
+
+CREDENTIALS: Final = {
+    "none": "none",
+    "server_key": "server key",
+    "dashboard": "access token and the header `project`",
+    "user": "access token",
+    "organisation": "access token of a member",
+    "project": "access token of a member of the project's organisation",
+    "either": "server key, or access token and the header `project`",
+    "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; unset, only this machine itself may call",
+}
+
+_KEYED: Final = " Takes an `Idempotency-Key`."
+
+_EITHER: Final = (
+    "The body is a JSON object or a form with the fields below; what it lacks is taken from the query string."
+)
+
+
+def markdown() -> str:
+    """Give the page."""
+    return "\n".join((INTRODUCTION, *_contents(), "", *_sections()))
+
+
+def _contents() -> Iterator[str]:
+    rows = [(f"`{route.method} {route.public_path}`", route.summary) for route in ROUTES]
+    yield markdown_table(("Call", "What it does"), rows).rstrip()
+
+
+def _sections() -> Iterator[str]:
+    for tag, routes in groupby(ROUTES, key=lambda route: route.tag):
+        yield f"## {tag.title}\n"
+        for route in routes:
+            yield _section(route)
+
+
+def _section(route: Route) -> str:
+    parts = [
+        f"### `{route.method} {route.public_path}`\n",
+        f"{plain(route.handler.__doc__)}\n",
+        f"Credential: {_credential(route)}.{_KEYED if route.idempotent else ''}\n",
+        *_table("Query parameter", route.query),
+    ]
+    if not route.json_only:
+        parts.append(f"{_EITHER}\n")
+    elif route.body is not None:
+        parts += _table("Body field", route.body)
+    for line in route.lines:
+        parts += _table("Field of the line", line)
+    return "\n".join(parts)
+
+
+def _credential(route: Route) -> str:
+    credential = CREDENTIALS[route.access.kind]
+    permission = route.access.permission
+    return f"{credential}; permission `{permission}`" if permission else credential
+
+
+def _table(head: str, model: type[BaseModel]) -> Iterator[str]:
+    rows = list(fields.rows(model))
+    if not rows:
+        return
+    if issubclass(model, Query):  # a parameter is left out, or it is a text
+        rows = [(name, kind.removesuffix(" or null"), default) for name, kind, default in rows]
+    else:
+        yield f"{plain(model.__doc__)}\n"
+    yield markdown_table((head, "Type", "Default"), rows)

@@ -1,0 +1,172 @@
+"""The page of the events: the registry, with an envelope of each type that the engine really makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import repeat
+from typing import Any, Final
+
+import orjson
+
+from deskwire.commands.reference.tables import markdown_table
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.automation.conduct import conduct
+from deskwire.engine.conversations.commands import (
+    AnswerStep,
+    Assign,
+    Close,
+    Command,
+    ContactRef,
+    Create,
+    Delete,
+    Patch,
+    PostMessage,
+    Reopen,
+    StartWorkflow,
+    WorkflowCommand,
+)
+from deskwire.engine.conversations.conversation import Author, Conversation
+from deskwire.engine.conversations.decide import fold
+from deskwire.engine.conversations.emit import announce, announce_contact, announce_test
+from deskwire.engine.conversations.facts import Deleted, MessagePosted
+from deskwire.engine.conversations.typing.state import NOBODY, Agent, SetTyping, set_typing
+from deskwire.engine.events.types import API_VERSION, CATALOG, Draft, Kind, encode_envelope
+from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.upload import Attachment
+from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Option
+from deskwire.engine.workflows.workflow import Published
+
+_LINKS: Final = Links(lambda: (b"example",), "https://support.example.com/v3/uploads")
+_NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
+_SECOND: Final = 1_000
+_PROJECT: Final = "prj_01KZ000000000000000000SH0P"
+_ENDPOINT: Final = "whk_01KZ0000000000000000000W01"
+_AGENT: Final = "usr_01KZ0000000000000000AGENT1"
+_CONTACT: Final = Contact(
+    1, "con_01KZ0000000000000000C0NTCT", "u1", _NOON, _NOON, "Ada", "ada@example.org", None, None
+)
+_WORKFLOW: Final = Published(
+    "wfl_01KZ00000000000000000000WF",
+    1,
+    Definition(
+        (
+            Flow(
+                "main",
+                (
+                    Buttons(
+                        1, "Did that help?", (Option("yes", "Yes", None), Option("no", "No", None)), False
+                    ),
+                ),
+            ),
+        )
+    ),
+    {},
+)
+_IDS: Final = repeat("msg_01KZ00000000000000000000M3")
+_COMMANDS: Final[tuple[Command | WorkflowCommand, ...]] = (
+    Create(
+        "cnv_01KZ00000000000000000000C1", 1, ContactRef("u1", {}), "Where is my order?", {"order": "A-1001"}
+    ),
+    PostMessage("msg_01KZ00000000000000000000M1", Author("contact"), "Hello, where is my order?"),
+    Assign(Assignee("user", _AGENT, "Grace")),
+    PostMessage(
+        "msg_01KZ00000000000000000000M2",
+        Author("agent", _AGENT, "Grace"),
+        "It left us today.",
+        attachments=(Attachment("upl_01KZ00000000000000000000VP", "label.png", "image/png", 18_211),),
+    ),
+    Patch({"title": "Order A-1001"}),
+    Close("agent"),
+    Reopen(),
+    StartWorkflow(_WORKFLOW),
+    AnswerStep(1, "yes"),
+    Delete("manual"),
+)
+
+INTRODUCTION: Final = f"""\
+# Events
+
+<!-- Written by `make docs` from the registry of event types and the engine itself; do not edit. -->
+
+Every event has the same envelope on every channel: webhook, stream and feed carry the same bytes. `apiVersion` is
+`{API_VERSION}`. What order, `sequence` and duplicates mean is in [concepts](../concepts.md).
+
+A *numbered* event takes the next `sequence` of its conversation; the others have `null`. The examples are one
+conversation from its beginning to its end, as the engine makes them.
+"""
+
+
+def markdown() -> str:
+    """Give the page."""
+    examples = example_envelopes()
+    parts = [INTRODUCTION, _table(list(CATALOG.values()))]
+    parts += [_section(kind, examples[kind.type]) for kind in CATALOG.values()]
+    return "\n".join(parts)
+
+
+def example_envelopes() -> Mapping[str, bytes]:
+    """Give one envelope of each type that the engine makes, by running its pure functions."""
+    contact = replace(_CONTACT, name="Ada Lovelace", updated_at=_NOON)
+    test = announce_test(_ENDPOINT, "https://crm.example.org/deskwire")
+    others = (announce_contact(contact), *_typed(), test)
+    drafts = [*_played(), *((draft, _NOON) for draft in others)]
+    found: dict[str, bytes] = {}
+    for number, (draft, at) in enumerate(drafts, 1):
+        event_id = f"evt_01KZ00000000000000000000{number:02}"
+        found.setdefault(draft.type, encode_envelope(draft, event_id, _PROJECT, at))
+    return found
+
+
+def _played() -> Iterator[tuple[Draft, int]]:
+    """The commands carried out one after the other: each event with its time."""
+    state: Conversation | None = None
+    for number, command in enumerate(_COMMANDS):
+        at = _NOON + number * _SECOND
+        facts = conduct(state, command, at, _WORKFLOW if isinstance(command, AnswerStep) else None, _IDS)
+        for _, fact, after in list(fold(state, facts, at)):
+            if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
+                author = Author("contact", _CONTACT.id, _CONTACT.name)
+                fact = MessagePosted(replace(fact.message, author=author))
+            for draft in announce(fact, after, _CONTACT, _PROJECT, (), partial(_LINKS.shown, now=at)):
+                yield draft, at
+            state = None if isinstance(fact, Deleted) else after
+
+
+def _typed() -> Iterator[Draft]:
+    """An agent types, and stops."""
+    conversation_id, agent = "cnv_01KZ00000000000000000000C1", Agent(_AGENT, "Grace")
+    typists, started = set_typing(NOBODY, SetTyping(agent, True), conversation_id, 0.0)
+    _, stopped = set_typing(typists, SetTyping(agent, False), conversation_id, 1.0)
+    yield from (*started, *stopped)
+
+
+def _table(kinds: list[Kind]) -> str:
+    rows = [
+        (
+            f"`{kind.type}`",
+            kind.when,
+            _yes(kind.numbered),
+            _delivered(kind),
+        )
+        for kind in kinds
+    ]
+    return markdown_table(("Type", "When", "Numbered", "Delivered"), rows)
+
+
+def _delivered(kind: Kind) -> str:
+    if kind.directed:
+        return "on demand, to one endpoint"
+    return "only when listed" if kind.opt_in else "by default"
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"
+
+
+def _section(kind: Kind, envelope: bytes) -> str:
+    document: Any = orjson.loads(envelope)
+    shown = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    return f"## `{kind.type}`\n\n{kind.when}\n\n```json\n{shown}\n```\n"

@@ -1,0 +1,41 @@
+"""The page of the metrics, from their table and from what the library tells of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client.metrics_core import Metric as Family
+
+from deskwire.commands.reference.tables import markdown_table
+from deskwire.http.metrics.exposition import PROCESS
+from deskwire.http.metrics.families import METRICS
+from deskwire.http.metrics.metric import PREFIX
+
+INTRODUCTION: Final = """\
+# Metrics
+
+<!-- Written by `make docs` from the table of metrics; do not edit. -->
+
+What `GET /metrics` shows, in the text format of Prometheus. How to read it, and who may, is in
+[the guide](../guide/monitoring.md). A histogram `x` is the series `x_bucket`, `x_sum` and `x_count`. Counters and
+histograms begin at zero at each start. Units are in the names: seconds, bytes, events. No label is the id of a project,
+conversation, contact or endpoint.
+"""
+
+
+def markdown() -> str:
+    """Give the page. The process's metrics are those of a system with `/proc`."""
+    return f"{INTRODUCTION}\n{markdown_table(('Metric', 'Kind', 'Labels', 'What it says'), _rows())}"
+
+
+def _rows() -> Iterator[tuple[str, str, str, str]]:
+    for each in METRICS:
+        labels = ", ".join(f"`{label}`" for label in each.labels)
+        yield f"`{PREFIX}{each.name}`", each.kind, labels, each.meaning
+    for family in PROCESS.collect():
+        yield f"`{_shown(family)}`", family.type, "", family.documentation
+
+
+def _shown(family: Family) -> str:
+    return family.name + ("_total" if family.type == "counter" else "")

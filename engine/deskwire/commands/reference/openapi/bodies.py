@@ -1,0 +1,92 @@
+"""Request bodies: from the models, and those that are no plain JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from deskwire.commands.reference.openapi.samples import BODIES, LINES
+from deskwire.commands.reference.openapi.schemas import Schema, Schemas
+from deskwire.config.settings import SETTINGS, Config
+from deskwire.http.api.input.validation import Empty
+from deskwire.http.api.routing import Route
+from deskwire.http.schemas.base import public_name
+
+_DEFAULTS: Final = Config()
+_NDJSON: Final = "application/x-ndjson"
+_FORM: Final = "application/x-www-form-urlencoded"
+_STREAM: Final[Schema] = {
+    "type": "object",
+    "description": "What to subscribe to, and as whom.",
+    "properties": {
+        "socket_id": {"type": "string", "pattern": "^[0-9]{1,20}\\.[0-9]{1,20}$"},
+        "channel_name": {"type": "string", "minLength": 1},
+        "consumerId": {"type": "string", "minLength": 1, "maxLength": 128},
+        "typingEvents": {"type": "boolean", "description": "Whether typing is to be told, too."},
+        "resume": {
+            "type": "string",
+            "description": "Where to begin: `auto`, `live`, or the id of an event.",
+            "pattern": "^(auto|live|evt_[0-7][0-9A-HJKMNP-TV-Z]{25})$",
+        },
+    },
+    "additionalProperties": False,
+}
+_SUBSCRIPTION: Final = {
+    "socket_id": "1234.5678",
+    "channel_name": "private-project-prj_01KZ000000000000000000SH0P",
+    "consumerId": "crm-1",
+}
+_FILE: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "contentMediaType": "application/octet-stream", "minLength": 1}
+    },
+    "required": ["file"],
+    "additionalProperties": False,
+}
+
+
+def request_body(route: Route, schemas: Schemas) -> Schema | None:
+    """What a route takes as body, None if nothing."""
+    taken = _taken(route, schemas)
+    return taken if taken is None or route.limit is None else {"description": _bound(route.limit), **taken}
+
+
+def _bound(limit: int | str) -> str:
+    """How much it may be."""
+    if isinstance(limit, int):
+        return f"At most {limit:,} bytes."
+    setting = SETTINGS["upload_limit_bytes" if limit == "upload_body_bytes" else limit]
+    return f"At most {getattr(_DEFAULTS, setting.name):,} bytes, unless `{setting.variable}` says otherwise."
+
+
+def _taken(route: Route, schemas: Schemas) -> Schema | None:
+    """What kind of body it is."""
+    if route.lines:
+        return {"required": True, "content": {_NDJSON: _lines(route, schemas)}}
+    if route.streamed:
+        return {"required": True, "content": {"multipart/form-data": {"schema": _FILE}}}
+    if not route.json_only:
+        told: dict[str, Any] = {"schema": _STREAM, "example": _SUBSCRIPTION}
+        return {"required": False, "content": {"application/json": told, _FORM: told}}
+    if route.body is None or route.body is Empty:
+        return None
+    schema = schemas.of(route.body)
+    found = schemas.components[public_name(route.body)]
+    return {
+        "required": bool(found.get("required")),
+        "content": {"application/json": {"schema": schema, "example": BODIES[public_name(route.body)]}},
+    }
+
+
+def _lines(route: Route, schemas: Schemas) -> Schema:
+    """A body of lines, each a JSON text by itself, of any length."""
+    schema = {
+        "type": "string",
+        "description": "One JSON object a line, each of one of these shapes.",
+        "contentMediaType": _NDJSON,
+        "contentSchema": {"oneOf": [schemas.of(each) for each in route.lines]},
+    }
+    shown = [orjson.dumps(LINES[public_name(each)]).decode() + "\n" for each in route.lines]
+    return {"schema": schema, "example": "".join(shown)}

@@ -1,0 +1,83 @@
+"""The section `webhooks`: what a receiver is posted, for each type of the registry."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from deskwire.commands.reference.events import example_envelopes
+from deskwire.commands.reference.openapi.samples import sample
+from deskwire.commands.reference.openapi.schemas import Schema, Schemas
+from deskwire.engine.events.types import CATALOG, Kind
+from deskwire.http.schemas.events import ENVELOPES
+
+_SIGNATURE: Final = (
+    "`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 with the endpoint's whole secret over `<t>.<raw body>`; there is a second "
+    "`v1` while a replaced secret still signs."
+)
+_HEADERS: Final[tuple[tuple[str, str, Schema, str], ...]] = (
+    (
+        "Service-Signature",
+        _SIGNATURE,
+        {"type": "string", "pattern": "^t=[0-9]+(,v1=[0-9a-f]{64})+$"},
+        f"t=1793534400,v1={'5f' * 32}",
+    ),
+    (
+        "Service-Delivery-Id",
+        "The same over all attempts of a delivery.",
+        {"type": "string", "pattern": "^dlv_[0-9A-HJKMNP-TV-Z]{26}$"},
+        "dlv_01KZ00000000000000000000D1",
+    ),
+    ("Service-Event", "The event's type.", {"type": "string"}, ""),
+    (
+        "Service-Attempt",
+        "Which attempt this is, from 1.",
+        {"type": "integer", "minimum": 1},
+        "1",
+    ),
+)
+_PREVIOUS: Final = (
+    "Service-Previous-Sequence",
+    "The sequence of the event of this conversation that this endpoint was sent before, 0 for none.",
+    {"type": "integer", "minimum": 0},
+    "0",
+)
+
+
+def webhooks(schemas: Schemas) -> dict[str, Schema]:
+    """What is posted, by event type."""
+    examples = example_envelopes()
+    return {
+        kind.type: {"post": _delivery(kind, schemas, examples.get(kind.type))} for kind in CATALOG.values()
+    }
+
+
+def _delivery(kind: Kind, schemas: Schemas, envelope: bytes | None) -> Schema:
+    schema = schemas.of(ENVELOPES[kind.type])
+    example: Any = sample(schema, schemas.components) if envelope is None else orjson.loads(envelope)
+    headers = (*_HEADERS, _PREVIOUS) if kind.numbered else _HEADERS
+    return {
+        "operationId": f"on{''.join(word.title() for word in kind.type.split('.'))}",
+        "summary": kind.when,
+        "tags": ["Events"],
+        "security": [],
+        "parameters": [
+            {
+                "name": name,
+                "in": "header",
+                "required": True,
+                "description": description,
+                "schema": {**schema_, "const": kind.type} if name == "Service-Event" else schema_,
+                "example": kind.type if name == "Service-Event" else example_,
+            }
+            for name, description, schema_, example_ in headers
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": schema, "example": example}},
+        },
+        "responses": {
+            "2XX": {"description": "Taken. Anything else, and no answer within 5 seconds, is tried again."}
+        },
+    }

@@ -1,0 +1,255 @@
+"""Parameters: in paths and headers from two tables, in queries from the models."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+
+from deskwire.commands.reference.openapi.schemas import Schema, tidied
+from deskwire.http.api.routing import Route
+from deskwire.http.schemas import content, conversations, people, surveys, tickets, webhooks, workflows
+
+_IN_PATH: Final = re.compile(r"(?:([a-z0-9-]+)/)?<(?:\w+:)?(\w+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class PathParameter:
+    """What stands in a path.
+
+    Args:
+        example: what it looks like.
+        missing: the code of the refusal if there is no such object.
+        shape, field: the object that it names, and which of its fields has the value.
+    """
+
+    description: str
+    example: str | int
+    missing: str | None = None
+    shape: type[BaseModel] | None = None
+    field: str = "id"
+
+
+_ENCODED: Final = "Percent-encode it as a whole: a slash in it is `%2F`, a percent sign `%25`, an id that is only dots `%2E` or `%2E%2E`."
+"""How an id of the caller's own choosing stands in a path (RFC 3986 2)."""
+
+PATH: Final[Mapping[str, PathParameter]] = {
+    "conversation_id": PathParameter(
+        "The conversation.",
+        "cnv_01KZ00000000000000000000C1",
+        "conversation_not_found",
+        conversations.Conversation,
+    ),
+    "contacts/user_id": PathParameter(
+        f"The backend's own id of its user; at most 255 characters. {_ENCODED}",
+        "u1",
+        "contact_not_found",
+        conversations.Contact,
+        "userId",
+    ),
+    "members/user_id": PathParameter(
+        "The user.", "usr_01KZ0000000000000000AGENT1", "member_not_found", people.Member
+    ),
+    "contact_id": PathParameter(
+        "The contact.", "con_01KZ0000000000000000C0NTCT", "contact_not_found", conversations.Contact
+    ),
+    "workflow_id": PathParameter(
+        "The workflow.", "wfl_01KZ00000000000000000000F1", "workflow_not_found", workflows.WorkflowSummary
+    ),
+    "endpoint_id": PathParameter(
+        "The webhook endpoint.",
+        "whk_01KZ0000000000000000000W01",
+        "webhook_not_found",
+        webhooks.WebhookEndpoint,
+    ),
+    "delivery_id": PathParameter(
+        "The delivery.", "dlv_01KZ00000000000000000000D1", "delivery_not_found", webhooks.Delivery
+    ),
+    "consumer_id": PathParameter(
+        f"The consumer's `consumerId`; at most 128 characters. {_ENCODED}",
+        "crm-1",
+        "consumer_not_found",
+        webhooks.StreamConsumer,
+        "consumerId",
+    ),
+    "ticket_id": PathParameter(
+        "The ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
+    ),
+    "team_id": PathParameter("The team.", "team_01KZ0000000000000000TEAM01", "team_not_found", tickets.Team),
+    "upload_id": PathParameter(
+        "The upload.", "upl_01KZ00000000000000000000VP", "upload_not_found", tickets.Upload
+    ),
+    "upload_id/name": PathParameter("The file's name.", "label.png"),
+    "survey_id": PathParameter(
+        "The survey.", "srv_01KZ00000000000000000000S1", "survey_not_found", surveys.SurveySummary
+    ),
+    "versions/version": PathParameter(
+        "The number of the version.", 1, "survey_version_not_found", surveys.SurveyVersionSummary, "version"
+    ),
+    "response_id": PathParameter(
+        "The response.", "rsp_01KZ00000000000000000000R1", "response_not_found", surveys.SurveyResponse
+    ),
+    "session_id": PathParameter(
+        "The session: the id of a contact.",
+        "con_01KZ0000000000000000C0NTCT",
+        "session_not_found",
+        conversations.Contact,
+    ),
+    "entry_name": PathParameter(
+        f"The name of the memory entry. {_ENCODED}",
+        "shoe size",
+        "memory_entry_not_found",
+        content.MemoryEntry,
+        "name",
+    ),
+    "entry_id": PathParameter(
+        f"The entry: `<type>:<id>`. {_ENCODED}",
+        "statictranslation:checkout.title",
+        "entry_not_found",
+        content.Entry,
+        "entryId",
+    ),
+    "organisation_id": PathParameter(
+        "The organisation.", "org_01KZ0000000000000000000RG1", "organisation_not_found", people.Organisation
+    ),
+    "project_id": PathParameter(
+        "The project.", "prj_01KZ000000000000000000SH0P", "project_not_found", people.Project
+    ),
+    "key_id": PathParameter(
+        "The server key.", "key_01KZ00000000000000000000K1", "key_not_found", people.ServerKey
+    ),
+    "docs/asset": PathParameter("The file's name.", "explorer.js"),
+}
+"""What stands in paths, by name, or where names repeat by what stands in front of it, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderParameter:
+    """A header of some requests, those of the routes that `on` is true for."""
+
+    name: str
+    description: str
+    example: str
+    on: Callable[[Route], bool]
+    required: bool = False
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+
+
+HEADERS: Final = (
+    HeaderParameter(
+        "project",
+        "The project that the call is about. With a server key it is not looked at.",
+        "prj_01KZ000000000000000000SH0P",
+        lambda route: route.access.kind == "either",
+    ),
+    HeaderParameter(
+        "project",
+        "The project that the call is about.",
+        "prj_01KZ000000000000000000SH0P",
+        lambda route: route.access.kind == "dashboard",
+        required=True,
+    ),
+    HeaderParameter(
+        "project",
+        "Whose organisation it is about, if `organisationId` does not say.",
+        "prj_01KZ000000000000000000SH0P",
+        lambda route: route.operation_id == "getPermissions",
+    ),
+    HeaderParameter(
+        "Idempotency-Key",
+        "Anything unique: the same request with the same key is carried out once, and answered the same for 24 hours.",
+        "5f0c6a1e-order-A-1001",
+        lambda route: route.idempotent,
+        schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7e]+$"},
+    ),
+    HeaderParameter(
+        "Range",
+        "A part of the file (RFC 9110).",
+        "bytes=0-1023",
+        lambda route: route.operation_id == "fetchFile",
+    ),
+    HeaderParameter(
+        "If-None-Match",
+        "The `ETag` of what is there already.",
+        '"5891b5b5"',
+        lambda route: route.operation_id in ("fetchFile", "openapiDocument"),
+    ),
+)
+"""The headers that requests may have beside `Authorization`; another one is another line."""
+
+
+def path_parameters(route: Route) -> Iterator[tuple[str, PathParameter]]:
+    """Name on the wire and meaning of what stands in the route's path, from left to right.
+
+    Raises LookupError for one that is not in the table.
+    """
+    before = ""
+    for segment, name in _IN_PATH.findall(route.path):
+        where = segment or before
+        known = PATH.get(f"{where}/{name}") or PATH.get(name)
+        if known is None:
+            raise LookupError(f"{route.path}: say in {__name__}.PATH what <{name}> is")
+        yield to_camel(name), known
+        before = name
+
+
+def parameters(route: Route) -> list[Schema]:
+    """The route's parameters: of its path, query and headers."""
+    return [*_in_path(route), *_in_query(route.query), *_in_headers(route)]
+
+
+def _in_path(route: Route) -> Iterator[Schema]:
+    for name, each in path_parameters(route):
+        kind = {"type": "integer", "minimum": 1} if isinstance(each.example, int) else _text(each)
+        yield {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": each.description,
+            "schema": kind,
+            "example": each.example,
+        }
+
+
+def _text(each: PathParameter) -> Schema:
+    return {"type": "string", "minLength": 1}
+
+
+def _in_query(model: type[BaseModel]) -> Iterator[Schema]:
+    schema = tidied(model.model_json_schema())
+    known = schema.get("$defs", {})
+    for name, told in schema.get("properties", {}).items():
+        parameter = {"name": name, "in": "query", "required": name in schema.get("required", ())}
+        description = told.pop("description", None)
+        if description:
+            parameter["description"] = description
+        yield {**parameter, "schema": _without_null(told, known)}
+
+
+def _without_null(told: Schema, known: Mapping[str, Schema]) -> Schema:
+    """A parameter is left out, or it is a text: it is never null."""
+    rest: dict[str, Any] = {key: value for key, value in told.items() if key != "anyOf"}
+    if rest.get("default", ...) is None:
+        del rest["default"]
+    for option in told.get("anyOf", ()):
+        if option.get("type") != "null":
+            rest = {**option, **rest}
+    reference = rest.pop("$ref", None)
+    return {**known[reference.rpartition("/")[2]], **rest} if reference else rest
+
+
+def _in_headers(route: Route) -> Iterator[Schema]:
+    for each in HEADERS:
+        if each.on(route):
+            yield {
+                "name": each.name,
+                "in": "header",
+                "required": each.required,
+                "description": each.description,
+                "schema": dict(each.schema),
+                "example": each.example,
+            }

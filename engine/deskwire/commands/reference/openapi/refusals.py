@@ -1,0 +1,169 @@
+"""Which refusals a route may answer with: those that its access, path, query and body bring along, and its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import groupby
+from typing import Any, Final
+
+from deskwire.commands.reference.errors import CODES, Code
+from deskwire.commands.reference.openapi.parameters import path_parameters
+from deskwire.commands.reference.openapi.schemas import Schema
+from deskwire.http.api.routing import BASE, Route
+
+_KEY: Final = ("missing_credential", "bad_credential", "invalid_server_key", "revoked_server_key")
+_TOKEN: Final = (
+    "missing_credential",
+    "bad_credential",
+    "invalid_token",
+    "token_expired",
+    "signing_keys_unavailable",
+)
+_ACCESS: Final[Mapping[str, tuple[str, ...]]] = {
+    "none": (),
+    "server_key": _KEY,
+    "user": _TOKEN,
+    "organisation": (*_TOKEN, "organisation_not_found"),
+    "project": (*_TOKEN, "project_not_found"),
+    "dashboard": (*_TOKEN, "missing_project", "project_not_found"),
+    "either": (*_KEY, *_TOKEN, "missing_project", "project_not_found"),
+    "metrics": ("missing_credential", "bad_credential", "invalid_metrics_token", "metrics_local_only"),
+}
+"""What each kind of access may refuse with."""
+
+
+_COUNTED: Final = frozenset({"server_key", "dashboard", "either", "project"})
+"""Kinds of access whose calls are counted against the rate of a project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Codes of all routes that `on` is true for."""
+
+    codes: tuple[str, ...]
+    on: Callable[[Route], bool]
+
+
+RULES: Final = (
+    Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
+    Rule(("bad_path",), lambda route: "<" in route.path),
+    Rule(("overloaded", "too_many_at_once"), lambda route: True),
+    Rule(("too_many_failures",), lambda route: route.access.kind != "none"),
+    Rule(("rate_limited",), lambda route: route.access.kind in _COUNTED),
+    Rule(
+        (
+            "bad_idempotency_key",
+            "idempotency_answer_erased",
+            "idempotency_in_progress",
+            "idempotency_mismatch",
+        ),
+        lambda route: route.idempotent,
+    ),
+    Rule(("permission_denied",), lambda route: route.access.permission is not None),
+    Rule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
+    Rule(("invalid_input",), lambda route: reads_body(route)),
+    Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),
+    Rule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
+    Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
+    Rule(
+        ("conversation_busy",),
+        lambda route: "<conversation_id>" in route.path and route.method != "GET",
+    ),
+    Rule(("conversation_busy",), lambda route: route.operation_id == "createConversation"),
+)
+"""What applies to many routes; another one is another line. What is a route's own is in its `errors`."""
+
+_DETAIL: Final[Mapping[str, Any]] = {
+    "bad_query": {
+        "pointer": "?limit",
+        "code": "too_large",
+        "message": "Input should be less than or equal to 200",
+    },
+    "invalid_input": {"pointer": "/title", "code": "unknown_field", "message": "There is no such field."},
+}
+"""What stands in `errors` in the examples of the codes that have it."""
+
+
+def reads_body(route: Route) -> bool:
+    """Whether the route takes a body that is there whole before its handler is called."""
+    return not route.streamed and (route.body is not None or not route.json_only)
+
+
+def in_storage(route: Route) -> bool:
+    """Whether the route works with stored objects."""
+    return route.path.startswith(BASE) and (route.access.kind != "none" or route.body is not None)
+
+
+def refusals(route: Route) -> list[Code]:
+    """The refusals of a route, by status. Raises LookupError for a code that the registry does not have."""
+    wanted = {*_ACCESS[route.access.kind], *_missing(route), *route.errors}
+    for rule in RULES:
+        if rule.on(route):
+            wanted.update(rule.codes)
+    unknown = wanted - {each.code for each in CODES}
+    if unknown:
+        raise LookupError(
+            f"{route.operation_id}: {sorted(unknown)} are not in deskwire.commands.reference.errors"
+        )
+    return sorted((each for each in CODES if each.code in wanted), key=lambda each: (each.status, each.code))
+
+
+def _missing(route: Route) -> Iterator[str]:
+    """The codes for objects in the path that there are not. What a PUT names last it makes."""
+    found = list(path_parameters(route))
+    if route.method == "PUT" and route.path.endswith(">"):
+        found.pop()
+    yield from (each.missing for _, each in found if each.missing is not None)
+
+
+class Refusals:
+    """The responses that refuse, each set of codes once.
+
+    Args:
+        problem: the schema of the problem document.
+        headers: the headers of a response with a status, by name.
+    """
+
+    def __init__(self, problem: Schema, headers: Callable[[int], Schema]) -> None:
+        self._problem = problem
+        self._headers = headers
+        self.components: dict[str, Schema] = {}
+
+    def of(self, route: Route) -> dict[str, Schema]:
+        """References to the route's refusals, by status."""
+        grouped = groupby(refusals(route), key=lambda each: each.status)
+        return {str(status): self._reference(status, list(codes)) for status, codes in grouped}
+
+    def _reference(self, status: int, codes: list[Code]) -> Schema:
+        name = ".".join((str(status), *(each.code for each in codes)))
+        self.components[name] = {
+            "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in codes),
+            "headers": self._headers(status),
+            "content": {
+                "application/problem+json": {
+                    "schema": self._problem,
+                    "examples": {each.code: {"$ref": f"#/components/examples/{each.code}"} for each in codes},
+                }
+            },
+        }
+        return {"$ref": f"#/components/responses/{name}"}
+
+
+def examples() -> dict[str, Schema]:
+    """A problem document for each code."""
+    return {each.code: {"summary": each.meaning, "value": _example(each)} for each in CODES}
+
+
+def _example(code: Code) -> Schema:
+    document = {
+        "type": "about:blank",
+        "title": HTTPStatus(code.status).phrase,
+        "status": code.status,
+        "detail": code.meaning,
+        "code": code.code,
+        "requestId": "req_01KZ000000000000000000REQ1",
+    }
+    detail = _DETAIL.get(code.code)
+    return document if detail is None else {**document, "errors": [detail], "errorsTotal": 1}

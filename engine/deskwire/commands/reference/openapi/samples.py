@@ -1,0 +1,177 @@
+"""Examples: of an answer, put together from those of its fields; of a body, from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from deskwire.commands.reference.openapi.schemas import Schema
+
+_CONVERSATION: Final = "cnv_01KZ00000000000000000000C1"
+_DEFINITION: Final[Mapping[str, Any]] = {
+    "schemaVersion": "2.0",
+    "title": "After the chat",
+    "languages": ["en"],
+    "primaryLanguage": "en",
+    "questions": [
+        {"id": "q1", "type": "csat", "title": {"en": "How satisfied are you?"}, "required": True},
+        {"id": "q2", "type": "text", "title": {"en": "What went wrong?"}},
+    ],
+    "logic": [{"from": "q1", "to": "end", "when": {"op": "gte", "value": 4}}],
+    "thankYou": {"en": "Thank you!"},
+}
+
+_WORKFLOW: Final[Mapping[str, Any]] = {
+    "name": "Orders",
+    "trigger": {"type": "manual"},
+    "flows": [
+        {
+            "id": "main",
+            "actions": [
+                {
+                    "id": 1,
+                    "type": "buttons",
+                    "text": "What is it about?",
+                    "options": [{"id": "order", "label": "My order"}],
+                },
+                {"id": 2, "type": "hand_off"},
+            ],
+        }
+    ],
+}
+
+BODIES: Final[Mapping[str, Any]] = {
+    "AgentMessageBody": {"text": "It left us today."},
+    "AssignBody": {"assignee": {"type": "user", "id": "usr_01KZ0000000000000000AGENT1"}},
+    "BulkBody": {
+        "selection": {"ids": ["tkt_01KZ00000000000000000000T1"]},
+        "payload": {"priority": "HIGH"},
+    },
+    "CloseBody": {"closedBy": "bot"},
+    "ConversationPatch": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},
+    "CreateBody": {
+        "contact": {"userId": "u1", "name": "Ada Lovelace"},
+        "title": "Where is my order?",
+        "message": {"text": "Hello, where is my order?"},
+    },
+    "DefinitionBody": {"definition": _DEFINITION},
+    "Empty": {},
+    "EndpointBody": {
+        "url": "https://crm.example.org/deskwire",
+        "events": ["message.created"],
+        "description": "The CRM",
+    },
+    "EndpointPatch": {"status": "disabled"},
+    "Identity": {"name": "Ada Lovelace", "email": "ada@example.org"},
+    "InsightsBody": {
+        "themes": [
+            {
+                "id": "delivery",
+                "title": "Delivery",
+                "sentiment": "negative",
+                "count": 1,
+                "quotes": ["It came late."],
+            }
+        ],
+        "summary": "Most are content; deliveries are late.",
+    },
+    "KeyBody": {"label": "CRM"},
+    "LoginBody": {"email": "grace@example.org", "password": "a long enough password"},
+    "MemberBody": {"email": "grace@example.org", "name": "Grace Hopper", "role": "agent"},
+    "MemoryBody": {"name": "shoe size", "content": "43"},
+    "MemoryPatch": {"content": "44"},
+    "MessageBody": {"text": "Hello, where is my order?"},
+    "NameBody": {"name": "Grace Hopper"},
+    "NetworkLogsBody": {
+        "requests": [
+            {"url": "https://shop.example.org/cart", "type": "fetch", "duration": 84.5, "success": True}
+        ]
+    },
+    "PasswordBody": {"password": "a long enough password", "newPassword": "another long password"},
+    "ProjectBody": {"name": "Shop", "settings": {"languages": ["en", "de"]}},
+    "ProjectPatch": {"settings": {"archivedRetentionDays": 90}},
+    "RatingBody": {"rating": 9},
+    "RecoverBody": {"since": "2026-11-01T12:00:00Z", "dryRun": True},
+    "ResponseBody": {"answers": {"q1": 5}, "contact": {"userId": "u1"}},
+    "ReplyBody": {"actionId": 2, "value": "order"},
+    "StartWorkflowBody": {"workflowId": "wfl_01KZ00000000000000000000F1"},
+    "NewWorkflowBody": _WORKFLOW,
+    "WorkflowBody": {"name": "Orders and returns"},
+    "WorkflowDraft": _WORKFLOW,
+    "RoleBody": {"role": "admin"},
+    "SurveyBody": {"name": "After the chat", "definition": _DEFINITION},
+    "SurveyPatch": {"status": "CLOSED"},
+    "TeamBody": {"name": "Returns", "members": ["usr_01KZ0000000000000000AGENT1"]},
+    "TeamPatch": {"name": "Returns and refunds"},
+    "TicketBody": {
+        "title": "Parcel lost",
+        "priority": "HIGH",
+        "conversationId": _CONVERSATION,
+        "tags": ["lost"],
+    },
+    "TicketPatch": {"status": "DONE"},
+    "TranslationBody": {"language": "en", "fields": {"text": "Checkout"}},
+    "TypingBody": {"typing": True},
+    "VersionBody": {"definition": _DEFINITION},
+    "VoiceReplyBody": {
+        "audioUrl": "https://support.example.com/v3/uploads/upl_01KZ00000000000000000000VP/note.wav?expires=1&signature=x",
+        "mode": "dictate",
+    },
+}
+"""An example of each body, by the name of its model; a test fails for one that is missing or refused."""
+
+LINES: Final[Mapping[str, Any]] = {
+    "ImportedConversation": {
+        "type": "conversation",
+        "externalId": "zendesk-1001",
+        "contact": {"userId": "u1", "name": "Ada Lovelace"},
+        "title": "Where is my order?",
+        "status": "CLOSED",
+        "closedBy": "agent",
+        "createdAt": "2024-03-01T09:00:00Z",
+        "closedAt": "2024-03-01T09:30:00Z",
+    },
+    "ImportedMessage": {
+        "type": "message",
+        "externalId": "zendesk-comment-2001",
+        "conversation": "zendesk-1001",
+        "author": {"type": "contact"},
+        "text": "Hello, where is my order?",
+        "createdAt": "2024-03-01T09:00:00Z",
+    },
+}
+"""An example of each line of an NDJSON body, likewise."""
+
+
+def sample(schema: Schema, known: Mapping[str, Schema]) -> Any:
+    """A value that fits the schema, of the examples that its fields have.
+
+    Args:
+        known: what references are to, by name.
+    """
+    match schema:
+        case {"$ref": str(reference)}:
+            return sample(known[reference.rpartition("/")[2]], known)
+        case {"examples": [first, *_]} | {"const": first} | {"enum": [first, *_]}:
+            return first
+        case {"anyOf": [*options]} | {"oneOf": [*options]}:
+            return sample(next(each for each in options if each.get("type") != "null"), known)
+        case {"properties": properties}:
+            return {
+                name: sample(each, known) for name, each in properties.items() if _shown(name, each, schema)
+            }
+        case {"type": "array", "items": items}:
+            return [sample(items, known)]
+        case {"type": "boolean"}:
+            return False
+        case {"type": "null"}:
+            return None
+        case {"type": "object"}:
+            return {}
+        case _:
+            return {"string": "text", "integer": 1, "number": 1.0}.get(schema.get("type", ""), None)
+
+
+def _shown(name: str, field: Schema, schema: Schema) -> bool:
+    """What must be there, and of the rest what has an example of its own."""
+    return name in schema.get("required", ()) or "examples" in field

@@ -1,0 +1,66 @@
+"""The page of survey definitions: every rule with an example that breaks it, from the registry of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from deskwire.commands.reference.tables import markdown_table
+from deskwire.engine.surveys.conditions import OPERATORS, PRESENCE
+from deskwire.engine.surveys.validation.rules import RULES, SOUND
+
+_EXAMPLE_MAX: Final = 600
+
+INTRODUCTION: Final = """\
+# Survey definitions
+
+<!-- Written by `make docs` from the registry of rules; do not edit. -->
+
+What a definition must keep to be published. `POST /v3/engagement/surveys/{surveyId}/validate` names everything that is
+wrong with one, up to 1,000 problems: `code` is one of those below, `path` a JSON pointer into the definition. What the
+members mean is in [the guide](../guide/surveys.md).
+
+This definition keeps every rule:
+"""
+
+_RULES: Final = """\
+## Rules
+
+Each example shows the members that, put into the definition above, break this rule and no other.
+"""
+
+_OPERATORS: Final = """\
+## Operators
+
+What a jump's `when` may compare an answer with. An unanswered question meets `not_answered` alone.
+"""
+
+
+def markdown() -> str:
+    """Give the page."""
+    presence = ", ".join(f"`{op}`" for op in PRESENCE)
+    rows = [(f"`{kind}`", ", ".join(f"`{op}`" for op in ops)) for kind, ops in OPERATORS.items()]
+    table = markdown_table(("Type", "Operators"), [*rows, ("every type", f"{presence}, without `value`")])
+    return (
+        "\n".join((INTRODUCTION, _block(dict(SOUND)), _OPERATORS, table, _RULES, *_sections())).rstrip()
+        + "\n"
+    )
+
+
+def _sections() -> Iterator[str]:
+    for rule in RULES.values():
+        yield f"### `{rule.code}`\n\n{rule.meaning}\n"
+        yield _block(dict(rule.example))
+
+
+def _block(value: Any) -> str:
+    """JSON, a line for each of the outer members; one that is long by intent is cut."""
+    members = [f"  {orjson.dumps(name).decode()}: {_short(each)}" for name, each in value.items()]
+    return "```json\n{\n" + ",\n".join(members) + "\n}\n```\n"
+
+
+def _short(value: Any) -> str:
+    text = orjson.dumps(value).decode().replace('":', '": ').replace(",", ", ")
+    return text if len(text) <= _EXAMPLE_MAX else f"{text[:60]} … {text[-20:]}"

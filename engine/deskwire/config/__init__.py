@@ -1,0 +1,1 @@
+"""The settings: one frozen value, read once from the command line and the environment."""

@@ -1,0 +1,60 @@
+"""What is wrong with settings that are fine one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from deskwire.config.parsers import Setting
+
+if TYPE_CHECKING:
+    from deskwire.config.settings import Config
+
+RETRIES: Final = 3  # contract 6.4.2: fixed, because receivers see the attempt's number
+
+
+def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[tuple[frozenset[str], str]]:
+    """Yield what is wrong with values that are fine one by one, and the variables it is about."""
+
+    def about(sentence: str, *names: str) -> tuple[frozenset[str], str]:
+        variables = [settings[name].variable for name in names]
+        return frozenset(names), sentence.format(*variables)
+
+    if config.allow_private_webhooks and config.webhook_allow:
+        no_effect = "{} has no effect while {} lets everything through"
+        yield about(no_effect, "webhook_allow", "allow_private_webhooks")
+    for name in ("body_limit_bytes", "network_logs_limit_bytes"):
+        if config.request_bodies_bytes < 2 * getattr(config, name):  # nobody gets more than half (ADR 43)
+            yield about("{} must be at least twice {}", "request_bodies_bytes", name)
+    sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
+    given = [name for name in sources if getattr(config, name) is not None]
+    if len(given) > 1:
+        yield about(" and ".join("{}" for _ in given) + " can't be set together", *given)
+    if not given and not config.own_tokens:
+        yield about("{} needs one of {}, {} and {}, or nobody can sign in", "own_tokens", *sources)
+    if config.jwt_jwks_keep_s < config.jwt_jwks_refresh_s:
+        yield about("{} must not be less than {}", "jwt_jwks_keep_s", "jwt_jwks_refresh_s")
+    if config.webhook_horizon_s < (needed_s := _last_retry_over_s(config)):
+        too_short = f"{{}} must be at least {needed_s:g}, when the last retry may be over ({{}}, {{}}, {{}})"
+        retrying = ("webhook_timeout_s", "webhook_retry_after_s", "webhook_retry_jitter")
+        yield about(too_short, "webhook_horizon_s", *retrying)
+    if config.webhook_memory_deliveries < config.webhook_concurrency:
+        yield about("{} must not be less than {}", "webhook_memory_deliveries", "webhook_concurrency")
+    if (config.model_url is None) != (config.model_name is None):
+        yield about("{} and {} belong together: set both or neither", "model_url", "model_name")
+    if config.model_key is not None and config.model_url is None:
+        yield about("{} has no effect without {}", "model_key", "model_url")
+    if config.secret_previous is not None and config.secret is None:
+        yield about("{} has no effect without {}", "secret_previous", "secret")
+    if (config.tls_cert is None) != (config.tls_key is None):
+        yield about("{} and {} belong together: set both or neither", "tls_cert", "tls_key")
+    elif config.tls_cert is not None and (config.public_url or "").startswith("http:"):
+        yield about("{} must begin with https:// while {} is set", "public_url", "tls_cert")
+    if config.stream_resume_window_s > config.event_window_s:
+        yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
+
+
+def _last_retry_over_s(config: Config) -> float:
+    """Say when, in seconds after the first attempt began, the last retry has ended at the latest."""
+    pauses_s = sum(config.webhook_retry_after_s) * (1 + config.webhook_retry_jitter)
+    return config.webhook_timeout_s * (RETRIES + 1) + pauses_s

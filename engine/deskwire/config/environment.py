@@ -1,0 +1,34 @@
+"""Which variables there are besides the settings, and which there are not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from deskwire.config.parsers import PREFIX
+
+CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DESKWIRE_URL": "Base URL of the service that `listen`, `deliveries` and `redeliver` talk to.",
+        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
+        "DESKWIRE_CACERT": "File with the authorities that they verify the service with; unset: the public ones.",
+    }
+)
+"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
+
+
+def unknown(given: Iterable[str], settings: frozenset[str]) -> Iterator[str]:
+    """A sentence about each variable of ours that is none.
+
+    Args:
+        given: names of variables, those of other programs among them.
+        settings: the names that are settings.
+    """
+    known = settings | CLIENT_VARIABLES.keys()
+    for variable in sorted(given):
+        if variable.startswith(PREFIX) and variable not in known:
+            close = difflib.get_close_matches(variable, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"
+            yield f"{variable} is not a setting{hint}"

@@ -1,0 +1,317 @@
+"""Every setting of the program, read once from the command line and the environment.
+
+An option beats the environment, which beats the default. A variable that is empty counts as not set. Nothing
+else in the program reads the environment.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+import click
+
+from deskwire.config.conflicts import RETRIES, contradictions
+from deskwire.config.environment import unknown
+from deskwire.config.listening import Listening
+from deskwire.config.parsers import (
+    DAY_S,
+    GIB,
+    HOUR_S,
+    KIB,
+    MIB,
+    YEAR_S,
+    Network,
+    Origin,
+    Setting,
+    described,
+    flag,
+    http_url,
+    integer,
+    key_text,
+    networks,
+    number,
+    numbers,
+    optional,
+    proxy_url,
+    setting,
+    source_of,
+    words,
+)
+
+
+class ConfigError(click.ClickException):
+    """Settings that cannot be used; the message has one line for each problem, all of them."""
+
+    exit_code = 2
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("These settings cannot be used:\n" + "\n".join(f"  {each}" for each in problems))
+        self.problems: Final = problems
+
+
+def _all_default() -> Mapping[str, Origin]:
+    return MappingProxyType(dict.fromkeys(SETTINGS, "default"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Listening):
+    """Every setting, with its unit in its name; `Config()` is all defaults, without a look at the environment.
+
+    Values are checked by `load` only; a test may build or `replace` any.
+    """
+
+    # Conversations and the event log
+    mailbox_commands: int = setting(  # decisions 8
+        256,
+        integer(1, 1_000_000),
+        "Commands that may wait for one conversation; further ones are answered with 503.",
+    )
+    actor_idle_s: float = setting(
+        60.0, number(0.1, DAY_S), "Seconds without a command after which a conversation leaves memory."
+    )
+    actors_live: int = setting(
+        20_000, integer(1, 10_000_000), "Conversations that are in memory at the same time at most."
+    )
+    log_ring_events: int = setting(
+        10_000, integer(1, 100_000_000), "Newest events that are kept in memory for readers, at most."
+    )
+    log_ring_bytes: int = setting(
+        32 * MIB, integer(MIB, 64 * GIB), "Bytes that those newest events may take in memory."
+    )
+    event_window_s: float = setting(  # decisions 4 and 8
+        7 * DAY_S, number(60, 100 * YEAR_S), "Seconds that stored events can be read again."
+    )
+    bot_only_retention_s: float = setting(  # contract 8, decisions 8
+        33 * DAY_S,
+        number(1, 100 * YEAR_S),
+        "Seconds after its creation that a conversation is kept in which no agent has had a part.",
+    )
+    retention_day_s: float = setting(
+        DAY_S,
+        number(0.01, DAY_S),
+        "Seconds that a day of the project setting `archivedRetentionDays` lasts; shorter only to try it out.",
+    )
+    retention_interval_s: float = setting(  # decisions 8
+        600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
+    )
+
+    audit_s: float = setting(  # ADR 45
+        365 * DAY_S, number(60, 100 * YEAR_S), "Seconds that records of the audit trail are kept."
+    )
+
+    # Storage
+    writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
+    writer_queue: int = setting(
+        10_000,
+        integer(16, 10_000_000),
+        "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
+    )
+    read_connections: int = setting(
+        4,
+        integer(1, 256),
+        "Database connections for reading, each with a thread; a project has half of them at most.",
+    )
+    read_timeout_s: float = setting(  # ADR 43
+        1.0,
+        number(0.01, HOUR_S),
+        "Seconds that one look into the database may take for a request, which is answered with 503 then.",
+    )
+
+    upgrade_copies: int = setting(  # ADR 22
+        2,
+        integer(0, 100),
+        "Copies of the database, made before upgrades, that are kept; 0 upgrades without a copy.",
+    )
+    upgrade_copies_s: float = setting(  # ADR 22
+        7 * DAY_S,
+        number(60, YEAR_S),
+        "Seconds that such a copy is kept; until then it holds what is erased meanwhile.",
+    )
+
+    # Webhooks
+    allow_private_webhooks: bool = setting(  # decisions 6
+        False,
+        flag,
+        "Lets webhooks go to private addresses and plain http; for development only.",
+        option="--allow-private-webhooks",
+    )
+    webhook_allow: tuple[Network, ...] = setting(  # decisions 6
+        (),
+        networks,
+        "CIDR blocks, with commas between them, that webhooks may go to although they are private.",
+    )
+    webhook_proxy: str | None = setting(  # ADR 11
+        None,
+        optional(proxy_url),
+        "URL of the HTTP proxy that webhooks go through; unset means straight to the receivers.",
+        secret=True,
+    )
+    webhook_timeout_s: float = setting(  # contract 6.4.1
+        5.0, number(0.1, 60), "Seconds that a receiver has from connecting to its status line."
+    )
+    webhook_retry_after_s: tuple[float, ...] = setting(  # contract 6.4.2, decisions 6
+        (2.0, 6.0, 12.0),
+        numbers(RETRIES, number(0, HOUR_S)),
+        "Seconds from the start of each attempt to the next one's, for the three retries.",
+    )
+    webhook_retry_jitter: float = setting(  # decisions 6
+        0.2,
+        number(0, 0.9),
+        "Share of the time since the first attempt by which a retry varies at random, up and down.",
+    )
+    webhook_concurrency: int = setting(  # decisions 6
+        16,
+        integer(1, 1_000),
+        "Requests under way to one endpoint at the same time at most, those that wait for their answer left out; "
+        "typing has up to 4 more.",
+    )
+    webhook_waiting: int = setting(  # ADR 40
+        96,
+        integer(0, 1_000),
+        "Requests to one endpoint that may wait for their answer besides, after a second without one.",
+    )
+    webhook_circuit_failures: int = setting(  # contract 6.4.3, ADR 40
+        20, integer(1, 1_000_000), "Failed attempts in a row that open an endpoint's circuit, at the least."
+    )
+    webhook_circuit_s: float = setting(  # contract 6.4.3, ADR 40
+        60.0, number(0, HOUR_S), "Seconds without a success that open it, at the least."
+    )
+    webhook_horizon_s: float = setting(  # ADR 40
+        DAY_S,
+        number(1, YEAR_S),
+        "Seconds after which a delivery that is still pending is skipped; `DESKWIRE_EVENT_WINDOW_S` at most.",
+    )
+    webhook_catch_up_per_s: float = setting(  # ADR 40
+        200.0,
+        number(0.1, 100_000),
+        "Deliveries of an outage that are sent to an endpoint in a second, beside new ones.",
+    )
+    webhook_memory_deliveries: int = setting(
+        1_000,
+        integer(1, 1_000_000),
+        "Deliveries of one endpoint that are in memory at most: that many for first attempts, and as many for retries.",
+    )
+    delivery_log_s: float = setting(  # decisions 8
+        30 * DAY_S, number(60, 100 * YEAR_S), "Seconds that finished deliveries stay in the delivery log."
+    )
+
+    # Realtime stream
+    stream_ping_s: float = setting(  # decisions 5
+        25.0, number(0.1, HOUR_S), "Seconds between two pings to a consumer."
+    )
+    stream_write_timeout_s: float = setting(  # decisions 5
+        20.0, number(0.1, HOUR_S), "Seconds after which a write that does not finish ends the connection."
+    )
+    stream_token_s: float = setting(  # decisions 5
+        300.0, number(1, DAY_S), "Seconds that an authorization to subscribe is valid."
+    )
+    stream_auth_per_minute: int = setting(  # ADR 24
+        30_000,
+        integer(0, 60_000_000),
+        "Authorizations to subscribe that a project may ask for in a minute, on average; 0 means no limit.",
+    )
+    stream_auth_burst: int = setting(
+        10_000,
+        integer(1, 1_000_000),
+        "Authorizations that a project may ask for at once before that limit holds.",
+    )
+    stream_inbound_bytes: int = setting(
+        64 * KIB, integer(KIB, 16 * MIB), "Largest message in bytes that a consumer may send."
+    )
+    stream_unsubscribed_s: float = setting(
+        120.0, number(1, DAY_S), "Seconds that a connection may stay without any subscription."
+    )
+    stream_unsubscribed_each: int = setting(  # ADR 42
+        50,
+        integer(1, 1_000_000),
+        "Connections of one address that may be without a subscription at once; a further one waits for its turn.",
+    )
+    stream_resume_window_s: float = setting(  # decisions 5 and 8
+        2 * HOUR_S,
+        number(0, 100 * YEAR_S),
+        "Seconds of missed events that a returning consumer is sent by itself.",
+    )
+
+    # Uploads
+    upload_limit_bytes: int = setting(  # decisions 7
+        25 * MIB,
+        integer(1, GIB),
+        "Largest file in bytes that may be uploaded; a larger one is answered with 413.",
+    )
+    upload_timeout_s: float = setting(
+        600.0, number(1, DAY_S), "Seconds that a client may take to send a file, and to fetch one."
+    )
+    upload_url_s: float = setting(  # contract 8, decisions 7
+        30 * DAY_S, number(60, 10 * YEAR_S), "Seconds that a signed URL of an upload is valid."
+    )
+    upload_unattached_s: float = setting(
+        DAY_S, number(60, 10 * YEAR_S), "Seconds that an upload is kept which no message refers to."
+    )
+
+    # Language model
+    model_url: str | None = setting(  # decisions 8
+        None,
+        optional(http_url),
+        "Base URL of an OpenAI chat-completions server, such as http://localhost:8000/v1; unset: no model.",
+    )
+    model_key: str | None = setting(  # decisions 8
+        None, optional(key_text), "Key that this server asks for; unset sends none.", secret=True
+    )
+    model_name: str | None = setting(  # decisions 8
+        None, optional(words), "Name of the model there; for voice replies it must take audio."
+    )
+    model_timeout_s: float = setting(  # decisions 7
+        60.0, number(1, HOUR_S), "Seconds that one call of the model may take."
+    )
+
+    voice_audio_bytes: int = setting(
+        10 * MIB, integer(KIB, GIB), "Largest recording in bytes that a voice reply is made from."
+    )
+    voice_audio_s: float = setting(
+        300.0, number(1, HOUR_S), "Longest recording in seconds that a voice reply is made from."
+    )
+
+    # Stopping
+    shutdown_s: float = setting(  # decisions 5
+        10.0, number(0.1, HOUR_S), "Seconds that a stop may take before what is left is cut off."
+    )
+
+    origin: Mapping[str, Origin] = field(default_factory=_all_default, compare=False, repr=False)
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str], options: Mapping[str, object]) -> Self:
+        """Read the settings from `environ` and the command line.
+
+        Args:
+            environ: variables, of which only those that start with `DESKWIRE_` are looked at.
+            options: values from the command line by field name; None means not given.
+
+        Raises:
+            ConfigError: with every value that cannot be used, every unknown variable and every contradiction.
+            TypeError: an option that is not a setting, which is a mistake of the caller.
+        """
+        if strange := options.keys() - SETTINGS.keys():
+            raise TypeError(f"not a setting: {', '.join(sorted(strange))}")
+        values: dict[str, Any] = {}
+        origin: dict[str, Origin] = {}
+        bad: dict[str, str] = {}
+        for each in SETTINGS.values():
+            source, label, text = source_of(each, environ, options)
+            origin[each.name] = source
+            try:
+                if text is not None:
+                    values[each.name] = each.parse(text)
+            except ValueError as error:
+                bad[each.name] = f"{label} {error}"
+        config = cls(**values, origin=MappingProxyType(origin))
+        clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
+        if problems := (*unknown(environ, VARIABLES), *bad.values(), *clashes):
+            raise ConfigError(problems)
+        return config
+
+
+SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
+    {each.name: described(each) for each in fields(Config) if each.name != "origin"}
+)
+VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())

@@ -1,0 +1,176 @@
+"""Where public keys come from: a file that is read again when it changes, or a URL that is fetched again and again.
+
+The last good set stays in force while its source fails, so that neither a provider's outage nor a half-written
+file signs everybody out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import httpx
+import structlog
+import trio
+
+from deskwire.engine.accounts.identity.keys import BadKeys, KeySet, VerifyingKey, parse_jwks
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.failure import contained
+
+log: Final = structlog.get_logger(__name__)
+
+FETCH_S: Final = 5.0
+"""How long a fetch may take, from the first look-up to the last byte."""
+
+RETRY_S: Final = 30.0
+"""The least time between two fetches, whoever asks: unknown key ids cost the provider no more than that."""
+
+JWKS_BYTES_MAX: Final = 256 * 1024
+_LOOK_S: Final = 1.0
+"""How old the last look at a file may be."""
+
+
+class KeySource(Protocol):
+    """Finds the key that a token names."""
+
+    async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
+        """The key, None if there is none.
+
+        Raises Unavailable (`signing_keys_unavailable`) while there are no keys at all.
+        """
+
+    async def run(self) -> None:
+        """Keep the keys fresh until cancelled."""
+
+
+class FileKeys:
+    """Keys from a file. Raises BadKeys, at the start only, if the file can't be used."""
+
+    def __init__(self, path: Path, parse: Callable[[bytes], KeySet]) -> None:
+        self._path = path
+        self._parse = parse
+        self._looked = trio.current_time()
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys = KeySet()
+        self._read()
+
+    async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
+        """See `KeySource.find`."""
+        now = trio.current_time()
+        if now - self._looked >= _LOOK_S:
+            self._looked = now
+            try:
+                self._read()
+            except BadKeys as error:
+                log.warning("identity.keys_not_read", file=str(self._path), reason=str(error))
+        return self._keys.find(kid, algorithm)
+
+    async def run(self) -> None:
+        """Nothing to do in between: `find` looks."""
+        await trio.sleep_forever()
+
+    def _read(self) -> None:
+        """Take the file's keys if it has changed. A bad one is complained about once for each change."""
+        try:
+            seen = os.stat(self._path)
+            stamp = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            with self._path.open("rb") as file:
+                content = file.read(JWKS_BYTES_MAX + 1)
+        except OSError as error:
+            raise BadKeys(f"it can't be read: {error}") from error
+        if len(content) > JWKS_BYTES_MAX:
+            raise BadKeys(f"it has more than {JWKS_BYTES_MAX:,} bytes")
+        self._keys = self._parse(content)
+
+
+class UrlKeys:
+    """A JWK Set behind a URL.
+
+    Args:
+        refresh_s: seconds after which the set is fetched anew.
+        keep_s: seconds that the last good set stays in force while the URL fails.
+        client: closed when `run` ends.
+    """
+
+    def __init__(self, url: str, *, refresh_s: float, keep_s: float, client: httpx.AsyncClient) -> None:
+        self._url = url
+        self._refresh_s = refresh_s
+        self._keep_s = keep_s
+        self._client = client
+        self._keys = KeySet()
+        self._fetched: float | None = None
+        self._tried: float | None = None
+        self._wanted = trio.Event()
+        self._done = trio.Event()
+
+    async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
+        """See `KeySource.find`. A key that is not there yet is waited for, as long as one fetch may take."""
+        found = self._in_force().find(kid, algorithm)
+        if found is None and self._may_fetch():
+            self._wanted.set()
+            done = self._done
+            with trio.move_on_after(FETCH_S):
+                await done.wait()
+            found = self._in_force().find(kid, algorithm)
+        if found is None and not self._in_force().keys:
+            raise Unavailable(
+                "The identity provider's keys can't be fetched at the moment.",
+                code="signing_keys_unavailable",
+                retry_after_s=int(RETRY_S),
+            )
+        return found
+
+    async def run(self) -> None:
+        """Fetch at the start, when the set gets old, and when a token names a key that is not in it."""
+        async with self._client:
+            while True:
+                with contained(lambda failure: log.error("identity.keys_not_fetched", exc_info=failure)):
+                    await self._refresh()
+                self._wanted = trio.Event()
+                await trio.sleep(RETRY_S)
+                with trio.move_on_after(self._rest_s()):
+                    await self._wanted.wait()
+
+    def _rest_s(self) -> float:
+        """How long the set may still rest: not at all after a failure, RETRY_S are over already."""
+        if self._fetched is None or self._fetched != self._tried:
+            return 0
+        return max(0.0, self._refresh_s - RETRY_S)
+
+    def _may_fetch(self) -> bool:
+        return self._tried is None or trio.current_time() - self._tried >= RETRY_S
+
+    def _in_force(self) -> KeySet:
+        if self._fetched is not None and trio.current_time() - self._fetched > self._keep_s:
+            return KeySet()
+        return self._keys
+
+    async def _refresh(self) -> None:
+        began = trio.current_time()
+        try:
+            with trio.fail_after(FETCH_S):
+                self._keys = parse_jwks(await self._fetch())
+            self._fetched = began
+        except (httpx.HTTPError, BadKeys, trio.TooSlowError) as error:
+            reason = str(error) or type(error).__name__
+            log.warning("identity.keys_not_fetched", url=self._url, reason=reason)
+        self._tried = began
+        self._done.set()
+        self._done = trio.Event()
+
+    async def _fetch(self) -> bytes:
+        content = bytearray()
+        # identity: what is bounded is what comes over the wire, and no small answer becomes a large one
+        async with self._client.stream("GET", self._url, headers={"Accept-Encoding": "identity"}) as answer:
+            answer.raise_for_status()
+            async for chunk in answer.aiter_raw():
+                if len(content) <= JWKS_BYTES_MAX:  # what is more is read for at most FETCH_S, and let go
+                    content += chunk
+        if len(content) > JWKS_BYTES_MAX:
+            raise BadKeys(f"it has more than {JWKS_BYTES_MAX:,} bytes")
+        return bytes(content)

@@ -1,0 +1,81 @@
+"""What the password of an unknown address is checked against, so that the work tells nobody who has an account.
+
+After the cost of hashing was changed, accounts differ by what they cost until their owners have signed in. So an address
+without an account costs what some account does: which one follows from the address and a secret, and each kind of
+hash stands for as many addresses as it has accounts. As accounts come to today's cost, so do such addresses (ADR 44).
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Final
+
+from deskwire.engine.accounts.organisation_ports import OrganisationReader, OrganisationTransaction
+from deskwire.engine.core.store import Store
+
+FRESH_S: Final = 60.0
+"""How long the number of accounts of each cost is taken for what it was: it goes over all of them."""
+_SALT_BYTES: Final = 16
+_HASH_BYTES: Final = 32
+_SHARES: Final = 1 << 64
+
+
+class StandIns:
+    """Hashes that no password has, each of the cost that some account's has.
+
+    Args:
+        today: what hashes of today begin with: algorithm, version and cost.
+        secret: decides which address costs what; the same after a restart.
+        clock: Trio's.
+    """
+
+    def __init__(
+        self,
+        store: Store[OrganisationReader, OrganisationTransaction],
+        today: str,
+        secret: bytes,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._today = today
+        self._secret = secret
+        self._clock = clock
+        self._costs: Mapping[str, int] = {}
+        self._stale_at = -1.0
+
+    async def of(self, email: str) -> str:
+        """The stand-in for an address; the same work whether it has an account."""
+        now = self._clock()
+        if now >= self._stale_at:
+            self._costs = await self._store.read(lambda reader: reader.password_costs())
+            self._stale_at = now + FRESH_S
+        digest = blake2b(
+            email.lower().encode("utf-8", "surrogatepass"), digest_size=8, key=self._secret
+        ).digest()
+        return stand_in(chosen(self._costs, self._today, int.from_bytes(digest)))
+
+
+def chosen(costs: Mapping[str, int], today: str, share: int) -> str:
+    """The cost of an address with this share of 2**64. Today's comes last: what was once of it stays so.
+
+    Args:
+        costs: how many accounts have each.
+    """
+    at = 0
+    for cost in sorted(costs.keys() - {today}):
+        at += costs[cost]
+        if share * sum(costs.values()) < at * _SHARES:
+            return cost
+    return today
+
+
+def stand_in(cost: str) -> str:
+    """A hash of this cost: random bytes where others have their salt and hash (RFC 9106, encoded as by its authors)."""
+    salt, hashed = [
+        base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode()
+        for size in (_SALT_BYTES, _HASH_BYTES)
+    ]
+    return f"{cost}{salt}${hashed}"

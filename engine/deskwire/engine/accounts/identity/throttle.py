@@ -1,0 +1,111 @@
+"""Slows down guessing of passwords: failures are counted in memory, by network, by account, and by both.
+
+An attempt counts as failed from its begin until it has succeeded, so attempts side by side do not slip through. One that
+is refused tries no password. It counts for its network all the same, as going on after a refusal is what machines do,
+but not for the account: nobody keeps it shut by going on.
+
+Who has signed in from a network before has failures of its own there, and is not held up by what others do to the account
+or from the network. What others do can't end that: only signing in adds to those who are known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from deskwire.engine.core.errors import TooManyRequests, Unauthenticated
+from deskwire.engine.core.limits.rate_limit import Quota, Rate, nanoseconds, quota, take
+from deskwire.engine.core.limits.sketch import Sketch
+
+WINDOW_MINUTES: Final = 15
+PER_PAIR: Final = 10
+"""Failures of one network at one account."""
+PER_ACCOUNT: Final = 100
+PER_NETWORK: Final = 100
+KNOWN_MAX: Final = 10_000
+"""Accounts with a network that they have signed in from, some 3 MB. The one that was used longest ago makes room, and is
+counted as everybody is, with its failures of before."""
+
+_PAIR_RATE: Final = Rate(PER_PAIR, PER_PAIR, WINDOW_MINUTES)
+
+
+class Throttle:
+    """Lets a limited number of attempts at signing in fail within a quarter of an hour.
+
+    Args:
+        clock: Trio's.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._pairs = Sketch(_PAIR_RATE)
+        self._accounts = Sketch(Rate(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
+        self._networks = Sketch(Rate(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
+        self._under_way: Counter[tuple[Sketch, str]] = Counter()
+        self._known: OrderedDict[str, int] = OrderedDict()  # when the bucket of the pair is full again
+
+    @contextmanager
+    def attempt(self, email: str, network: str | None) -> Iterator[None]:
+        """Count what is done inside as an attempt: failed if it raises Unauthenticated, else as good as none.
+
+        Args:
+            network: None for a client on this machine: it may be a proxy, and everybody's.
+
+        Raises TooManyRequests, and does nothing, if too many have failed.
+        """
+        account = email.lower()
+        pair = f"{account} {network or ''}"
+        counted = [(self._pairs, pair), (self._accounts, account)]
+        if network is not None:
+            counted.append((self._networks, network))
+        self._check(pair, counted, network)
+        self._under_way.update(counted)
+        try:
+            yield
+        except Unauthenticated:
+            self._failed(pair, counted)
+            raise
+        else:
+            self._succeeded(pair)
+        finally:
+            self._under_way.subtract(counted)
+            for each in counted:
+                if not self._under_way[each]:
+                    del self._under_way[each]
+
+    def _check(self, pair: str, counted: list[tuple[Sketch, str]], network: str | None) -> None:
+        now = self._clock()
+        known = self._known.get(pair)
+        if known is None:
+            looks = [(self._under_way[each], each[0].look(each[1], now)) for each in counted]
+        else:
+            looks = [(self._under_way[counted[0]], quota(_PAIR_RATE, known, nanoseconds(now)))]
+        full = [left for under_way, left in looks if left is not None and left.remaining <= under_way]
+        if full:
+            if network is not None:
+                self._networks.take(network, now)
+            raise _refusal(full)
+
+    def _failed(self, pair: str, counted: list[tuple[Sketch, str]]) -> None:
+        now = self._clock()
+        for sketch, key in counted:
+            sketch.take(key, now)
+        known = self._known.get(pair)
+        if known is not None:
+            self._known[pair] = take(_PAIR_RATE, known, nanoseconds(now)) or known
+
+    def _succeeded(self, pair: str) -> None:
+        self._known[pair] = 0
+        self._known.move_to_end(pair)
+        if len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
+
+
+def _refusal(full: list[Quota]) -> TooManyRequests:
+    return TooManyRequests(
+        "Too many attempts to sign in have failed; wait.",
+        code="too_many_sign_ins",
+        retry_after_s=max(1, *(left.retry_after_s for left in full)),
+    )

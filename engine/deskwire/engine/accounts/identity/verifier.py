@@ -1,0 +1,100 @@
+"""Takes an access token to the identity it proves, by the keys that its algorithm calls for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import jwt
+
+from deskwire.engine.accounts.credentials import HS256, Identity, Tokens, checked_claims
+from deskwire.engine.accounts.identity.sources import KeySource
+from deskwire.engine.accounts.people import User
+from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.core.errors import Unauthenticated
+
+LEEWAY_S: Final = 30.0
+"""How far an identity provider's clock may be off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An identity provider whose tokens are taken.
+
+    Args:
+        algorithms: which of the keys' algorithms a token may use.
+        issuer, audience: what `iss` and `aud` must be, if given.
+        user_claim: `sub` is one of our user ids; or `email` with `email_verified` is a user's address.
+    """
+
+    keys: KeySource
+    algorithms: frozenset[str]
+    issuer: str | None = None
+    audience: str | None = None
+    user_claim: Literal["sub", "email"] = "sub"
+
+    async def identity(self, token: str, algorithm: str, kid: str | None) -> Identity:
+        """Whom the token speaks for. Raises Unauthenticated, or Unavailable while there are no keys."""
+        if algorithm not in self.algorithms:
+            raise _invalid()
+        found = await self.keys.find(kid, algorithm)
+        if found is None:
+            raise _invalid()
+        claims = checked_claims(token, found.key, found.algorithm, self.issuer, self.audience, LEEWAY_S)
+        if self.user_claim == "sub":
+            return Identity("id", claims["sub"])
+        return Identity("email", _verified_email(claims))
+
+
+class Verifier:
+    """Verifies access tokens of every kind that the installation takes.
+
+    Args:
+        tokens: checks those that are signed with the installation's secret, None to refuse them.
+        provider: checks those that are signed with a private key.
+    """
+
+    def __init__(self, tokens: Tokens | None, provider: Provider | None) -> None:
+        self._tokens = tokens
+        self._provider = provider
+
+    async def identity(self, token: str) -> Identity:
+        """Whom the token speaks for.
+
+        The algorithm in its header only selects who checks it: an HMAC is never checked with a public key.
+
+        Raises Unauthenticated, or Unavailable (`signing_keys_unavailable`).
+        """
+        try:
+            header = jwt.get_unverified_header(token)
+        except jwt.PyJWTError:
+            raise _invalid() from None
+        algorithm = header.get("alg")
+        if algorithm == HS256 and self._tokens is not None:
+            return self._tokens.identity(token)
+        if isinstance(algorithm, str) and self._provider is not None:
+            return await self._provider.identity(token, algorithm, header.get("kid"))
+        raise _invalid()
+
+
+def user_of(reader: AccountReader, identity: Identity) -> User:
+    """The user that an identity is. Raises Unauthenticated if there is none, or the token has been outlived."""
+    known = reader.user if identity.claim == "id" else reader.user_by_email
+    user = known(identity.value)
+    if user is None:
+        raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
+    if identity.generation is not None and identity.generation != user.generation:
+        raise Unauthenticated("The password has changed since; sign in again.", code="token_expired")
+    return user
+
+
+def _verified_email(claims: dict[str, Any]) -> str:
+    """The address that the provider vouches for. Raises Unauthenticated if there is none."""
+    email = claims.get("email")
+    if not isinstance(email, str) or claims.get("email_verified") is not True:
+        raise _invalid()
+    return email
+
+
+def _invalid() -> Unauthenticated:
+    return Unauthenticated("The access token is not valid.", code="invalid_token")

@@ -1,0 +1,199 @@
+"""Members and their accounts: made, changed, removed. Jobs for one transaction each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from deskwire.engine.accounts.organisation_ports import OrganisationTransaction
+from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
+from deskwire.engine.accounts.roles import Actor, check_change, check_grant
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import Conflict, NotFound
+
+_ALL: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """An account that is made if the address has none.
+
+    Args:
+        password_hash: of a one-time password, None if users sign in elsewhere.
+        temporary: whether the password must be replaced at the first sign-in.
+    """
+
+    id: str
+    email: str
+    name: str
+    password_hash: str | None
+    temporary: bool = True
+
+
+def member_view(member: Member) -> dict[str, Any]:
+    """The member object."""
+    user = member.user
+    return {
+        "id": user.id,
+        "email": user.email,
+        "name": user.name,
+        "role": member.role,
+        "joinedAt": iso(member.joined_at),
+    }
+
+
+def membership_view(membership: Membership) -> dict[str, Any]:
+    """The organisation object as one of its members sees it."""
+    return organisation_view(membership.organisation, membership.role)
+
+
+def organisation_view(organisation: Organisation, role: Role) -> dict[str, Any]:
+    """The organisation object with the caller's role in it."""
+    return {
+        "id": organisation.id,
+        "name": organisation.name,
+        "role": role,
+        "createdAt": iso(organisation.created_at),
+    }
+
+
+def user_view(user: User) -> dict[str, Any]:
+    """The user object."""
+    return {"id": user.id, "email": user.email, "name": user.name, "createdAt": iso(user.created_at)}
+
+
+def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
+    """Make an account. Raises Conflict (`email_in_use`)."""
+    if tx.user_by_email(newcomer.email) is not None:
+        raise Conflict("There is an account with this e-mail address.", code="email_in_use")
+    user = tx.insert_user(newcomer.id, newcomer.email, newcomer.name, newcomer.password_hash, at)
+    user = replace(user, password_temporary=newcomer.temporary and newcomer.password_hash is not None)
+    tx.save_user(user)
+    return user
+
+
+def add_newcomer(
+    tx: OrganisationTransaction, actor: Actor, organisation: int, newcomer: Newcomer, role: Role, at: int
+) -> Member:
+    """Make an account and a member of it.
+
+    An account that is a member of nothing begins anew, so that nobody who had it before comes in with it. One
+    that is a member of another organisation is not this one's to take: whoever made it there may not be the
+    owner of the address. The operator can add it.
+
+    Raises:
+        Forbidden: the actor may not.
+        Conflict: it is a member already (`already_member`), or of another organisation (`email_in_use`).
+    """
+    check_grant(actor, role)
+    user = tx.user_by_email(newcomer.email)
+    if user is None:
+        return join(tx, organisation, make_user(tx, newcomer, at), role, at)
+    if tx.role(organisation, user.rowid) is not None:
+        raise Conflict("This user is a member already.", code="already_member")
+    if tx.memberships(user.rowid, (-1, -1), 1):
+        raise Conflict(
+            "There is an account with this e-mail address; the operator can add it.", code="email_in_use"
+        )
+    user = with_password(user, newcomer.password_hash, temporary=newcomer.temporary)
+    user = replace(user, name=newcomer.name, home=organisation)
+    tx.save_user(user)
+    return join(tx, organisation, user, role, at)
+
+
+Handover = Literal["new", "keep"]
+"""What becomes of the password of an account that gets into an organisation other than its home."""
+
+
+def add_known(
+    tx: OrganisationTransaction,
+    organisation: int,
+    user: User,
+    role: Role,
+    handover: Handover | None,
+    password_hash: str | None,
+    at: int,
+) -> Member:
+    """Make an account a member on the operator's word (ADR 44).
+
+    Where it was made people may know its password, and none of them is to come in with it. So an account from
+    elsewhere gets a one-time password, all its tokens end, and this is its home from then on.
+
+    Args:
+        handover: `keep` if the operator knows that only the address's owner knows the password.
+        password_hash: of the one-time password, if the handover is `new`.
+
+    Raises Conflict: `already_member`, or `other_home` if the handover is to be chosen.
+    """
+    if tx.role(organisation, user.rowid) is None and user.home not in (None, organisation):
+        if handover is None:
+            home = tx.organisation_of(user.home)
+            raise Conflict(
+                f"{user.email} is an account of {home.name}, whose people may know its password.",
+                code="other_home",
+            )
+        if handover == "new":
+            user = replace(with_password(user, password_hash, temporary=True), home=organisation)
+            tx.save_user(user)
+    return join(tx, organisation, user, role, at)
+
+
+def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role, at: int) -> Member:
+    """Make an existing user a member, at home here if nowhere yet. Raises Conflict (`already_member`)."""
+    if tx.role(organisation, user.rowid) is not None:
+        raise Conflict("This user is a member already.", code="already_member")
+    if user.home is None:
+        user = replace(user, home=organisation)
+        tx.save_user(user)
+    tx.insert_membership(organisation, user.rowid, role, at)
+    return Member(user, role, at)
+
+
+def change_role(
+    tx: OrganisationTransaction, actor: Actor | None, organisation: int, user_id: str, role: Role
+) -> Member:
+    """Give a member another role. Raises NotFound, and as `check_change` does."""
+    target = member_of(tx, organisation, user_id)
+    check_change(actor, target, role, tx.owners(organisation))
+    tx.set_role(organisation, target.user.rowid, role)
+    return replace(target, role=role)
+
+
+def remove_member(
+    tx: OrganisationTransaction, actor: Actor | None, organisation: int, user_id: str
+) -> Member:
+    """End a membership; the account stays. Raises NotFound, and as `check_change` does."""
+    target = member_of(tx, organisation, user_id)
+    check_change(actor, target, None, tx.owners(organisation))
+    tx.delete_membership(organisation, target.user.rowid)
+    return target
+
+
+def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
+    """Delete an account with its memberships. What the user wrote stays, under the name of then (ADR 21).
+
+    Raises Conflict (`last_owner`) if an organisation would be left without an owner; then nothing changes.
+    """
+    memberships = tx.memberships(user.rowid, (-1, -1), _ALL)
+    for each in memberships:
+        member = Member(user, each.role, each.joined_at)
+        check_change(None, member, None, tx.owners(each.organisation.rowid))
+    for each in memberships:
+        tx.delete_membership(each.organisation.rowid, user.rowid)
+    tx.delete_user(user.rowid, at)
+
+
+def member_of(tx: OrganisationTransaction, organisation: int, user_id: str) -> Member:
+    """The member with this user id. Raises NotFound (`member_not_found`)."""
+    member = tx.organisation_member(organisation, user_id)
+    if member is None:
+        raise NotFound("The organisation has no such member.", code="member_not_found")
+    return member
+
+
+def with_password(user: User, password_hash: str | None, *, temporary: bool = False) -> User:
+    """The user with another password, which ends all tokens issued before."""
+    temporary = temporary and password_hash is not None
+    return replace(
+        user, password_hash=password_hash, password_temporary=temporary, generation=user.generation + 1
+    )

@@ -1,0 +1,99 @@
+"""Who may change whose role: an owner's is nobody's to take, and an organisation always has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from deskwire.engine.accounts.organisation_ports import OrganisationReader
+from deskwire.engine.accounts.people import PERMISSIONS, Member, Organisation, Project, Role, User
+from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
+
+MANAGE: Final = "members.manage"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A member who changes members. The operator, at the command line, is None in its place."""
+
+    user: int
+    role: Role
+
+
+def check_grant(actor: Actor | None, role: Role) -> None:
+    """Raise Forbidden if the actor may not make somebody `role`."""
+    if actor is None:
+        return
+    if MANAGE not in PERMISSIONS[actor.role]:
+        raise Forbidden(f"This needs the permission {MANAGE}.")
+    if role == "owner" and actor.role != "owner":
+        raise Forbidden("Only an owner can make somebody an owner.", code="owner_protected")
+
+
+def check_change(actor: Actor | None, target: Member, role: Role | None, owners: int) -> None:
+    """Raise if the actor may not give the target another role, or with None end the membership.
+
+    Everybody may leave. An owner's role is ended by that owner alone, and the last owner stays.
+
+    Args:
+        owners: how many the organisation has.
+
+    Raises:
+        Forbidden: the actor has no right to it (`permission_denied`, `owner_protected`).
+        Conflict: the organisation would be left without an owner (`last_owner`).
+    """
+    oneself = actor is not None and actor.user == target.user.rowid
+    if role is not None:
+        check_grant(actor, role)
+    elif actor is not None and not oneself:
+        check_grant(actor, "viewer")
+    if target.role != "owner" or role == "owner":
+        return
+    if actor is not None and not oneself:
+        raise Forbidden("An owner can only be changed by that owner.", code="owner_protected")
+    if owners == 1:
+        raise Conflict(
+            "An organisation keeps its last owner; make another member an owner first.", code="last_owner"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What permissions are asked for: an organisation, else a project's, else the first one (contract 4.8)."""
+
+    organisation_id: str | None
+    project_id: str | None
+
+
+def role_at(reader: OrganisationReader, user: User, scope: Scope) -> Role:
+    """The user's role in the scope.
+
+    Raises NotFound if organisation, project or role can't be resolved; what is another's looks like what is not
+    there.
+    """
+    if scope.organisation_id is not None:
+        return membership_of(reader, user, scope.organisation_id)[1]
+    if scope.project_id is not None:
+        return project_of(reader, user, scope.project_id)[1]
+    first = reader.memberships(user.rowid, (-1, -1), 1)
+    if not first:
+        raise NotFound("The user is no member of any organisation.", code="role_not_found")
+    return first[0].role
+
+
+def membership_of(reader: OrganisationReader, user: User, organisation_id: str) -> tuple[Organisation, Role]:
+    """An organisation that the user is a member of, and as what. Raises NotFound."""
+    organisation = reader.organisation(organisation_id)
+    role = None if organisation is None else reader.role(organisation.rowid, user.rowid)
+    if organisation is None or role is None:
+        raise NotFound("There is no such organisation.", code="organisation_not_found")
+    return organisation, role
+
+
+def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple[Project, Role]:
+    """A project of an organisation that the user is a member of, and as what. Raises NotFound."""
+    project = reader.project(project_id)
+    role = None if project is None else reader.role(project.organisation, user.rowid)
+    if project is None or role is None:
+        raise NotFound("There is no such project.", code="project_not_found")
+    return project, role

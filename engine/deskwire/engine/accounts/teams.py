@@ -1,0 +1,83 @@
+"""Teams of a project: users of its organisation that conversations and tickets can be given to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from deskwire.engine.core.clock import iso
+
+MEMBERS_MAX: Final = 200
+"""Members of one team; each answer carries them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A user as a member of a team; `rowid` is the user's storage key."""
+
+    rowid: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team with its members, those who have left the organisation left out. Times in milliseconds."""
+
+    id: str
+    project: int
+    name: str
+    created_at: int
+    updated_at: int
+    members: tuple[Member, ...] = ()
+    rowid: int = 0
+
+
+def team_view(team: Team) -> dict[str, Any]:
+    """The team object."""
+    return {
+        "id": team.id,
+        "name": team.name,
+        "members": [{"id": member.id, "name": member.name} for member in team.members],
+        "createdAt": iso(team.created_at),
+        "updatedAt": iso(team.updated_at),
+    }
+
+
+class TeamReader(Protocol):
+    """Queries on teams. One that was deleted is found by `deleted_teams` alone."""
+
+    def team(self, project: int, team_id: str) -> Team | None:
+        """The team, None if this project has none with that id."""
+
+    def teams(self, project: int, before: int | None, limit: int) -> Sequence[Team]:
+        """Teams of a project, newest first, in front of this row."""
+
+    def team_named(self, project: int, name: str) -> str | None:
+        """Id of the project's team with this name, whatever its case."""
+
+    def team_name(self, project: int, team_id: str) -> str | None:
+        """The name of a team of the project."""
+
+    def teammate(self, organisation: int, user_id: str) -> Member | None:
+        """The user with this id if it belongs to the organisation."""
+
+    def deleted_teams(self) -> Sequence[tuple[int, str]]:
+        """Storage key and id of the teams of all projects that were deleted and still leave something behind."""
+
+
+class TeamTransaction(TeamReader, Protocol):
+    """Changes of teams."""
+
+    def insert_team(self, team: Team) -> Team:
+        """Store a new team with its members; returns it with its `rowid`."""
+
+    def save_team(self, team: Team) -> None:
+        """Store a changed team, its members in place of those it had."""
+
+    def delete_team(self, team: int, at: int) -> None:
+        """Begin a team's deletion: from here on it is not found any more."""
+
+    def forget_team(self, team: int) -> None:
+        """Remove a deleted team that leaves nothing behind."""

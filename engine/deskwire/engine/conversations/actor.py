@@ -1,0 +1,243 @@
+"""One task per live conversation: it takes commands, one after the other, and answers each exactly once.
+
+Whoever asked may be gone by then: the command is carried out all the same, as the actor lives in the directory's
+nursery and not in the request's. What a command does to the conversation is its pipeline's affair, which ends in a
+call: the task does not wait for a commit. Typing is not committed; the actor keeps its time while it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.commands import Command, WorkflowCommand
+from deskwire.engine.conversations.facts import Fact, WorkflowCompleted
+from deskwire.engine.conversations.pipeline import Phase, Pipeline, Request, Shared
+from deskwire.engine.conversations.plan import Receipt
+from deskwire.engine.conversations.typing.indicator import Indicator
+from deskwire.engine.conversations.typing.state import SetTyping
+from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
+from deskwire.engine.core.oneshot import Slot
+from deskwire.engine.core.wrapper import Wrapper
+
+log: Final = structlog.get_logger(__name__)
+
+Asked = Command | WorkflowCommand | SetTyping
+"""All that may be asked of an actor."""
+
+
+class ActorFailed(Exception):
+    """A bug ended the actor's state; the log line says which. Callers see no detail."""
+
+
+class Ask(Slot[Receipt]):
+    """A command with a place for its answer; every ask is answered exactly once. Typing has no commit.
+
+    Args:
+        wrapper: what else is done in the commit.
+    """
+
+    __slots__ = ("command", "wrapper")
+
+    def __init__(self, command: Asked, wrapper: Wrapper[Receipt] | None = None) -> None:
+        super().__init__()
+        self.command = command
+        self.wrapper = wrapper
+
+
+class Actor:
+    """A conversation's task. `send_nowait` gives it work, `run` does it; `used_at` is when work last came.
+
+    There are many, so it has nothing that it does not need yet (docs/performance.md).
+
+    Args:
+        project: whose conversation it is; for another project's id it finds nothing.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_inbox",
+        "_indicator",
+        "_outbox",
+        "_pipeline",
+        "_shared",
+        "_unanswered",
+        "used_at",
+    )
+
+    def __init__(self, project: Project, conversation_id: str, shared: Shared) -> None:
+        self.used_at = 0.0
+        self._pipeline = Pipeline(project, conversation_id, shared)
+        self._shared = shared
+        self._unanswered = 0
+        self._begun: list[Ask] | None = None
+        self._indicator: Indicator | None = None
+        self._outbox, self._inbox = trio.open_memory_channel[Ask](inf)  # bounded by what is unanswered
+
+    @property
+    def project(self) -> Project:
+        """The conversation's project."""
+        return self._pipeline.project
+
+    @property
+    def conversation_id(self) -> str:
+        """The conversation's id."""
+        return self._pipeline.conversation_id
+
+    def send_nowait(self, ask: Ask) -> None:
+        """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
+        if self._unanswered > self._shared.mailbox:  # one of them is at work, and does not wait
+            raise Unavailable(
+                "Too many commands are waiting for this conversation.", code="conversation_busy"
+            )
+        self._outbox.send_nowait(ask)
+        self._unanswered += 1
+
+    @property
+    def idle(self) -> bool:
+        """Whether every command is answered.
+
+        Counted here and not read off the mailbox: a command sent to a task that is waiting for one goes
+        past the mailbox, and until that task runs neither it nor the mailbox shows it.
+        """
+        return self._unanswered == 0
+
+    @property
+    def typing(self) -> bool:
+        """Whether an agent types, so that the actor has something to say later."""
+        return self._indicator is not None and self._indicator.on
+
+    def close(self) -> None:
+        """Take no more commands; the task ends when it has answered those it has. Typing ends here and now.
+
+        Were it left to the task, its `stopped` could come behind a `started` of the conversation's next actor.
+        """
+        self._outbox.close()
+        if self._indicator is not None:
+            self._indicator.end()
+
+    async def run(self, ended: Callable[[Actor], None]) -> None:
+        """Serve commands until closed, or the conversation is gone; then call `ended`.
+
+        Cancellation: a commit under way is carried out; whoever waits is told Unavailable.
+        """
+        try:
+            while self._pipeline.phase is not Phase.GONE:
+                # Typing apart, without a call in between: each is kept as long as the actor waits.
+                ask = await (
+                    self._inbox.receive() if self._indicator is None else self._next(self._indicator)
+                )
+                await self._begin(ask)
+                del ask  # with its request: nothing of it is kept while the next is waited for
+        except trio.EndOfChannel:
+            pass  # closed
+        except trio.Cancelled:
+            self._give_up()
+            raise
+        finally:
+            ended(self)
+
+    def _give_up(self) -> None:
+        """Tell whoever waits that nothing more is answered here."""
+        for each in self._begun or ():
+            each.put(shutting_down())
+        self.refuse_rest(shutting_down())
+
+    def refuse_rest(self, refusal: DomainError) -> None:
+        """Answer all waiting commands with `refusal`."""
+        while True:
+            try:
+                self._inbox.receive_nowait().put(refusal)
+            except (trio.WouldBlock, trio.EndOfChannel):
+                return
+
+    async def _next(self, indicator: Indicator) -> Ask:
+        """The next command, while typing may lapse; when it has, nothing is left of it. Raises trio.EndOfChannel."""
+        while indicator.on:
+            with trio.move_on_at(indicator.lapses_at):
+                return await self._inbox.receive()
+            indicator.lapse()
+        self._indicator = None
+        return await self._inbox.receive()
+
+    async def _begin(self, ask: Ask) -> None:
+        """Have a command carried out, or refuse it; one that takes long is waited for."""
+        if self._begun is None:
+            self._begun = [ask]
+        else:
+            self._begun.append(ask)
+        try:
+            if isinstance(ask.command, SetTyping):
+                self._answer(ask, await self._set_typing(ask.command))
+            else:
+                await self._pipeline.begin(Request(ask.command, ask.wrapper, partial(self._ended, ask)))
+        except Exception as error:  # noqa: BLE001  # the task's top, logged there: a bug ends this state and nothing else
+            self._answer(ask, self._refusal(error))
+
+    async def _set_typing(self, command: SetTyping) -> Receipt:
+        """Nothing is written; what is read is one row, which also brings the contact as it is now.
+
+        Others may run meanwhile, but no commit of this conversation does: this task alone begins them.
+        """
+        await self._pipeline.settled()
+        state, contact = await self._pipeline.read(inline=True)
+        if self._indicator is None:
+            self._indicator = Indicator(self.project, self._shared.passing)
+        self._indicator.set(state, contact, command)
+        return Receipt(state, state, contact, self.project)
+
+    def _ended(self, ask: Ask, outcome: Receipt | Exception) -> None:
+        """Answer at the end of a commit."""
+        try:
+            if isinstance(outcome, Receipt):
+                self._note(outcome.facts)
+            else:
+                outcome = self._refusal(outcome)
+        except Exception as error:  # noqa: BLE001  # the call's top, logged there: a bug must not end the writer
+            outcome = self._refusal(error)
+        self._answer(ask, outcome)
+
+    def _note(self, facts: tuple[Fact, ...]) -> None:
+        """Take note of what has happened; the log says which workflow could not go on."""
+        if self._indicator is not None:
+            self._indicator.note(facts)
+        for fact in facts:
+            if isinstance(fact, WorkflowCompleted) and fact.stopped is not None:
+                log.warning(
+                    "workflows.stopped",
+                    conversation=self.conversation_id,
+                    workflow=fact.workflow_id,
+                    reason=fact.stopped,
+                )
+
+    def _answer(self, ask: Ask, answer: Receipt | Exception) -> None:
+        assert self._begun is not None, "what is answered was begun"
+        self._begun.remove(ask)
+        if not self._begun:
+            self._begun = None
+        self._unanswered -= 1
+        ask.put(answer)
+
+    def _refusal(self, error: Exception) -> Exception:
+        """The exception that an asker is told. After what is no plain refusal the next command reads the state again."""
+        if isinstance(error, DomainError) and not isinstance(error, Unavailable):
+            return error
+        self._pipeline.doubt()
+        if isinstance(error, Unavailable):
+            return error
+        if isinstance(error, StaleState):
+            log.error("actor.stale", conversation=self.conversation_id, error=str(error))
+            return Unavailable("The conversation changed meanwhile; try again.", code="conversation_busy")
+        log.error("actor.failed", conversation=self.conversation_id, exc_info=error)
+        return ActorFailed(f"the actor of {self.conversation_id} failed")
+
+
+def shutting_down() -> Unavailable:
+    """The refusal for whoever asks, or still waits, at the end."""
+    return Unavailable("The service is shutting down.", code="shutting_down")

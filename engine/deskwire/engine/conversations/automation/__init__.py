@@ -1,0 +1,1 @@
+"""Workflows at work in conversations."""

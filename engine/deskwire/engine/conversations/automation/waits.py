@@ -1,0 +1,78 @@
+"""Goes on with workflows whose wait is over, each through its conversation's actor (ADR 20)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.commands import WakeWorkflow
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
+from deskwire.engine.core.scheduled import DueWork
+from deskwire.engine.core.store import Store
+from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader, WorkflowTransaction
+
+log: Final = structlog.get_logger(__name__)
+
+BATCH: Final = 64
+"""Conversations that are woken together; their commits are shared."""
+
+_POSTPONED_MS: Final = 600_000
+"""How long one is left alone whose actor has failed, so that a bug in one holds up no other."""
+
+
+class Waits(DueWork[PublishedReader, WorkflowTransaction]):
+    """The task and what wakes it."""
+
+    delayed: ClassVar = "workflows.waits_delayed"
+
+    def __init__(
+        self, store: Store[PublishedReader, WorkflowTransaction], clock: Clock, directory: Directory
+    ) -> None:
+        super().__init__(store, clock)
+        self._directory = directory
+
+    @staticmethod
+    def next_due(reader: WorkflowReader) -> int | None:
+        """When (ms) the next workflow goes on."""
+        return reader.next_run()
+
+    async def do_some(self) -> bool:
+        """See `DueWork.do_some`: a batch of conversations, all at once."""
+        now = self._clock()
+        due = await self._store.read(lambda reader: _due(reader, now))
+        refused: list[Unavailable] = []
+        failed: list[str] = []
+        async with trio.open_nursery() as nursery:
+            for project, conversation_id in due:
+                nursery.start_soon(self._wake, project, conversation_id, refused, failed)
+        if failed:
+            await self._store.write(lambda tx: tx.postpone_runs(failed, now + _POSTPONED_MS))
+        if refused:
+            raise refused[0]
+        return len(due) == BATCH
+
+    async def _wake(
+        self, project: Project, conversation_id: str, refused: list[Unavailable], failed: list[str]
+    ) -> None:
+        try:
+            await self._directory.ask(project, conversation_id, WakeWorkflow())
+        except NotFound:
+            log.debug("workflows.already_deleted", conversation=conversation_id)
+        except Unavailable as refusal:
+            refused.append(refusal)
+        except (DomainError, ActorFailed) as error:  # the latter is a bug, which the actor has logged
+            log.warning("workflows.wait_postponed", conversation=conversation_id, reason=str(error))
+            failed.append(conversation_id)
+
+
+def _due(reader: PublishedReader, now: int) -> list[tuple[Project, str]]:
+    found = [
+        (reader.project(project_id), conversation) for project_id, conversation in reader.due_runs(now, BATCH)
+    ]
+    return [(project, conversation) for project, conversation in found if project is not None]

@@ -1,0 +1,155 @@
+"""What may be asked of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.conversation import Author, Closer, Reason
+from deskwire.engine.conversations.expiry import Windows
+from deskwire.engine.core.record import value
+from deskwire.engine.uploads.upload import Attachment
+from deskwire.engine.workflows.workflow import Published
+
+
+@value
+class ContactRef:
+    """Whose conversation it is, with the identity fields that were given."""
+
+    user_id: str
+    identity: Mapping[str, str | None]
+
+
+@value
+class Create:
+    """Start a conversation, hidden ones included; `message` is its first."""
+
+    conversation_id: str
+    project: int
+    contact: ContactRef
+    title: str | None = None
+    attributes: Mapping[str, Any] | None = None
+    visible: bool = True
+    message: PostMessage | None = None
+
+
+@value
+class PostMessage:
+    """Add a message, or an internal note."""
+
+    message_id: str
+    author: Author
+    text: str
+    internal: bool = False
+    attachments: tuple[Attachment, ...] = ()
+
+
+@value
+class Close:
+    """End the conversation for the customer."""
+
+    by: Closer
+
+
+@value
+class Reopen:
+    """Take a closed conversation up again."""
+
+
+@value
+class Assign:
+    """Give the conversation to a user or team, or to nobody."""
+
+    assignee: Assignee | None
+
+
+@value
+class MarkRead:
+    """The contact has seen everything."""
+
+
+@value
+class Rate:
+    """Record the contact's rating, 0 to 10 (contract 8)."""
+
+    rating: int
+
+
+@value
+class Patch:
+    """Change fields; only those named in `given` count.
+
+    `attributes` are merged key by key, None removes a key. `visible` can only become true.
+    """
+
+    given: Mapping[str, Any]
+
+
+@value
+class LinkTicket:
+    """Link the conversation to a ticket, or cut that link; the ticket's side is its wrapper's affair."""
+
+    ticket_id: str
+    linked: bool
+
+
+@value
+class ReplaceNetworkLogs:
+    """Store a network log snapshot, as sent, in place of the previous one (contract 4.3)."""
+
+    snapshot: bytes
+
+
+@value
+class Expire:
+    """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
+
+    windows: Windows
+
+
+@value
+class Delete:
+    """Remove the conversation and everything that belongs to it, for good."""
+
+    reason: Reason
+
+
+Command = (
+    Create
+    | PostMessage
+    | Close
+    | Reopen
+    | Assign
+    | MarkRead
+    | Rate
+    | Patch
+    | LinkTicket
+    | ReplaceNetworkLogs
+    | Expire
+    | Delete
+)
+
+
+@value
+class StartWorkflow:
+    """Have a workflow run in the conversation."""
+
+    workflow: Published
+
+
+@value
+class AnswerStep:
+    """The contact answers the step that is pending, named by its action."""
+
+    action_id: int
+    value: Any
+
+
+@value
+class WakeWorkflow:
+    """Go on with a workflow whose wait is over."""
+
+
+WorkflowCommand = StartWorkflow | AnswerStep | WakeWorkflow
+"""What is for the workflow of a conversation; `conduct` decides it."""

@@ -1,0 +1,174 @@
+"""The commit of a plan: its rows, its events and their deliveries in one transaction.
+
+This is the middle of the path from request to event: `decide` has said what follows, and what is
+written here is what every channel will read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, assert_never
+
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.emit import announce, dashboard_message_view, message_view
+from deskwire.engine.conversations.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
+)
+from deskwire.engine.conversations.plan import Plan, Receipt
+from deskwire.engine.conversations.ports import CommitTransaction
+from deskwire.engine.core.errors import Invalid
+from deskwire.engine.core.record import changed
+from deskwire.engine.events.types import Draft
+from deskwire.engine.uploads.links import Shown, nowhere
+from deskwire.engine.uploads.upload import unknown_upload
+from deskwire.engine.webhooks.publish import append, targets
+
+
+def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
+    """Write a plan with what its wrappers add, and return what came of it.
+
+    Raises StaleState if what is stored is not what the plan expects, Invalid if an attachment is no longer there, and
+    what the wrappers raise.
+    """
+    for wrapper in plan.wrappers:
+        wrapper.before(tx)
+    receipt = _written(plan, tx)
+    for wrapper in plan.wrappers:
+        wrapper.after(tx, receipt)
+    return receipt
+
+
+def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
+    project, at = plan.project, plan.at
+    contact, sent = _expected(plan, tx)
+    if plan.after is None:
+        assert plan.before is not None, "creation is a fact"
+        return Receipt(plan.before, plan.before, contact, project)
+    facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
+    show = partial((plan.links or nowhere()).shown, now=at)
+    drafts = _drafts(plan, tx, facts, contact, show)
+    addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
+
+    gone = Deleted in map(type, facts)
+    if gone:
+        state = plan.after
+        tx.erase_conversation(state)
+    else:
+        state = _store(tx, plan.before, plan.after, facts, contact, sent, at)
+    for draft, each in addressed:
+        subject = None if draft.type == "conversation.deleted" else state.rowid
+        append(tx, project, draft, subject, each, at, lane=state.rowid)
+    message = _posted(facts, state, drafts, show)
+    return Receipt(None if gone else state, state, contact, project, facts, message)
+
+
+def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
+    """The contact, and what each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
+    if plan.before is None:
+        assert plan.contact is not None, "a new conversation needs its contact"
+        return put_contact(tx, plan.project, plan.contact, plan.at), {}
+    claimed = tx.claim(plan.before)
+    return claimed.contact, dict(claimed.routed)
+
+
+def _signed(fact: Fact, contact: Contact) -> Fact:
+    """A contact's message with the contact's id and name as they are now, which the state does not tell."""
+    if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
+        author = Author("contact", contact.id, contact.name)
+        return MessagePosted(changed(fact.message, author=author))
+    return fact
+
+
+def _drafts(
+    plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
+) -> list[Draft]:
+    """The events, in order."""
+    drafts: list[Draft] = []
+    for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
+        known = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
+        drafts += announce(fact, after, contact, plan.project.id, known, show)
+    return drafts
+
+
+def _store(
+    tx: CommitTransaction,
+    before: Conversation | None,
+    state: Conversation,
+    facts: Sequence[Fact],
+    contact: Contact,
+    sent: Mapping[int, int],
+    at: int,
+) -> Conversation:
+    """Write the rows; returns the state with its `rowid`."""
+    if before is None:
+        state = tx.insert_conversation(state, contact.rowid, sent)
+    else:
+        tx.save_conversation(before, state, sent)
+    if state.run is not (None if before is None else before.run):
+        tx.save_run(state.rowid, state.run)
+    for fact in facts:
+        _store_beside(tx, state, fact, at)
+    return state
+
+
+def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: int) -> None:
+    """Write what a fact brings that is not in the conversation's own row."""
+    match fact:
+        case MessagePosted(message):
+            tx.insert_message(state.rowid, message)
+            _attach(tx, state, message)
+        case NetworkLogsReplaced(snapshot):
+            tx.put_network_logs(state.rowid, snapshot, at)
+        case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
+            pass
+        case WorkflowWaits() | WorkflowCompleted():
+            pass
+        case _:
+            assert_never(fact)
+
+
+def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:
+    """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
+    if not message.attachments:
+        return
+    ids = [each.id for each in message.attachments]
+    missing = tx.attach_uploads(state.project, state.rowid, ids)
+    if missing:
+        raise Invalid(*(unknown_upload(f"/attachments/{ids.index(each)}", each) for each in missing))
+
+
+def _posted(
+    facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
+) -> Mapping[str, Any] | None:
+    """The object of the first message that was posted, if one was."""
+    for fact in facts:
+        if isinstance(fact, MessagePosted):
+            return _object_of(fact.message, state, drafts, show)
+    return None
+
+
+def _object_of(
+    message: Message, state: Conversation, drafts: Sequence[Draft], show: Shown
+) -> Mapping[str, Any]:
+    """The message object; the very one of its event if there is one."""
+    if message.internal:
+        return dashboard_message_view(message, state.id, show)
+    for draft in drafts:
+        announced: Mapping[str, Any] | None = draft.data.get("message")
+        if announced is not None and announced["id"] == message.id:
+            return announced
+    return message_view(message, state.id, show)

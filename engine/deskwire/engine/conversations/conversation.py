@@ -1,0 +1,83 @@
+"""What a conversation is: its whole state, its messages and those who write them (decisions 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Literal
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.record import value
+from deskwire.engine.uploads.upload import Attachment
+from deskwire.engine.workflows.run import Run
+
+Status = Literal["OPEN", "PENDING", "CLOSED"]
+AuthorType = Literal["contact", "agent", "bot", "system"]
+Closer = Literal["agent", "bot", "system"]
+Reason = Literal["retention", "gdpr", "manual"]
+
+
+@value
+class Author:
+    """Who wrote a message; a contact's id and name are filled in when it is committed."""
+
+    type: AuthorType
+    id: str | None = None
+    name: str | None = None
+
+
+@value
+class Message:
+    """A message, or with `internal` a note that only agents see.
+
+    `index` counts the customer-visible messages of the conversation from 0; None for a note.
+    """
+
+    id: str
+    author: Author
+    text: str
+    created_at: int
+    internal: bool = False
+    index: int | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+
+@value
+class Conversation:
+    """A conversation's whole state. Times are milliseconds since the epoch.
+
+    `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
+    `run` is the workflow that runs in it; listings leave it out. `imported_at` is when it came here from elsewhere, if it did.
+    """
+
+    id: str
+    project: int
+    created_at: int
+    updated_at: int
+    rowid: int = 0
+    revision: int = 0
+    title: str | None = None
+    status: Status = "OPEN"
+    closed_by: Closer | None = None
+    closed_at: int | None = None
+    unread: bool = False
+    archived: bool = False
+    assignee: Assignee | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    rating: int | None = None
+    rated_at: int | None = None
+    ticket_id: str | None = None
+    visible: bool = True
+    human: bool = False
+    archived_at: int | None = None
+    imported_at: int | None = None
+    messages: int = 0
+    last_message_at: int | None = None
+    sequence: int = 0
+    run: Run | None = None
+
+
+def no_such_conversation() -> NotFound:
+    """The one refusal for conversations that are unknown, deleted, or another project's."""
+    return NotFound("There is no such conversation.", code="conversation_not_found")

@@ -1,0 +1,291 @@
+"""The conversation as a state machine: commands in, facts out, nothing else touched.
+
+`decide` says what follows from a command, `evolve` applies one fact, `announce` says which events
+consumers see for it. Rules (contract 3, decisions 4):
+
+- A hidden conversation emits nothing; `Revealed` starts its sequence at 1.
+- OPEN and PENDING are open; a message of the contact makes PENDING and CLOSED ones OPEN.
+- A command that changes nothing yields no fact.
+- An internal note is a fact without an event and without a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias, assert_never
+
+import orjson
+
+from deskwire.engine.conversations.commands import (
+    Assign,
+    Close,
+    Command,
+    Create,
+    Delete,
+    Expire,
+    LinkTicket,
+    MarkRead,
+    Patch,
+    PostMessage,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
+)
+from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.expiry import passed
+from deskwire.engine.conversations.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
+)
+from deskwire.engine.core.errors import Conflict, Invalid, Problem
+from deskwire.engine.core.record import changed
+from deskwire.engine.definitions.attributes import merged, overfull
+
+_SORTED: Final = orjson.OPT_SORT_KEYS
+
+PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
+    "title": "title",
+    "status": "status",
+    "attributes": "attributes",
+    "archived": "archived",
+    "unread": "unread",
+    "rating": "rating",
+    "ticket_id": "ticketId",
+    "rated_at": None,  # carried by `rating`
+    "archived_at": None,  # carried by `archived`
+}
+"""Which name in `data.changed` stands for a changed field."""
+
+
+def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact, ...]:
+    """Say what follows from `command` at time `at` (ms); touch nothing.
+
+    Raises:
+        Conflict: the present state does not allow it.
+        Invalid: the command does not fit this conversation.
+    """
+    if isinstance(command, Create):
+        return _create(command, at)
+    assert state is not None, "only Create may start a conversation"
+    match command:
+        case PostMessage():
+            return _post(state, command, at)
+        case Close(by):
+            return () if state.status == "CLOSED" else (Closed(by, at),)
+        case Reopen():
+            return (Reopened(),) if state.status == "CLOSED" else ()
+        case Assign(assignee):
+            return () if state.assignee == assignee else (Assigned(assignee),)
+        case MarkRead():
+            return (Updated({"unread": False}),) if state.unread else ()
+        case Rate(rating):
+            return () if state.rating == rating else (Updated({"rating": rating, "rated_at": at}),)
+        case Patch(given):
+            return _patch(state, given, at)
+        case LinkTicket():
+            return _link(state, command)
+        case ReplaceNetworkLogs(snapshot):
+            return (NetworkLogsReplaced(snapshot),)
+        case Expire(windows):
+            return (Deleted("retention"),) if passed(state, windows, at) else ()
+        case Delete(reason):
+            return (Deleted(reason),)
+        case _:
+            assert_never(command)
+
+
+def _create(command: Create, at: int) -> tuple[Fact, ...]:
+    created = Created(
+        Conversation(
+            id=command.conversation_id,
+            project=command.project,
+            created_at=at,
+            updated_at=at,
+            title=command.title,
+            attributes=merged({}, command.attributes or {}),
+            visible=command.visible,
+        )
+    )
+    if command.message is None:
+        return (created,)
+    state = evolve(None, created)
+    return (created, *_post(state, command.message, at))
+
+
+def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...]:
+    index = None if command.internal else state.messages
+    posted = MessagePosted(
+        Message(
+            command.message_id, command.author, command.text, at, command.internal, index, command.attachments
+        )
+    )
+    if command.internal or command.author.type != "contact":
+        return (posted,)
+    before: list[Fact] = []
+    if state.status == "CLOSED":
+        before.append(Reopened())
+    elif state.status == "PENDING":
+        before.append(Updated({"status": "OPEN"}))
+    return (*before, posted)
+
+
+def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact, ...]:
+    wanted = {name: value for name, value in given.items() if name != "visible"}
+    if "attributes" in given:
+        wanted["attributes"] = _merged(state.attributes, given["attributes"])
+    if state.status == "CLOSED" and "status" in wanted:
+        raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
+    if given.get("visible") is False and state.visible:
+        message = "A conversation that the customer has seen can't be hidden again."
+        raise Invalid(Problem("/visible", "not_reversible", message))
+    changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
+    if "archived" in changes:
+        changes["archived_at"] = at if changes["archived"] else None
+    updated = (Updated(changes),) if changes else ()
+    revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
+    # The change first, so that the event of creation shows the conversation as it is revealed.
+    return (*updated, *revealed)
+
+
+def _link(state: Conversation, command: LinkTicket) -> tuple[Fact, ...]:
+    if not command.linked:
+        return (Updated({"ticket_id": None}),) if state.ticket_id == command.ticket_id else ()
+    if state.ticket_id is None:
+        return (Updated({"ticket_id": command.ticket_id}),)
+    if state.ticket_id != command.ticket_id:
+        raise already_linked()
+    return ()
+
+
+def already_linked() -> Conflict:
+    """The refusal to link a conversation that another ticket has."""
+    return Conflict("The conversation is linked to another ticket.", code="conversation_linked")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether both are the same JSON; to Python 1 and true are equal, to a consumer they are not."""
+    return orjson.dumps(one, option=_SORTED) == orjson.dumps(other, option=_SORTED)
+
+
+def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    after = merged(attributes, patch)
+    problem = overfull(after)
+    if problem is not None:
+        raise Invalid(problem)
+    return after
+
+
+def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Conversation:
+    """The state after `fact`, its sequence number included; total, as the past can't be refused.
+
+    Args:
+        at: when it happened, in milliseconds, if that is to be stored: the state has a new `revision` then, and
+            `updated_at` moves on if a customer can see the change.
+    """
+    if isinstance(fact, Created):
+        created, first = fact.conversation, 1 if fact.conversation.visible else 0
+        return changed(created, sequence=first, updated_at=created.updated_at if at is None else at)
+    assert state is not None, "only Created starts a conversation"
+    changes = _changes(state, fact)
+    changes["sequence"] = state.sequence + events_of(state, fact)
+    if at is not None:
+        changes["revision"] = state.revision + 1
+        if touches(fact):
+            changes["updated_at"] = at
+    return changed(state, **changes)
+
+
+def events_of(state: Conversation, fact: Fact) -> int:
+    """How many events `fact` causes in `state`."""
+    shown = 1 if state.visible else 0
+    match fact:
+        case MessagePosted(message):
+            return 0 if message.internal else shown
+        case NetworkLogsReplaced():
+            return 0
+        case WorkflowWaits(run):
+            return 0 if run.step is None else shown
+        case Revealed():
+            return 1 + state.messages
+        case Created() | Closed() | Reopened() | Assigned() | Updated() | WorkflowCompleted() | Deleted():
+            return shown
+        case _:
+            assert_never(fact)
+
+
+def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
+    """The fields that `fact` changes, and their values after it."""
+    match fact:
+        case MessagePosted(message):
+            return _with_message(state, message)
+        case Revealed():
+            return {"visible": True}
+        case Closed(by, at):
+            return {"status": "CLOSED", "closed_by": by, "closed_at": at}
+        case Reopened():
+            return {"status": "OPEN", "closed_by": None, "closed_at": None}
+        case Assigned(assignee):
+            return {"assignee": assignee, "human": state.human or assignee is not None}
+        case Updated(changes):
+            return dict(changes)
+        case WorkflowWaits(run):
+            return {"run": run}
+        case WorkflowCompleted():
+            return {"run": None}
+        case NetworkLogsReplaced() | Deleted() | Created():
+            return {}
+        case _:
+            assert_never(fact)
+
+
+def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
+    human = state.human or message.author.type == "agent"
+    if message.internal:
+        return {"human": human}
+    return {
+        "human": human,
+        "unread": message.author.type != "contact",
+        "messages": state.messages + 1,
+        "last_message_at": message.created_at,
+    }
+
+
+def touches(fact: Fact) -> bool:
+    """Whether `fact` changes what a customer can see, and with it `updatedAt`."""
+    match fact:
+        case MessagePosted(message):
+            return not message.internal
+        case NetworkLogsReplaced():
+            return False
+        case WorkflowWaits(run):
+            return run.step is not None
+        case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
+            return True
+        case WorkflowCompleted() | Deleted():
+            return True
+        case _:
+            assert_never(fact)
+
+
+Step: TypeAlias = tuple[Conversation | None, Fact, Conversation]
+"""A fact with the state before and after it."""
+
+
+def fold(state: Conversation | None, facts: Iterable[Fact], at: int) -> list[Step]:
+    """The steps that facts make of a state, `updated_at` and `revision` moved on."""
+    steps: list[Step] = []
+    for fact in facts:
+        after = evolve(state, fact, at)
+        steps.append((state, fact, after))
+        state = after
+    return steps

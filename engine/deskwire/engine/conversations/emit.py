@@ -1,0 +1,163 @@
+"""What the API and the events show of a conversation, and which events a fact causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, assert_never
+
+from deskwire.engine.contacts.contact import Contact, contact_view
+from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.decide import PUBLIC_NAMES
+from deskwire.engine.conversations.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
+)
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.events.types import Draft
+from deskwire.engine.uploads.links import Shown
+
+
+def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
+    """The conversation object (decisions 4)."""
+    assignee = state.assignee
+    return {
+        "id": state.id,
+        "projectId": project_id,
+        "contact": {
+            "id": contact.id,
+            "userId": contact.user_id,
+            "name": contact.name,
+            "email": contact.email,
+        },
+        "title": state.title,
+        "status": state.status,
+        "closed": state.status == "CLOSED",
+        "closedBy": state.closed_by,
+        "unread": state.unread,
+        "archived": state.archived,
+        "assignee": assignee and {"type": assignee.type, "id": assignee.id, "name": assignee.name},
+        "attributes": state.attributes,
+        "rating": state.rating,
+        "ticketId": state.ticket_id,
+        "lastMessageAt": iso_or_none(state.last_message_at),
+        "sequence": state.sequence,
+        "createdAt": iso(state.created_at),
+        "updatedAt": iso(state.updated_at),
+        "closedAt": iso_or_none(state.closed_at),
+    }
+
+
+def message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
+    """The message object as a customer's side sees it (decisions 4)."""
+    author = message.author
+    return {
+        "id": message.id,
+        "conversationId": conversation_id,
+        "index": message.index,
+        "author": {"type": author.type, "id": author.id, "name": author.name},
+        "text": message.text,
+        "attachments": show(message.attachments),
+        "createdAt": iso(message.created_at),
+    }
+
+
+def dashboard_message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
+    """As `message_view`, with `internal` to tell notes from messages."""
+    return {**message_view(message, conversation_id, show), "internal": message.internal}
+
+
+def announce(
+    fact: Fact,
+    after: Conversation,
+    contact: Contact,
+    project_id: str,
+    earlier: Sequence[Message],
+    show: Shown,
+) -> Iterator[Draft]:
+    """The events that `fact` causes, in order.
+
+    Args:
+        after: the state after the fact; its sequence is that of the last event yielded.
+        earlier: the customer-visible messages written before, needed for `Revealed` only.
+        show: gives a message's attachments their URLs.
+    """
+    if not after.visible or isinstance(fact, NetworkLogsReplaced):
+        return
+    data: dict[str, Any] = {"conversation": conversation_view(after, contact, project_id)}
+    match fact:
+        case MessagePosted(message):
+            if not message.internal:
+                data = {"message": message_view(message, after.id, show), **data}
+                yield Draft("message.created", after.sequence, data)
+        case Created():
+            yield Draft("conversation.created", after.sequence, data)
+        case Revealed():
+            yield from _reveal(after, contact, project_id, earlier, show)
+        case Closed(by):
+            yield Draft("conversation.closed", after.sequence, {**data, "closedBy": by})
+        case Reopened():
+            yield Draft("conversation.reopened", after.sequence, data)
+        case Assigned():
+            yield Draft("conversation.assigned", after.sequence, data)
+        case Updated(changes):
+            changed = sorted(public for name in changes if (public := PUBLIC_NAMES[name]))
+            yield Draft("conversation.updated", after.sequence, {**data, "changed": changed})
+        case WorkflowWaits(run):
+            if run.step is not None:
+                yield Draft("workflow.step.presented", after.sequence, {**data, "step": run.step})
+        case WorkflowCompleted(workflow_id, ended):
+            data = {**data, "workflowId": workflow_id, "reason": ended}
+            yield Draft("workflow.completed", after.sequence, data)
+        case Deleted(reason):
+            yield _deletion(after, contact, reason)
+        case _:
+            assert_never(fact)
+
+
+def _reveal(
+    after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: Shown
+) -> Iterator[Draft]:
+    state = replace(after, sequence=after.sequence - len(earlier))
+    data = {"conversation": conversation_view(state, contact, project_id)}
+    yield Draft("conversation.created", state.sequence, data)
+    for message in earlier:
+        state = replace(state, sequence=state.sequence + 1)
+        data = {
+            "message": message_view(message, after.id, show),
+            "conversation": conversation_view(state, contact, project_id),
+        }
+        yield Draft("message.created", state.sequence, data)
+
+
+def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:
+    """Only what a mirror needs to prune: no personal data (decisions 4)."""
+    conversation = {
+        "id": after.id,
+        "status": after.status,
+        "closed": after.status == "CLOSED",
+        "unread": after.unread,
+        "contact": {"userId": contact.user_id},
+    }
+    data = {"conversation": conversation, "reason": reason}
+    return Draft("conversation.deleted", after.sequence, data)
+
+
+def announce_contact(contact: Contact) -> Draft:
+    """The event of a changed identity; it has no number (contract 2.10)."""
+    return Draft("contact.updated", None, {"contact": contact_view(contact)})
+
+
+def announce_test(endpoint_id: str, url: str) -> Draft:
+    """The event that a test of an endpoint sends to it; of no conversation, and on no stream (decisions 6)."""
+    return Draft("webhook.test", None, {"endpointId": endpoint_id, "url": url})

@@ -1,0 +1,102 @@
+"""What has happened in a conversation. Each fact is stored by its effect on the tables, not by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.conversation import Closer, Conversation, Message, Reason
+from deskwire.engine.core.record import value
+from deskwire.engine.workflows.run import Ending, Run, Stop
+
+
+@value
+class Created:
+    """There is a new conversation."""
+
+    conversation: Conversation
+
+
+@value
+class Revealed:
+    """A hidden conversation became visible to the customer."""
+
+
+@value
+class MessagePosted:
+    """A message or a note was added."""
+
+    message: Message
+
+
+@value
+class Closed:
+    """The conversation was closed."""
+
+    by: Closer
+    at: int
+
+
+@value
+class Reopened:
+    """The conversation was reopened."""
+
+
+@value
+class Assigned:
+    """The assignee changed."""
+
+    assignee: Assignee | None
+
+
+@value
+class Updated:
+    """Fields changed: names of `Conversation` with their new values."""
+
+    changes: Mapping[str, Any]
+
+
+@value
+class NetworkLogsReplaced:
+    """The network log snapshot was replaced."""
+
+    snapshot: bytes
+
+
+@value
+class Deleted:
+    """The conversation is gone."""
+
+    reason: Reason
+
+
+@value
+class WorkflowWaits:
+    """A workflow has come to rest: a step is pending, or it waits for a time."""
+
+    run: Run
+
+
+@value
+class WorkflowCompleted:
+    """The workflow has ended; `stopped` says why if it could not go on."""
+
+    workflow_id: str
+    reason: Ending
+    stopped: Stop | None = None
+
+
+Fact = (
+    Created
+    | Revealed
+    | MessagePosted
+    | Closed
+    | Reopened
+    | Assigned
+    | Updated
+    | NetworkLogsReplaced
+    | WorkflowWaits
+    | WorkflowCompleted
+    | Deleted
+)

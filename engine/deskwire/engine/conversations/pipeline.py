@@ -1,0 +1,256 @@
+"""The commits of one conversation, several of which may be under way.
+
+A command is planned against the state as it will be, so that commands which come together share a commit. Should one
+of them fail, what is stored is not what the next one expects, and that one is decided anew within its commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+from typing import Final, NamedTuple
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.automation.conduct import needs
+from deskwire.engine.conversations.automation.published import workflow_for
+from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
+from deskwire.engine.conversations.commit import carry_out
+from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
+from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
+from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
+from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
+from deskwire.engine.core.record import value
+from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.wrapper import Wrapper
+from deskwire.engine.uploads.links import Links
+from deskwire.engine.workflows.workflow import Published
+
+log: Final = structlog.get_logger(__name__)
+
+
+class Phase(Enum):
+    """How the state that is known stands to what is stored, and so what the next command has to wait for."""
+
+    __hash__ = object.__hash__  # Enum's own is a call in Python, three for each command
+
+    UNREAD = auto()
+    """Nothing is known: the state is read first."""
+    SETTLED = auto()
+    """The state is what is stored."""
+    AHEAD = auto()
+    """The state is what will be stored when all is well; a refusal that rests on it waits until it is."""
+    ASTRAY = auto()
+    """What will be stored is not known before the last commit has ended."""
+    GONE = auto()
+    """There is no such conversation, for ever."""
+
+
+class _Next(NamedTuple):
+    """The phase after: the stored state was read; there is none; a commit was begun; one failed; the last one ended."""
+
+    read: Phase
+    absent: Phase
+    begun: Phase
+    failed: Phase
+    ended: Phase
+
+
+_AFTER: Final = {
+    Phase.UNREAD: _Next(Phase.SETTLED, Phase.GONE, Phase.ASTRAY, Phase.UNREAD, Phase.UNREAD),
+    Phase.SETTLED: _Next(Phase.SETTLED, Phase.GONE, Phase.AHEAD, Phase.UNREAD, Phase.SETTLED),
+    Phase.AHEAD: _Next(Phase.SETTLED, Phase.GONE, Phase.AHEAD, Phase.ASTRAY, Phase.SETTLED),
+    Phase.ASTRAY: _Next(Phase.SETTLED, Phase.GONE, Phase.ASTRAY, Phase.ASTRAY, Phase.UNREAD),
+    Phase.GONE: _Next(Phase.GONE, Phase.GONE, Phase.GONE, Phase.GONE, Phase.GONE),
+}
+
+
+@value
+class Request:
+    """A command on its way into the store.
+
+    Args:
+        wrapper: what else its commit does.
+        ended: called with what came of it at the end of its commit; must not raise.
+    """
+
+    command: Command | WorkflowCommand
+    wrapper: Wrapper[Receipt] | None
+    ended: Callable[[Receipt | Exception], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all actors share.
+
+    Args:
+        mailbox: how many commands may wait for each.
+        passing: where typing is told.
+        links: give attachments their URLs; None for who serves no files.
+        wrappers: what else is done in each commit.
+    """
+
+    store: Store[CommitReader, CommitTransaction]
+    clock: Clock
+    mailbox: int
+    passing: Passing
+    links: Links | None = None
+    wrappers: tuple[Wrapper[Receipt], ...] = ()
+
+
+class Pipeline:
+    """One conversation's commits. Its actor's task alone calls it, one call after the other; `phase` is for it to read."""
+
+    __slots__ = ("_none_under_way", "_shared", "_state", "_under_way", "conversation_id", "phase", "project")
+
+    def __init__(self, project: Project, conversation_id: str, shared: Shared) -> None:
+        self.project = project
+        self.conversation_id = conversation_id
+        self.phase = Phase.UNREAD
+        self._shared = shared
+        self._state: Conversation | None = None
+        self._under_way = 0
+        self._none_under_way: trio.Event | None = None
+
+    async def begin(self, request: Request) -> None:
+        """Have a command committed; return when the next one may come. One that takes long is waited for.
+
+        Raises what the command is refused with, and then `ended` is not called. Cancellation: what is under way is
+        carried out.
+        """
+        plan = await self._plan(request)
+        self._submit(plan, request)
+        if plan.long:
+            await self.settled()
+
+    async def settled(self) -> None:
+        """Return when no commit of this conversation is under way."""
+        if self._under_way:
+            self._none_under_way = trio.Event()
+            await self._none_under_way.wait()
+
+    async def read(self, *, inline: bool = False) -> tuple[Conversation, Contact]:
+        """Return what is stored, which is what the next command is decided on; call it while nothing is under way.
+
+        Raises NotFound if there is no such conversation.
+
+        Args:
+            inline: whether a thread would cost more than to wait for the disk; not for what nobody has read lately.
+        """
+        project, wanted = self.project.rowid, self.conversation_id
+
+        def stored(reader: CommitReader) -> tuple[Conversation, Contact] | None:
+            return reader.conversation(project, wanted)
+
+        row = await self._shared.store.read(Inline(stored) if inline else stored)
+        if row is None:
+            self.phase = _AFTER[self.phase].absent
+            raise no_such_conversation()
+        self.phase, self._state = _AFTER[self.phase].read, row[0]
+        return row
+
+    def doubt(self) -> None:
+        """Forget the state: something has failed, and it may not be what is stored."""
+        self.phase, self._state = _AFTER[self.phase].failed, None
+
+    async def _plan(self, request: Request) -> Plan:
+        """Decide on the state as it will be; or as it is, for a refusal, and for what has to be alone.
+
+        Alone is what takes long: an erasure takes away what the commits before it are about to publish.
+        """
+        try:
+            plan = await self._decide(request)
+        except DomainError:
+            if not self._under_way:
+                raise
+        else:
+            if not (plan.long and self._under_way):
+                return plan
+        await self.settled()
+        return await self._decide(request)
+
+    async def _decide(self, request: Request) -> Plan:
+        while True:
+            await self._ready(request.command)
+            state, workflow = self._state, None
+            wanted = needs(state, request.command)
+            if wanted is not None:
+                query = partial(workflow_for, project=self.project, wanted=wanted)
+                workflow = await self._shared.store.read(Inline(query))
+            if state is self._state:  # no commit has failed while it was read
+                return self._planned(request, state, self._shared.clock(), workflow)
+
+    async def _ready(self, command: Command | WorkflowCommand) -> None:
+        """Return when a state is known to decide `command` on. Raises NotFound if there is none."""
+        if self.phase is Phase.ASTRAY:
+            await self.settled()
+        if self.phase is Phase.UNREAD and not isinstance(command, Create):
+            await self.read()
+        if self.phase is Phase.GONE:
+            raise no_such_conversation()
+
+    def _planned(
+        self, request: Request, state: Conversation | None, at: int, workflow: Published | None
+    ) -> Plan:
+        shared, wrapper = self._shared, request.wrapper
+        wrappers = shared.wrappers if wrapper is None else (wrapper, *shared.wrappers)
+        return make_plan(self.project, state, request.command, at, workflow, shared.links, wrappers)
+
+    def _submit(self, plan: Plan, request: Request) -> None:
+        """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""
+        job = partial(carry_out, plan)
+        self._shared.store.submit(
+            job if plan.long else Brief(job), partial(self._end_or_decide_anew, request)
+        )
+        self._under_way += 1
+        self.phase = _AFTER[self.phase].begun
+        after = plan.after
+        if self.phase is Phase.AHEAD and after is not None:
+            self._state = after
+
+    def _end_or_decide_anew(self, request: Request, outcome: Receipt | Exception) -> None:
+        """End a commit; or if it found another state than it expected, make it once more, and decide within it.
+
+        One before it has failed then, or an import has added to the conversation behind its actor (ADR 30).
+        """
+        if not isinstance(outcome, StaleState) or isinstance(request.command, Create):
+            self._end(request, outcome)
+            return
+        log.info("actor.state_changed", conversation=self.conversation_id, found=str(outcome))
+        self.doubt()
+        job = partial(self._decide_and_carry_out, request, self._shared.clock())
+        try:
+            self._shared.store.submit(job, partial(self._end, request))
+        except Unavailable as refusal:
+            self._end(request, refusal)
+
+    def _decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
+        """Decide on what is stored, in the very transaction that commits it: nothing comes in between."""
+        row = tx.conversation(self.project.rowid, self.conversation_id)
+        if row is None:
+            raise no_such_conversation()
+        workflow = workflow_for(tx, self.project, needs(row[0], request.command))
+        return carry_out(self._planned(request, row[0], at, workflow), tx)
+
+    def _end(self, request: Request, outcome: Receipt | Exception) -> None:
+        """Note how a commit has ended, and tell."""
+        self._under_way -= 1
+        if isinstance(outcome, Exception):
+            self.doubt()
+        elif outcome.state is None:
+            self.phase, self._state = _AFTER[self.phase].absent, None
+        elif not self._under_way:
+            self.phase, self._state = _AFTER[self.phase].read, outcome.state
+        if not self._under_way:
+            self.phase = _AFTER[self.phase].ended
+            if self._none_under_way is not None:
+                self._none_under_way.set()
+                self._none_under_way = None
+        request.ended(outcome)

@@ -1,0 +1,113 @@
+"""A conversation's typing indicator: who types, when that ends by itself, and where it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.facts import Fact
+from deskwire.engine.conversations.typing.state import (
+    NOBODY,
+    Outcome,
+    SetTyping,
+    Typists,
+    after_facts,
+    lapse,
+    next_lapse,
+    set_typing,
+)
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.failure import contained
+from deskwire.engine.core.ids import Mint
+from deskwire.engine.events.types import Draft, PassingEvent, encode_envelope
+
+log: Final = structlog.get_logger(__name__)
+
+Listener = Callable[[PassingEvent], None]
+"""Takes a passing event, without waiting."""
+
+
+class Passing:
+    """Gives passing events their id and bytes, and hands each to all listeners at once.
+
+    Args:
+        clock: wall-clock milliseconds, for `createdAt`.
+        listeners: the stream and the webhooks; called on the Trio thread.
+    """
+
+    def __init__(self, clock: Clock, *listeners: Listener) -> None:
+        self._clock = clock
+        self._listeners = listeners
+        self._ids = Mint()
+
+    def tell(self, project: Project, state: Conversation, contact: Contact, draft: Draft) -> None:
+        """Make `draft`, which is about this conversation, an event for whoever listens now."""
+        at = self._clock()
+        event_id = self._ids.new("evt", at)
+        body = encode_envelope(draft, event_id, project.id, at)
+        event = PassingEvent(
+            event_id, draft.type, project.rowid, state.rowid, state.id, contact.user_id, body
+        )
+        for listener in self._listeners:
+            with contained(lambda failure: log.error("typing.not_told", exc_info=failure)):
+                listener(event)
+
+
+class Indicator:
+    """One conversation's typists. It belongs to the conversation's actor, which also keeps its time."""
+
+    __slots__ = ("_about", "_passing", "_project", "_typists")
+
+    def __init__(self, project: Project, passing: Passing) -> None:
+        self._project = project
+        self._passing = passing
+        self._about: tuple[Conversation, Contact] | None = None
+        self._typists: Typists = NOBODY
+
+    @property
+    def on(self) -> bool:
+        """Whether anybody types."""
+        return bool(self._typists)
+
+    @property
+    def lapses_at(self) -> float:
+        """When `lapse` has something to do, on Trio's clock; infinite if nobody types."""
+        return next_lapse(self._typists)
+
+    def set(self, state: Conversation, contact: Contact, command: SetTyping) -> None:
+        """Carry out the command. What the customer can't see yet, nobody is told of."""
+        if state.visible:
+            self._about = (state, contact)
+            self._become(set_typing(self._typists, command, state.id, trio.current_time()))
+
+    def note(self, facts: Iterable[Fact]) -> None:
+        """Take note of what has been committed."""
+        if self._about is not None and self._typists:
+            self._become(after_facts(self._typists, facts, self._about[0].id))
+
+    def lapse(self) -> None:
+        """Stop those whose time is over."""
+        self._lapse(trio.current_time())
+
+    def end(self) -> None:
+        """Stop everybody, at once."""
+        self._lapse(inf)
+
+    def _lapse(self, now: float) -> None:
+        if self._about is not None and self._typists:
+            self._become(lapse(self._typists, self._about[0].id, now))
+
+    def _become(self, outcome: Outcome) -> None:
+        self._typists, drafts = outcome
+        assert self._about is not None
+        for draft in drafts:
+            self._passing.tell(self._project, *self._about, draft)
+        if not self._typists:
+            self._about = None

@@ -1,0 +1,130 @@
+"""Who types in a conversation: commands, facts and time in, events out, nothing else touched (ADR 9).
+
+- An agent who begins to type is `started`; one who goes on is announced again, at most every 3 s.
+- `stopped` comes once: when the agent says so, writes a message or a note, when the conversation is closed
+  or deleted, or 6 s after the agent's last sign of typing (decisions 4).
+- Whoever does not type can't stop.
+
+Times are seconds on one clock, which need not be the wall's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
+from typing import Any, Final, assert_never
+
+from deskwire.engine.conversations.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
+)
+from deskwire.engine.events.types import Draft
+
+STOPS_AFTER_S: Final = 6.0  # decisions 4
+"""After an agent's last sign of typing."""
+
+RENEWAL_S: Final = 3.0  # Ours: ADR 9
+"""Between two `started` of one agent, at the least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Who types, as the events show it."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetTyping:
+    """The agent types, or has stopped. Not one of the commands that are stored."""
+
+    agent: Agent
+    typing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Typist:
+    """An agent who types: when that may be announced again, and when it ends by itself."""
+
+    agent: Agent
+    renewable_at: float
+    stops_at: float
+
+
+Typists = Mapping[str, Typist]
+"""Those who type in one conversation, by their ids."""
+
+NOBODY: Final[Typists] = MappingProxyType({})
+
+Outcome = tuple[Typists, tuple[Draft, ...]]
+"""Who types from now on, and the events that say what changed."""
+
+
+def set_typing(typists: Typists, command: SetTyping, conversation_id: str, now: float) -> Outcome:
+    """What follows when an agent types, or says to have stopped."""
+    agent = command.agent
+    known = typists.get(agent.id)
+    if not command.typing:
+        return _without(typists, (known,) if known else (), conversation_id)
+    if known is not None and now < known.renewable_at:
+        return {**typists, agent.id: Typist(agent, known.renewable_at, now + STOPS_AFTER_S)}, ()
+    started = Draft("agent.typing.started", None, _data(agent, conversation_id))
+    return {**typists, agent.id: Typist(agent, now + RENEWAL_S, now + STOPS_AFTER_S)}, (started,)
+
+
+def after_facts(typists: Typists, facts: Iterable[Fact], conversation_id: str) -> Outcome:
+    """What follows from what has happened to the conversation."""
+    ended = [typist for fact in facts for typist in typists.values() if _ends(fact, typist.agent)]
+    return _without(typists, ended, conversation_id)
+
+
+def lapse(typists: Typists, conversation_id: str, now: float) -> Outcome:
+    """What follows from the time that has passed; with `now` infinite, everybody stops."""
+    ended = [typist for typist in typists.values() if typist.stops_at <= now]
+    return _without(typists, ended, conversation_id)
+
+
+def next_lapse(typists: Typists) -> float:
+    """When the next of them stops by itself; infinite if nobody types."""
+    return min((typist.stops_at for typist in typists.values()), default=inf)
+
+
+def _ends(fact: Fact, agent: Agent) -> bool:
+    match fact:
+        case Closed() | Deleted():
+            return True
+        case MessagePosted(message):
+            return message.author.type == "agent" and message.author.id == agent.id
+        case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
+            return False
+        case WorkflowWaits() | WorkflowCompleted():
+            return False
+        case _:
+            assert_never(fact)
+
+
+def _without(typists: Typists, ended: Iterable[Typist], conversation_id: str) -> Outcome:
+    gone = {typist.agent.id: typist.agent for typist in ended}
+    if not gone:
+        return typists, ()
+    kept = {agent_id: typist for agent_id, typist in typists.items() if agent_id not in gone}
+    stopped = (Draft("agent.typing.stopped", None, _data(agent, conversation_id)) for agent in gone.values())
+    return kept or NOBODY, tuple(stopped)
+
+
+def _data(agent: Agent, conversation_id: str) -> Mapping[str, Any]:
+    """Exactly what decisions 4 lists."""
+    return {"conversationId": conversation_id, "agent": {"id": agent.id, "name": agent.name}}

@@ -1,0 +1,1 @@
+"""The limits that keep one caller from taking what others need."""

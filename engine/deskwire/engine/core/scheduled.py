@@ -1,0 +1,85 @@
+"""A task that does what is due, whenever it is.
+
+It sleeps until the next time; commits that bring an earlier one wake it. All it needs to know is stored, so a
+restart loses nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final, Generic, TypeVar
+
+import structlog
+import trio
+
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Inline, Store
+
+C = TypeVar("C")
+R = TypeVar("R")
+W = TypeVar("W")
+log: Final = structlog.get_logger(__name__)
+
+_LOOK_S: Final = 60.0
+"""How late a clock that is set forward may be noticed; a look is one row of an index."""
+
+_RETRY_S: Final = 1.0
+
+
+class DueWork(ABC, Generic[R, W]):
+    """The task and what wakes it."""
+
+    delayed: ClassVar[str]
+    """What the log says when the store is not available."""
+
+    def __init__(self, store: Store[R, W], clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._news = trio.Event()
+
+    @staticmethod
+    @abstractmethod
+    def next_due(reader: R) -> int | None:
+        """When (ms) something is due next; None for never."""
+
+    @abstractmethod
+    async def do_some(self) -> bool:
+        """Do a part of what is due; whether there may be more. Raises Unavailable to be tried again."""
+
+    def follow(self, commits: Commits[C], due: Callable[[C], Sequence[int]]) -> None:
+        """Wake for what commits make due from now on; `due` takes its times (ms) from one."""
+        commits.subscribe(lambda commit: self.note_nowait(due(commit)))
+
+    def note_nowait(self, due: Sequence[int]) -> None:
+        """A commit has made something due at these times (ms)."""
+        if due:
+            self._news.set()
+
+    async def run(self) -> None:
+        """Do what is due whenever it is, until cancelled."""
+        while True:
+            self._news = trio.Event()
+            try:
+                await self._do_all()
+                pause_s = await self._pause_s()
+            except Unavailable as error:
+                log.warning(self.delayed, reason=error.reason)
+                await trio.sleep(_RETRY_S)
+                continue
+            with trio.move_on_after(pause_s if pause_s > 0 else _RETRY_S):
+                await self._news.wait()
+
+    async def _do_all(self) -> None:
+        while await self._pause_s() <= 0:
+            if not await self.do_some():
+                return
+
+    async def _pause_s(self) -> float:
+        """How long there is nothing to do, in seconds."""
+        due = await self._store.read(Inline(self.next_due))
+        if due is None:
+            return float("inf")
+        return min(_LOOK_S, (due - self._clock()) / 1000)

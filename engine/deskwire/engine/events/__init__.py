@@ -1,0 +1,1 @@
+"""The event log: event types, envelopes, topics, and the tail that readers follow."""

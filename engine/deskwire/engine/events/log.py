@@ -1,0 +1,222 @@
+"""The event log as its readers see it: a window in memory over the table, and a call when it grows.
+
+Every channel is a reader with a position of its own, of a whole project or of one lane of it. `publish` is
+called with committed events only, in commit order; readers that keep up never touch the disk, and one that
+does not costs nothing but its own reads.
+
+A lane is in memory while somebody has it open, from then on: what came before is read from the table. So an
+event costs each reader of its lanes something, and nobody else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import trio
+
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.store import Store
+from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
+from deskwire.engine.events.tail import Tail
+from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.types import StoredEvent
+
+Source = int | Lane
+"""What is read: a project, by its storage key, or a lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What a read found: the events, and the position up to which there is nothing more to find."""
+
+    events: Sequence[StoredEvent]
+    upto: int
+
+
+class EventLog:
+    """All committed events, to be read from any position.
+
+    Args:
+        start: position of the newest stored event when the log was opened.
+        ring_events, ring_bytes: how many of the newest events, and of their bytes, stay in memory.
+    """
+
+    def __init__(
+        self, store: Store[EventReader, EventTransaction], start: int, *, ring_events: int, ring_bytes: int
+    ) -> None:
+        self._store = store
+        self._start = start
+        self._ring_events = ring_events
+        self._ring_bytes = ring_bytes
+        self._bytes = 0
+        self._order: deque[StoredEvent] = deque()
+        self._tails: dict[int, Tail] = {}
+        self._lanes: dict[Lane, Tail] = {}
+        self._laned: dict[int, list[Tail]] = {}
+        self.position = start
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many events are in memory, and the bytes of their envelopes."""
+        return len(self._order), self._bytes
+
+    def behind(self, project: int, position: int) -> tuple[int, bool]:
+        """How many of the project's events lie behind `position`, and whether that is exact.
+
+        If it is not, memory does not reach back that far, and there may be more in the table.
+        """
+        tail = self._project(project)
+        return tail.count_after(position), tail.reaches(position)
+
+    def publish(self, events: Sequence[StoredEvent], erased: frozenset[int] = frozenset()) -> None:
+        """Show committed events to all readers, and no longer those of the `erased` conversations."""
+        if erased:
+            self._erase(erased)
+        touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
+        for event in events:
+            self._order.append(event)
+            self._bytes += len(event.body)
+            for tail in self._file(event):
+                tail.append(event)
+                touched[tail] = None
+        if events:
+            self.position = events[-1].position
+        while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
+            self._drop_oldest()
+        for tail in touched:
+            tail.ring()
+
+    def follow(self, commits: Commits[LogCommit]) -> None:
+        """Show what is committed from now on."""
+        commits.subscribe(lambda commit: self.publish(commit.events, commit.erased))
+
+    def open(self, source: Source) -> Tail:
+        """Keep a lane in memory from now on, for one more reader; a project always is."""
+        if not isinstance(source, Lane):
+            return self._project(source)
+        tail = self._lanes.get(source)
+        if tail is None:
+            tail = self._lanes[source] = Tail(self.position)
+        tail.readers += 1
+        return tail
+
+    def close(self, source: Source) -> None:
+        """One reader less of what it has opened; those who listen are called. With the last one a lane leaves memory."""
+        tail = self._tail(source)
+        assert tail is not None, "what is closed was opened"
+        tail.ring()
+        if isinstance(source, Lane):
+            tail.readers -= 1
+            if not tail.readers:
+                del self._lanes[source]
+                for event in tail.held():
+                    self._unfile(event.position, tail)
+
+    async def read(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk:
+        """Up to `limit` events of the source behind position `after`, in commit order.
+
+        With `types` only those. Go on from the chunk's `upto`, also when it has no events.
+        """
+        await trio.lowlevel.checkpoint()
+        recent = self.recent(source, after, limit, types)
+        return recent or await self.stored(source, after, limit, types)
+
+    def recent(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk | None:
+        """As `read`, from memory; None if memory does not reach back that far."""
+        tail = self._tail(source)
+        if tail is None or not tail.reaches(after):
+            return None
+        events = _chosen(tail, after, limit, types) if types else tail.after(after, limit)
+        return _chunk(events, limit, max(after, self.position))
+
+    async def stored(
+        self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
+    ) -> Chunk:
+        """As `read`, from the table."""
+        newest = max(after, self.position)  # before the table is read: what is published meanwhile comes next
+        if isinstance(source, Lane):
+            events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
+        else:
+            events = await self._store.read(lambda reader: reader.events(source, after, limit, types))
+        return _chunk(events, limit, newest)
+
+    async def wait(self, source: Source, after: int) -> None:
+        """Return once there may be an event of the source behind `after`, an `upto` of `read`.
+
+        Of a lane that is not open that can't be told; when one is closed those who wait go home.
+        """
+        tail = self._tail(source)
+        if tail is None or not tail.reaches(after) or tail.after(after, 1):
+            return
+        bell = trio.Event()
+        tail.listen(bell.set)
+        try:
+            await bell.wait()
+        finally:
+            tail.unlisten(bell.set)
+
+    def settled(self, source: Source, after: int) -> int:
+        """The position up to which the source has nothing behind `after`; `after` itself if that can't be told."""
+        tail = self._tail(source)
+        if tail is None or not tail.reaches(after) or tail.after(after, 1):
+            return after
+        return max(after, self.position)
+
+    def _tail(self, source: Source) -> Tail | None:
+        """The source's part of the ring; None of a lane that nobody has open."""
+        return self._lanes.get(source) if isinstance(source, Lane) else self._project(source)
+
+    def _project(self, project: int) -> Tail:
+        """The project's part of the ring, empty until it is looked at."""
+        tail = self._tails.get(project)
+        if tail is None:
+            tail = self._tails[project] = Tail(self._start)
+        return tail
+
+    def _file(self, event: StoredEvent) -> list[Tail]:
+        """Where the event's readers look: its project, and those of its lanes that somebody has open."""
+        filed = [self._lanes[lane] for lane in event.lanes if lane in self._lanes]
+        if filed:
+            self._laned[event.position] = filed
+        return [self._project(event.project), *filed]
+
+    def _unfile(self, position: int, tail: Tail) -> None:
+        others = [other for other in self._laned.pop(position) if other is not tail]
+        if others:
+            self._laned[position] = others
+
+    def _drop_oldest(self) -> None:
+        event = self._order.popleft()
+        self._bytes -= len(event.body)
+        for tail in (self._tails[event.project], *self._laned.pop(event.position, ())):
+            tail.drop_first()
+
+    def _erase(self, conversations: frozenset[int]) -> None:
+        gone = [event for event in self._order if event.conversation in conversations]
+        if not gone:
+            return
+        self._order = deque(event for event in self._order if event.conversation not in conversations)
+        self._bytes -= sum(len(event.body) for event in gone)
+        tails = {self._tails[event.project] for event in gone}
+        for event in gone:
+            tails.update(self._laned.pop(event.position, ()))
+        for tail in tails:
+            tail.erase(conversations)
+
+
+def _chosen(tail: Tail, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+    found = (event for event in tail.held() if event.position > after and event.type in types)
+    return list(islice(found, limit))
+
+
+def _chunk(events: Sequence[StoredEvent], limit: int, newest: int) -> Chunk:
+    """What was found by a look that has seen everything up to `newest`."""
+    last = events[-1].position if events else newest
+    return Chunk(events, last if len(events) == limit else max(newest, last))

@@ -1,0 +1,62 @@
+"""What events and their log need of a store, and of its commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.types import Draft, StoredEvent
+
+
+class EventReader(Protocol):
+    """Queries on the log."""
+
+    def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        """Events of a project with a position larger than `after`, in commit order."""
+
+    def lane_events(self, lane: Lane, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        """Events of a lane with a position larger than `after`, in commit order."""
+
+    def event_position(self, event_id: str) -> int:
+        """The position of the newest event, of any project, that is not newer than `event_id`."""
+
+    def event_window(self) -> tuple[str | None, str | None]:
+        """Id of the newest event that was pruned, and of the newest ever made, also if that was erased."""
+
+    def last_event_position(self) -> int:
+        """The position of the newest event of all, 0 if there is none."""
+
+    def event_id_at(self, project: int, position: int) -> str | None:
+        """Id of the project's newest stored event at or before `position`."""
+
+    def events_behind(self, project: int, position: int, limit: int) -> int:
+        """How many events of the project lie behind `position`, counted up to `limit`."""
+
+
+class EventTransaction(EventReader, Protocol):
+    """What is written to the log, and what leaves it."""
+
+    def append_event(
+        self, project: Project, draft: Draft, conversation: int | None, at: int, *, directed: bool = False
+    ) -> StoredEvent:
+        """Give the draft its id, position and bytes, and store it; a `directed` one is on no feed or stream."""
+
+    def prune_events(self, older_than: int, limit: int, at: int) -> int:
+        """Remove up to `limit` events made before `older_than` (ms), never the newest; how many.
+
+        What is still pending for them is dropped `at` this time (ms).
+        """
+
+
+class LogCommit(Protocol):
+    """What a commit has done to the log."""
+
+    @property
+    def events(self) -> Sequence[StoredEvent]:
+        """Those it made, in their order."""
+
+    @property
+    def erased(self) -> frozenset[int]:
+        """The conversations that it erased, by their storage keys."""

@@ -1,0 +1,149 @@
+"""The registry of event types, and the envelope that carries each event (contract 2.10, 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.record import value
+from deskwire.engine.events.topic import Lane
+
+API_VERSION: Final = "2026-11-01"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What holds for every event of one type.
+
+    Args:
+        numbered: takes the next sequence number of its conversation.
+        opt_in: sent only to those who list it or ask for it; never stored.
+        directed: sent to one endpoint alone, on demand; on no stream and in no feed, and nobody lists it.
+    """
+
+    type: str
+    when: str
+    numbered: bool = True
+    opt_in: bool = False
+    directed: bool = False
+
+
+CATALOG: Final[Mapping[str, Kind]] = {
+    kind.type: kind
+    for kind in (
+        Kind("conversation.created", "The conversation becomes visible to the customer."),
+        Kind("conversation.updated", "A customer-visible field changed; `data.changed` names them."),
+        Kind("conversation.closed", "Closed for the customer; `closedBy` is agent, bot or system."),
+        Kind("conversation.reopened", "Reopened, also by a reply of the customer."),
+        Kind("conversation.assigned", "The assignee changed; the conversation carries the new one."),
+        Kind("conversation.deleted", "Permanently removed: prune it from every mirror."),
+        Kind("message.created", "A new customer-visible message."),
+        Kind("workflow.step.presented", "A workflow step is waiting for the customer."),
+        Kind("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
+        Kind(
+            "contact.updated",
+            "Identity fields of a known contact changed; an erasure leaves them null.",
+            numbered=False,
+        ),
+        Kind("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
+        Kind("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
+        Kind(
+            "webhook.test",
+            "A test was asked for; the endpoint it is for gets it.",
+            numbered=False,
+            directed=True,
+        ),
+    )
+}
+
+LISTABLE: Final = tuple(kind.type for kind in CATALOG.values() if not kind.directed)
+"""The types that an endpoint may list."""
+
+STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.opt_in or kind.directed))
+"""The types that the feed and the stream's replay have."""
+
+
+@value
+class Draft:
+    """An event that is decided but not yet committed: it has no id and no position."""
+
+    type: str
+    sequence: int | None
+    data: Mapping[str, Any]
+
+
+def contact_lane(contact: int) -> int:
+    """The key under which a contact's own events stand beside those of conversations: negative."""
+    return -contact
+
+
+@value
+class StoredEvent:
+    """A committed event. `body` is the envelope, the same bytes on every channel.
+
+    `position` is its place in the log of the whole installation: it grows in commit order and may
+    have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
+    is that of `contact_lane`. None is for what outlives its subject: a deletion. `lanes` come
+    with the commit; what is read from the table has none.
+    """
+
+    position: int
+    id: str
+    type: str
+    project: int
+    conversation: int | None
+    sequence: int | None
+    body: bytes
+    lanes: tuple[Lane, ...] = field(default=(), compare=False, repr=False)
+
+
+@value
+class PassingEvent:
+    """An event that is never stored: it is there for those who listen now (decisions 4; ADR 9).
+
+    `body` is the envelope, the same bytes on every channel. What the envelope does not carry, but its way
+    to the listeners takes, stands beside it.
+
+    Args:
+        project, conversation: storage keys.
+        conversation_id: the `cnv_` id.
+        user_id: the contact's.
+    """
+
+    id: str
+    type: str
+    project: int
+    conversation: int
+    conversation_id: str
+    user_id: str
+    body: bytes
+
+
+def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
+    """The envelope's bytes, with its fields in the order of contract 2.10."""
+    encoded = orjson.dumps(
+        {
+            "id": event_id,
+            "type": draft.type,
+            "apiVersion": API_VERSION,
+            "createdAt": iso(created_at),
+            "projectId": project_id,
+            "sequence": draft.sequence,
+            "data": draft.data,
+        }
+    )
+    return bytes(memoryview(encoded))  # a copy: what orjson returns keeps the 8 KiB it was written into
+
+
+def matches(subscribed: frozenset[str], event_type: str) -> bool:
+    """Whether an endpoint with this `events` list is sent this type.
+
+    An empty list means everything except typing (contract 6.2.3, 6.2.4).
+    """
+    if subscribed:
+        return event_type in subscribed
+    return event_type in STORED

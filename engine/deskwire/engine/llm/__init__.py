@@ -1,0 +1,1 @@
+"""Language models: the port, and the one implementation."""

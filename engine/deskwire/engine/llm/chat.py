@@ -1,0 +1,105 @@
+"""A model behind the OpenAI chat-completions wire (decisions 7; platform.openai.com/docs/api-reference/chat).
+
+One POST a call. Nothing is tried again, no redirect is followed, and an answer is read up to a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import httpx
+import orjson
+import trio
+
+from deskwire.engine.llm.port import ModelError
+
+ANSWER_MAX: Final = 1 << 20
+"""Bytes of an answer that are read; a text of 20,000 characters takes a tenth of it."""
+
+CALLS_AT_ONCE: Final = 8
+"""Calls that are under way together; further ones wait, in their own time."""
+
+
+class OpenAiChat:
+    """`model.ChatModel` on a server with the OpenAI wire.
+
+    Args:
+        url: base of the API, such as `https://models.example.com/v1`.
+        key: sent as the bearer token; None for a server that asks for none.
+        name: which of the server's models.
+        timeout_s: how long a call may take, from waiting for its turn to the answer's last byte.
+    """
+
+    def __init__(self, url: str, key: str | None, name: str, *, timeout_s: float) -> None:
+        self._url = f"{url}/chat/completions"
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._name = name
+        self._timeout_s = timeout_s
+        self._turns = trio.CapacityLimiter(CALLS_AT_ONCE)
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """See `model.ChatModel.complete`."""
+        with trio.move_on_after(self._timeout_s):
+            async with self._turns:
+                return _object_in(await self._post(_request(self._name, messages, schema)))
+        raise ModelError(f"It did not answer within {self._timeout_s:g} s.")
+
+    async def _post(self, body: bytes) -> bytes:
+        # identity: what is bounded is what comes over the wire, and no small answer becomes a large one
+        headers = {**self._headers, "Content-Type": "application/json", "Accept-Encoding": "identity"}
+        try:
+            async with (
+                httpx.AsyncClient(timeout=None, trust_env=False, follow_redirects=False) as client,
+                client.stream("POST", self._url, content=body, headers=headers) as response,
+            ):
+                if response.status_code != httpx.codes.OK:
+                    raise ModelError(f"It answered with status {response.status_code}.")
+                return await _read(response)
+        except httpx.HTTPError as error:
+            raise ModelError(f"It can't be reached: {type(error).__name__}.") from error
+
+
+async def _read(response: httpx.Response) -> bytes:
+    answer = bytearray()
+    with trio.CancelScope() as reading:
+        async for chunk in response.aiter_raw():
+            answer += chunk
+            if len(answer) > ANSWER_MAX:
+                reading.cancel()  # ends the generators inside; leaving the loop would not
+    if len(answer) > ANSWER_MAX:
+        raise ModelError(f"Its answer is larger than {ANSWER_MAX:,} bytes.")
+    return bytes(answer)
+
+
+def _request(name: str, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> bytes:
+    form = {"name": "answer", "strict": True, "schema": schema}
+    return orjson.dumps(
+        {
+            "model": name,
+            "messages": messages,
+            "response_format": {"type": "json_schema", "json_schema": form},
+        }
+    )
+
+
+def _object_in(body: bytes) -> Mapping[str, Any]:
+    """The JSON object that the first choice's text is. Raises ModelError if it is none."""
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise ModelError("Its answer is not JSON.") from None
+    match answer:
+        case {"choices": [{"message": {"content": str(content)}}, *_]}:
+            pass
+        case _:
+            raise ModelError("Its answer has no text.")
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        raise ModelError("Its text is not JSON, although that was asked for.") from None
+    if not isinstance(value, dict):
+        raise ModelError("Its text is JSON but no object.")
+    return value

@@ -1,0 +1,1 @@
+"""Erasure, export and retention."""

@@ -1,0 +1,188 @@
+"""A contact's erasure: conversations through their actors, tickets, survey responses, then the contact (decisions 4).
+
+The last commit removes the contact with its events and announces that, once, behind all the deletions.
+The contact is marked before anything is removed. From then on it is not found, and an erasure that a
+crash cut short is taken up at the next start. Whoever asks again meanwhile waits for the one under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import Context
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.ports import AuditTransaction
+from deskwire.engine.audit.trail import UNKNOWN, By
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
+from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.commands import Delete
+from deskwire.engine.conversations.contacts import IdentityTransaction, erase_contact
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import NotFound, Unavailable
+from deskwire.engine.core.failure import PAUSE_S, contained
+from deskwire.engine.core.store import Store
+from deskwire.engine.surveys.ports import SurveyTransaction
+from deskwire.engine.tickets.ports import TicketTransaction
+
+log: Final = structlog.get_logger(__name__)
+_RETRY_S: Final = 1.0
+
+_CONVERSATIONS: Final = 16
+"""Conversations deleted together; most of them share a commit."""
+
+_TICKETS: Final = 100
+"""Tickets removed in one commit, each with its activity log."""
+
+BATCH: Final = 500
+"""Survey responses that one commit deletes; a few milliseconds of the writer's time."""
+
+ANSWER_S: Final = 20.0
+"""How long a caller waits for an erasure at most; it goes on behind the answer."""
+
+
+class ErasureReader(ConversationReader, ContactReader, AccountReader, Protocol):
+    """Queries on what a contact leaves, and whose it is."""
+
+
+class ErasureTransaction(
+    TicketTransaction, SurveyTransaction, IdentityTransaction, AuditTransaction, Protocol
+):
+    """Changes by which all that is a contact's is removed."""
+
+
+@dataclass(slots=True, eq=False)
+class _Erasure:
+    """A contact, as it was, that is being erased."""
+
+    contact: Contact
+    done: trio.Event = field(default_factory=trio.Event)
+
+
+class Erasures:
+    """Erases contacts in a nursery that no request owns."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        store: Store[ErasureReader, ErasureTransaction],
+        clock: Clock,
+        directory: Directory,
+    ) -> None:
+        self._nursery = nursery
+        self._store = store
+        self._clock = clock
+        self._directory = directory
+        self._under_way: dict[tuple[int, str], _Erasure] = {}
+
+    async def erase(self, project: Project, user_id: str, by: By = UNKNOWN) -> Contact:
+        """Erase the contact with everything that belongs to it; return what it was.
+
+        Raises NotFound if there is none, and none is being erased; Unavailable (`erasure_under_way`) if it takes
+        longer than a caller should wait. Cancellation: the erasure goes on.
+        """
+        key = (project.rowid, user_id)
+        try:
+            contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key))
+        except NotFound:
+            erasure = self._under_way.get(key)
+            if erasure is None:
+                raise
+        else:
+            erasure = self._begin(project, contact)
+        with trio.move_on_after(ANSWER_S):
+            await erasure.done.wait()
+            return erasure.contact
+        message = (
+            "The contact is no longer found; the rest of its erasure takes longer and goes on by itself."
+        )
+        raise Unavailable(message, code="erasure_under_way", retry_after_s=10)
+
+    async def resume(self) -> None:
+        """Take up the erasures that were cut short."""
+        for project, contact in await self._store.read(_cut_short):
+            self._begin(project, contact)
+
+    def _begin(self, project: Project, contact: Contact) -> _Erasure:
+        erasure = self._under_way[project.rowid, contact.user_id] = _Erasure(contact)
+        Context().run(self._nursery.start_soon, self._carry_out, project, erasure)
+        return erasure
+
+    async def _carry_out(self, project: Project, erasure: _Erasure) -> None:
+        while True:
+            if await self._tried(project, erasure.contact):
+                break
+            await trio.sleep(_RETRY_S)
+        key = (project.rowid, erasure.contact.user_id)
+        if self._under_way.get(key) is erasure:  # a new contact of that name may be being erased as well
+            del self._under_way[key]
+        erasure.done.set()
+
+    async def _tried(self, project: Project, contact: Contact) -> bool:
+        """Whether nothing is left of it. A bug that keeps one from being erased must not keep the others."""
+        with contained(lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure)):
+            return await self._attempt(project, contact)
+        await trio.sleep(PAUSE_S)
+        return False
+
+    async def _attempt(self, project: Project, erased: Contact) -> bool:
+        contact = erased.rowid
+        try:
+            ids = await self._store.read(lambda reader: reader.conversation_ids(contact))
+            for start in range(0, len(ids), _CONVERSATIONS):
+                await self._delete_all(project, ids[start : start + _CONVERSATIONS])
+            while await self._store.write(lambda tx: tx.erase_tickets_of(contact, _TICKETS)):
+                await trio.lowlevel.checkpoint()
+            while await self._store.write(lambda tx: tx.erase_responses(contact, BATCH)):
+                await trio.lowlevel.checkpoint()
+            await self._store.write(lambda tx: erase_contact(tx, project, erased, self._clock()))
+        except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
+            log.warning("erasure.delayed", reason=str(error))
+            return False
+        return True
+
+    async def _delete_all(self, project: Project, conversation_ids: Sequence[str]) -> None:
+        """Delete these conversations, together. Raises what one of them failed with, when all are over."""
+        failures: list[Unavailable | ActorFailed] = []
+        async with trio.open_nursery() as nursery:
+            for conversation_id in conversation_ids:
+                nursery.start_soon(self._delete, project, conversation_id, failures)
+        if failures:
+            raise failures[0]
+
+    async def _delete(
+        self, project: Project, conversation_id: str, failures: list[Unavailable | ActorFailed]
+    ) -> None:
+        try:
+            await self._directory.ask(project, conversation_id, Delete("gdpr"))
+        except NotFound:
+            log.debug("erasure.already_deleted", conversation=conversation_id)
+        except (Unavailable, ActorFailed) as error:
+            failures.append(error)
+
+
+def _cut_short(reader: ErasureReader) -> list[tuple[Project, Contact]]:
+    """The contacts whose erasure has begun and not ended, each with its project."""
+    found = []
+    for project_id, contact in reader.erasing():
+        project = reader.project(project_id)
+        assert project is not None, "a contact's project exists"
+        found.append((project, contact))
+    return found
+
+
+def _mark(tx: ContactTransaction, project: int, user_id: str) -> Contact:
+    contact = tx.contact(project, user_id)
+    if contact is None:
+        raise NotFound("There is no such contact.", code="contact_not_found")
+    tx.mark_erasing(contact.rowid)
+    return contact

@@ -1,0 +1,191 @@
+"""Everything that is stored about a contact, as one JSON document that is made while it is sent (GDPR, article 15).
+
+It is made of pages, each a short read of its own: a slow reader holds no transaction open, which would keep erased
+text in the WAL, and memory holds one page. A conversation that goes on meanwhile may be shown with its newest messages;
+nothing that was there at the beginning is left out or shown twice. An erasure cuts the document off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+import orjson
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.contact import Contact, contact_view
+from deskwire.engine.contacts.memory import MemoryReader, memory_view
+from deskwire.engine.contacts.ports import ContactReader
+from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.store import Store
+from deskwire.engine.surveys.ports import SurveyReader
+from deskwire.engine.surveys.survey import response_view
+from deskwire.engine.tickets.activity import activity_view
+from deskwire.engine.tickets.ports import Sort, TicketFilter, TicketReader
+from deskwire.engine.tickets.ticket import Ticket, ticket_view
+from deskwire.engine.uploads.links import Shown
+
+C = TypeVar("C")
+T = TypeVar("T")
+PAGE: Final = 100
+"""Objects that are read at a time; messages are the largest, 20,000 characters each."""
+
+
+class ExportReader(ConversationReader, TicketReader, SurveyReader, MemoryReader, ContactReader, Protocol):
+    """Queries on all that is exported of a contact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whose data, and how it is shown.
+
+    Args:
+        show: gives a message's attachments their URLs.
+        internal: with what only agents see, too: notes, and who changed tickets.
+    """
+
+    project: Project
+    contact: Contact
+    show: Shown
+    internal: bool
+
+
+class Export:
+    """One export; `pieces` is its document."""
+
+    def __init__(self, store: Store[ExportReader, object], subject: Subject, now: int) -> None:
+        self._store = store
+        self._subject = subject
+        self._now = now
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The document in pieces; its last field is `complete`. Raises NotFound when the contact is erased."""
+        contact = self._subject.contact
+        yield _opened({"exportedAt": iso(self._now), "contact": contact_view(contact)})
+        for name, pages in (
+            ("memory", self._memory()),
+            ("surveyResponses", self._responses()),
+            ("tickets", self._tickets()),
+        ):
+            async for piece in _array(name, pages):
+                yield piece
+        yield b',"conversations":['
+        separator = b"\n"
+        for conversation_id in await self._read(lambda reader: reader.conversation_ids(contact.rowid)):
+            found = await self._read(partial(_conversation, self._subject.project.rowid, conversation_id))
+            if found is None:  # deleted meanwhile
+                continue
+            yield separator
+            separator = b",\n"
+            async for piece in self._shown(found):
+                yield piece
+        yield b'\n],"complete":true}\n'
+
+    async def _read(self, query: Callable[[ExportReader], T]) -> T:
+        """What a query gives, as long as the contact is there."""
+        project, contact = self._subject.project.rowid, self._subject.contact
+
+        def checked(reader: ExportReader) -> T:
+            if reader.contact_by_id(project, contact.id) is None:
+                raise NotFound("The contact was erased.", code="contact_not_found")
+            return query(reader)
+
+        return await self._store.read(checked)
+
+    async def _pages(
+        self, fetch: Callable[[C | None, ExportReader], Sequence[T]], place: Callable[[T], C]
+    ) -> AsyncIterator[Sequence[T]]:
+        """Page after page of what `fetch` finds behind a place, from the first one on."""
+        at: C | None = None
+        while page := await self._read(partial(fetch, at)):
+            yield page
+            at = place(page[-1])
+
+    async def _memory(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        contact = self._subject.contact.rowid
+        pages = self._pages(
+            lambda at, reader: reader.memory_entries(contact, at, PAGE), lambda entry: entry.rowid
+        )
+        async for page in pages:
+            yield [memory_view(entry) for entry in page]
+
+    async def _responses(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        contact = self._subject.contact.rowid
+        pages = self._pages(
+            lambda at, reader: reader.responses_of_contact(contact, at, PAGE), lambda found: found[1].rowid
+        )
+        async for page in pages:
+            yield [response_view(survey, response) for survey, response in page]
+
+    async def _tickets(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        project, wanted = self._subject.project.rowid, TicketFilter(contact=self._subject.contact.rowid)
+        pages = self._pages(
+            lambda at, reader: reader.tickets(project, wanted, Sort(), at, PAGE), lambda found: found[1]
+        )
+        async for page in pages:
+            yield [await self._ticket(ticket) for ticket, _ in page]
+
+    async def _ticket(self, ticket: Ticket) -> dict[str, Any]:
+        if not self._subject.internal:
+            return ticket_view(ticket)
+        pages = self._pages(
+            lambda at, reader: reader.ticket_activity(ticket.rowid, at, PAGE), lambda entry: entry.rowid
+        )
+        return {
+            **ticket_view(ticket),
+            "activity": [activity_view(entry) async for page in pages for entry in page],
+        }
+
+    async def _shown(self, state: Conversation) -> AsyncIterator[bytes]:
+        """A conversation's object."""
+        subject = self._subject
+        yield _opened(
+            {
+                **conversation_view(state, subject.contact, subject.project.id),
+                "ratedAt": iso_or_none(state.rated_at),
+                "visible": state.visible,
+            }
+        )
+        async for piece in _array("messages", self._messages(state)):
+            yield piece
+        logs = await self._read(lambda reader: reader.network_logs(state.rowid))
+        yield b',"networkLogs":' + (logs or b"null") + b"}"
+
+    async def _messages(self, state: Conversation) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        show, internal = self._subject.show, self._subject.internal
+        view = dashboard_message_view if internal else message_view
+        pages = self._pages(partial(_messages, state.rowid, internal), lambda message: message.id)
+        async for page in pages:
+            yield [view(message, state.id, show) for message in page]
+
+
+def _conversation(project: int, conversation_id: str, reader: ExportReader) -> Conversation | None:
+    found = reader.conversation(project, conversation_id)
+    return None if found is None else found[0]
+
+
+def _messages(conversation: int, internal: bool, last: str | None, reader: ExportReader) -> Sequence[Message]:
+    after = 0 if last is None else reader.message_rowid(conversation, last, internal=internal)
+    if after is None:  # the conversation was deleted meanwhile
+        return ()
+    return reader.messages(conversation, internal=internal, after=after, limit=PAGE)
+
+
+def _opened(fields: dict[str, Any]) -> bytes:
+    """An object that goes on."""
+    return orjson.dumps(fields)[:-1]
+
+
+async def _array(name: str, pages: AsyncIterator[Sequence[dict[str, Any]]]) -> AsyncIterator[bytes]:
+    """A further field of an object, an array that is made page by page."""
+    opening = f',"{name}":['.encode()
+    async for page in pages:
+        yield opening + b",".join(orjson.dumps(item) for item in page)
+        opening = b","
+    yield b"]" if opening == b"," else opening + b"]"

@@ -1,0 +1,134 @@
+"""Deletes the conversations that have passed their retention, each in one commit of its own actor (contract 3).
+
+What is found is only a guess: the actor looks again at the moment it decides, as an agent may have answered
+meanwhile. A batch is small and followed by a pause as long as it took, so that others' commits find room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.commands import Expire
+from deskwire.engine.conversations.expiry import Due, ExpiryReader, Kind, Windows
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import DomainError, Unavailable
+from deskwire.engine.core.store import Inline, Store
+
+log: Final = structlog.get_logger(__name__)
+
+BATCH: Final = 16
+"""Conversations that are deleted together; most of them share a commit."""
+
+ROWS: Final = 500
+"""Rows of a batch at most, as far as one conversation alone has no more; a few milliseconds of the writer's time."""
+
+_LOOK: Final = 200
+"""Conversations that are looked for in one go."""
+
+
+class SweepReader(ExpiryReader, AccountReader, Protocol):
+    """Queries on what is due, and whose it is."""
+
+
+_Look = Callable[[SweepReader, tuple[int, int]], Sequence[Due]]
+
+
+class Sweep:
+    """One round over all that is due. Counts in `deleted` what it was.
+
+    Args:
+        bot_only_ms: how long after its creation a bot-only conversation is kept.
+        day_ms: how long a day of a project's retention lasts.
+    """
+
+    def __init__(
+        self,
+        store: Store[SweepReader, object],
+        directory: Directory,
+        clock: Clock,
+        *,
+        bot_only_ms: int,
+        day_ms: int,
+    ) -> None:
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+        self._bot_only_ms = bot_only_ms
+        self._day_ms = day_ms
+        self.deleted: dict[Kind, int] = {"bot_only": 0, "archived": 0}
+
+    async def run(self) -> None:
+        """Delete what is due now. Raises Unavailable when nothing goes any more; the next round takes it up."""
+        now = self._clock()
+        day_ms, created_before = self._day_ms, now - self._bot_only_ms
+        for project in await self._store.read(lambda reader: reader.projects_with_expired(now, day_ms)):
+            window = self._windows(project).archived
+            assert window is not None, "a project without one has nothing expired"
+            await self._delete_all("archived", _archived(project.rowid, now - window))
+        await self._delete_all(
+            "bot_only", lambda reader, place: reader.bot_only_before(created_before, place, _LOOK)
+        )
+
+    async def _delete_all(self, kind: Kind, look: _Look) -> None:
+        """Go once through what `look` finds; what could not be deleted is passed over."""
+        place = (-1, -1)
+        while found := await self._store.read(lambda reader, place=place: look(reader, place)):  # type: ignore[misc]
+            place = found[-1].place
+            for batch in batches(found):
+                began = trio.current_time()
+                self.deleted[kind] += await self._delete(batch)
+                await trio.sleep(trio.current_time() - began)
+
+    async def _delete(self, batch: Sequence[Due]) -> int:
+        """Have the actors decide; how many conversations were deleted. Raises Unavailable if all refused."""
+        outcomes: list[bool | Unavailable] = []
+        async with trio.open_nursery() as nursery:
+            for due in batch:
+                nursery.start_soon(self._ask, due, outcomes)
+        refusals = [outcome for outcome in outcomes if isinstance(outcome, Unavailable)]
+        if len(refusals) == len(batch):
+            raise refusals[0]
+        return sum(outcome is True for outcome in outcomes)
+
+    async def _ask(self, due: Due, outcomes: list[bool | Unavailable]) -> None:
+        project = await self._store.read(Inline(lambda reader: reader.project(due.project)))
+        if project is None:  # removed meanwhile, and so without conversations
+            outcomes.append(False)
+            return
+        try:
+            receipt = await self._directory.ask(project, due.conversation, Expire(self._windows(project)))
+        except Unavailable as refusal:
+            outcomes.append(refusal)
+        except (DomainError, ActorFailed) as error:  # deleted already; or a bug, which the actor has logged
+            log.debug("retention.passed_over", conversation=due.conversation, error=str(error))
+            outcomes.append(False)
+        else:
+            outcomes.append(receipt.state is None)
+
+    def _windows(self, project: Project) -> Windows:
+        days = project.settings.archived_retention_days
+        return Windows(self._bot_only_ms, None if days is None else days * self._day_ms)
+
+
+def _archived(project: int, before: int) -> _Look:
+    return lambda reader, place: reader.archived_before(project, before, place, _LOOK)
+
+
+def batches(found: Sequence[Due]) -> Iterator[Sequence[Due]]:
+    """What is deleted together: in order, up to BATCH of them, and no more than ROWS rows unless one alone has more."""
+    batch: list[Due] = []
+    for due in found:
+        if batch and (len(batch) == BATCH or sum(each.rows for each in batch) + due.rows > ROWS):
+            yield batch
+            batch = []
+        batch.append(due)
+    if batch:
+        yield batch

@@ -1,0 +1,104 @@
+"""Confirmed positions on their way to the store: coalesced, so that pongs cost few commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.lease import Seat
+from deskwire.engine.stream.ports import StreamReader, StreamTransaction
+
+log: Final = structlog.get_logger(__name__)
+
+_FORGET_S: Final = 7 * 86_400
+"""How long the last consumer of a conversation's or contact's channel is remembered, as long as events are."""
+_FORGET_EVERY_S: Final = 3600.0
+_LAST_SAVE_S: Final = 5.0
+_BRIEF: Final = 32
+"""Rows that are written without a thread (`Brief`)."""
+
+
+class Positions:
+    """Saves what the seats have confirmed.
+
+    Args:
+        save_s: pause between two saves; a crash repeats that much to each consumer.
+    """
+
+    def __init__(self, store: Store[StreamReader, StreamTransaction], clock: Clock, save_s: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._save_s = save_s
+        self._dirty: dict[Channel, Seat] = {}
+        self._bell = trio.Event()
+
+    def touch(self, seat: Seat) -> None:
+        """Save the seat soon."""
+        self._dirty[seat.channel] = seat
+        self._bell.set()
+
+    def drop(self, seat: Seat) -> None:
+        """The seat was just stored otherwise."""
+        self._dirty.pop(seat.channel, None)
+
+    def unsaved(self, seat: Seat) -> bool:
+        """Whether the seat is still to be saved."""
+        return seat.channel in self._dirty
+
+    async def run(
+        self, in_use: Callable[[], Collection[tuple[int, str]]], *, task_status: trio.TaskStatus[None]
+    ) -> None:
+        """Save until cancelled, then once more; forget channels that are not `in_use` and long unused.
+
+        Cancellation: the last save may take 5 s.
+        """
+        forget_at = trio.current_time()
+        task_status.started()
+        try:
+            while True:
+                with trio.move_on_at(forget_at):
+                    await self._bell.wait()
+                await self._save()
+                if trio.current_time() >= forget_at:
+                    forget_at = trio.current_time() + _FORGET_EVERY_S
+                    await self._forget(in_use())
+                await trio.sleep(self._save_s)
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + _LAST_SAVE_S):
+                await self._save()
+
+    async def _save(self) -> None:
+        dirty, self._dirty, self._bell = self._dirty, {}, trio.Event()
+        if not dirty:
+            return
+        at = self._clock()
+        rows = [
+            (channel.project, channel.name, seat.generation, seat.position, tuple(seat.superseded), at)
+            for channel, seat in dirty.items()
+        ]
+
+        def job(tx: StreamTransaction) -> None:
+            for row in rows:
+                tx.confirm_position(*row)
+
+        try:
+            await self._store.write(Brief(job) if len(rows) <= _BRIEF else job)
+        except Unavailable as error:
+            log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
+            for seat in dirty.values():
+                self.touch(seat)
+
+    async def _forget(self, kept: Collection[tuple[int, str]]) -> None:
+        """Remove the rows of conversations' and contacts' channels that were given up long ago."""
+        before = self._clock() - _FORGET_S * 1000
+        try:
+            await self._store.write(lambda tx: tx.forget_consumers(before, kept))
+        except Unavailable as error:
+            log.warning("stream.consumers_not_forgotten", error=error.detail)

@@ -1,0 +1,1 @@
+"""Insights into survey responses."""

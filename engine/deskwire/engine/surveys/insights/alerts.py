@@ -1,0 +1,103 @@
+"""Alerts: the score has dropped, or more people than before complain about something (decisions 7).
+
+The last 7 days are compared with the 28 days before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from deskwire.engine.core.clock import iso
+from deskwire.engine.surveys.definition import Question
+from deskwire.engine.surveys.insights.comments import Comment
+from deskwire.engine.surveys.insights.sample import Sample
+from deskwire.engine.surveys.insights.scores import score_of
+from deskwire.engine.surveys.insights.themes import Theme
+
+DAY_MS: Final = 86_400_000
+RECENT_DAYS: Final = 7
+BEFORE_DAYS: Final = 28
+RESPONSES_MIN: Final = 20
+"""Responses, or comments, that each of the two times needs."""
+MENTIONS_MIN: Final = 5
+SPIKE: Final = 2.0
+"""How many times its former share of the comments a negative theme must have."""
+SEVERE: Final = 2.0
+"""How many times the threshold makes it critical."""
+_DROPS: Final = {"nps": 10.0, "csat": 10.0}
+_DROP_SHARE: Final = 0.1
+"""Of a scale's length: the drop of a mean."""
+
+
+def alerts(
+    sample: Sample,
+    themes: Sequence[Theme],
+    comments: Sequence[Comment],
+    before: Mapping[str, str],
+    now: int,
+) -> list[dict[str, Any]]:
+    """The alerts `{id, severity, message, createdAt}` at `now` (ms).
+
+    Args:
+        before: since when each alert was there that is stored already; it keeps that time.
+    """
+    found = [*_drop(sample, now), *_spikes(themes, comments, now)]
+    return [{**each, "createdAt": before.get(each["id"], iso(now))} for each in found]
+
+
+def _drop(sample: Sample, now: int) -> Iterator[dict[str, Any]]:
+    question = sample.score_question
+    if question is None:
+        return
+    recent: list[int] = []
+    earlier: list[int] = []
+    for response, answer in zip(sample.responses, sample.answers(question), strict=True):
+        if answer is not None:
+            age = now - response.created_at
+            (recent if age < RECENT_DAYS * DAY_MS else earlier if _before(age) else []).append(answer)
+    if min(len(recent), len(earlier)) < RESPONSES_MIN:
+        return
+    was, is_now = score_of(question, earlier), score_of(question, recent)
+    assert was is not None
+    assert is_now is not None
+    drop, threshold = was - is_now, _threshold(question)
+    if drop >= threshold:
+        name = question.type.upper() if question.type != "rating" else "rating"
+        message = f"The {name} of the last {RECENT_DAYS} days is {is_now:g}, down from {was:g} in the {BEFORE_DAYS} days before."
+        yield _alert("score_drop", drop / threshold, message)
+
+
+def _threshold(question: Question) -> float:
+    if question.type in _DROPS:
+        return _DROPS[question.type]
+    assert question.scale is not None
+    low, high = question.scale
+    return (high - low) * _DROP_SHARE
+
+
+def _spikes(themes: Sequence[Theme], comments: Sequence[Comment], now: int) -> Iterator[dict[str, Any]]:
+    recent, earlier = _counts(comments, now)
+    if min(recent, earlier) < RESPONSES_MIN:
+        return
+    for theme in themes:
+        new, old = _counts(theme.mentions, now)
+        if theme.sentiment != "negative" or new < MENTIONS_MIN:
+            continue
+        growth = (new / recent) / max(old / earlier, 1 / earlier)
+        if growth >= SPIKE:
+            message = f"“{theme.title}” is in {new} of {recent} comments of the last {RECENT_DAYS} days, before in {old} of {earlier}."
+            yield _alert(f"theme_spike:{theme.id}", growth / SPIKE, message)
+
+
+def _counts(comments: Sequence[Comment], now: int) -> tuple[int, int]:
+    recent = sum(now - comment.at < RECENT_DAYS * DAY_MS for comment in comments)
+    return recent, sum(_before(now - comment.at) for comment in comments)
+
+
+def _before(age: int) -> bool:
+    return RECENT_DAYS * DAY_MS <= age < (RECENT_DAYS + BEFORE_DAYS) * DAY_MS
+
+
+def _alert(alert_id: str, times: float, message: str) -> dict[str, Any]:
+    return {"id": alert_id, "severity": "critical" if times >= SEVERE else "warning", "message": message}

@@ -1,0 +1,81 @@
+"""What respondents wrote in their own words, bounded, with how they felt (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from deskwire.engine.surveys.insights.sample import Sample
+from deskwire.engine.surveys.insights.scores import feeling
+
+COMMENTS_MAX: Final = 20_000
+CHARACTERS_MAX: Final = 2_000
+"""Characters of one comment that are looked at."""
+TOTAL_MAX: Final = 4_000_000
+"""Characters of all comments together that are looked at, the newest first."""
+QUOTE_MAX: Final = 300
+_QUOTES: Final = 3
+_LEANING: Final = 0.25
+
+Sentiment = Literal["positive", "neutral", "negative"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One answer in words. `feeling` is that of the response's score (`scores.feeling`), None without one.
+
+    `respondent` is the same for what one person wrote, as far as that is known.
+    """
+
+    text: str
+    version: int
+    language: str
+    respondent: str
+    feeling: int | None
+    at: int
+
+
+def comments(sample: Sample) -> list[Comment]:
+    """Every answer to a question for text, newest first, up to the bounds."""
+    score = sample.score_question
+    felt = [None] * len(sample.responses) if score is None else sample.answers(score)
+    texts = {
+        number: [question.id for question in definition.questions if question.type == "text"]
+        for number, definition in sample.definitions.items()
+    }
+    found: list[Comment] = []
+    total = 0
+    for response, answer in zip(sample.responses, felt, strict=True):
+        who = f"r{response.rowid}" if response.contact is None else f"c{response.contact}"
+        how = None if answer is None or score is None else feeling(score, answer)
+        for question_id in texts[response.version]:
+            text = str(response.answers.get(question_id, ""))[:CHARACTERS_MAX]
+            total += len(text)
+            if total > TOTAL_MAX or len(found) == COMMENTS_MAX:
+                return found
+            if text:
+                found.append(
+                    Comment(text, response.version, response.language, who, how, response.created_at)
+                )
+    return found
+
+
+def sentiment(mentions: Sequence[Comment]) -> Sentiment:
+    """How those felt who wrote these comments: the mean of their scores, neutral without any."""
+    known = [comment.feeling for comment in mentions if comment.feeling is not None]
+    mean = sum(known) / len(known) if known else 0.0
+    return "positive" if mean > _LEANING else "negative" if mean < -_LEANING else "neutral"
+
+
+def counts_by_version(mentions: Sequence[Comment]) -> dict[str, int]:
+    """How many of the comments each version has, by its number as a text."""
+    counts: dict[str, int] = {}
+    for comment in mentions:
+        counts[str(comment.version)] = counts.get(str(comment.version), 0) + 1
+    return counts
+
+
+def quotes(mentions: Sequence[Comment]) -> list[str]:
+    """Up to three different comments, the newest first, cut to 300 characters."""
+    return list(dict.fromkeys(comment.text[:QUOTE_MAX].strip() for comment in mentions))[:_QUOTES]

@@ -1,0 +1,116 @@
+"""Insights from a sample of responses: the figures in a thread, themes and summary by words or by a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import trio
+
+from deskwire.engine.llm.port import ChatModel
+from deskwire.engine.surveys.insights.alerts import alerts
+from deskwire.engine.surveys.insights.by_model import model_summary, model_themes
+from deskwire.engine.surveys.insights.comments import Comment, comments
+from deskwire.engine.surveys.insights.drivers import drivers, segments
+from deskwire.engine.surveys.insights.insights import Source
+from deskwire.engine.surveys.insights.keywords import keyword_themes
+from deskwire.engine.surveys.insights.sample import Sample
+from deskwire.engine.surveys.insights.scores import Score, scores, scores_view
+from deskwire.engine.surveys.insights.summary import plain_summary
+from deskwire.engine.surveys.insights.themes import Theme, theme_view
+
+T = TypeVar("T")
+_FIGURED, _THEMED = 0.3, 0.9
+"""Progress when the figures are computed, when the themes are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a sample says: the parts of insights, the scores, and what found the themes."""
+
+    parts: Mapping[str, Any]
+    scores: Sequence[Mapping[str, Any]]
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    scores: Sequence[Score]
+    drivers: Sequence[Mapping[str, Any]]
+    segments: Sequence[Mapping[str, Any]]
+    comments: Sequence[Comment]
+
+
+async def compute(
+    sample: Sample,
+    model: ChatModel | None,
+    alerted: Mapping[str, str],
+    now: int,
+    *,
+    threads: trio.CapacityLimiter,
+    progress: Callable[[float], None],
+) -> Computed:
+    """The insights of a sample at `now` (ms).
+
+    Args:
+        alerted: since when each stored alert is there.
+        threads: bounds the threads that compute.
+        progress: is told the share that is done.
+
+    Raises ModelError. Cancellation: a thread that still computes is left to end by itself; it changes nothing.
+    """
+
+    async def in_thread(job: Callable[[], T]) -> T:
+        return await trio.to_thread.run_sync(job, limiter=threads, abandon_on_cancel=True)
+
+    figures = await in_thread(partial(_figures, sample))
+    progress(_FIGURED)
+    if model is None:
+        themes = await in_thread(partial(keyword_themes, figures.comments))
+    else:
+        themes = await model_themes(
+            model, figures.comments, lambda share: progress(_FIGURED + share * (_THEMED - _FIGURED))
+        )
+    progress(_THEMED)
+    found = await in_thread(partial(alerts, sample, themes, figures.comments, alerted, now))
+    language = sample.definition.primary_language
+    shown = scores_view(figures.scores, language)
+    if model is None:
+        summary = plain_summary(len(sample.responses), figures.scores, themes, figures.drivers)
+    else:
+        summary = await model_summary(model, language, _told(sample, shown, figures, themes, found))
+    parts = {
+        "themes": [theme_view(theme) for theme in themes],
+        "summary": summary,
+        "drivers": figures.drivers,
+        "segments": figures.segments,
+        "alerts": found,
+    }
+    return Computed(parts, shown, "keywords" if model is None else "model")
+
+
+def _figures(sample: Sample) -> _Figures:
+    return _Figures(scores(sample), drivers(sample), segments(sample), comments(sample))
+
+
+def _told(
+    sample: Sample,
+    shown: Sequence[Mapping[str, Any]],
+    figures: _Figures,
+    themes: Sequence[Theme],
+    found: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """What the model is told for its summary: figures and the themes' titles, no comment."""
+    return {
+        "survey": sample.definition.title,
+        "responses": len(sample.responses),
+        "scores": shown,
+        "themes": [
+            {"title": each.title, "mentions": each.count, "sentiment": each.sentiment} for each in themes
+        ],
+        "drivers": figures.drivers,
+        "segments": figures.segments,
+        "alerts": [each["message"] for each in found],
+    }

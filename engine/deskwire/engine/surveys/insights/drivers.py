@@ -1,0 +1,130 @@
+"""What moves the score: the correlation of other answers with it, and the score of groups of respondents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Final
+
+from deskwire.engine.surveys.definition import localized
+from deskwire.engine.surveys.insights.sample import Sample
+from deskwire.engine.surveys.insights.scores import score_of
+
+SAMPLE_MIN: Final = 10
+"""Responses that a correlation needs; with fewer it says nothing."""
+GROUP_MIN: Final = 5
+"""Respondents that a group needs, and those outside it."""
+IMPACT_MIN: Final = 0.1
+"""Correlations that are weaker are noise."""
+DRIVERS_MAX: Final = 20
+SEGMENTS_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Feature:
+    """Something that is known of respondents: a value each, None where it is not known."""
+
+    id: str
+    title: str
+    values: Sequence[float | None]
+    is_group: bool
+
+
+def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
+    """Pearson's correlation of the pairs, from -1 to 1; None if either does not vary."""
+    count = len(xs)
+    if not count:
+        return None
+    mean_x, mean_y = sum(xs) / count, sum(ys) / count
+    spread_x = sum((x - mean_x) ** 2 for x in xs)
+    spread_y = sum((y - mean_y) ** 2 for y in ys)
+    spread = sqrt(spread_x) * sqrt(spread_y)
+    if not spread:
+        return None
+    both = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
+    return max(-1.0, min(1.0, both / spread))
+
+
+def drivers(sample: Sample) -> list[dict[str, Any]]:
+    """What the score goes up or down with, the strongest first: `{id, title, impact, count}`.
+
+    `impact` is the correlation of a scale, a number, a yes/no or a choice with the score, over the `count` responses
+    that have both.
+    """
+    question = sample.score_question
+    if question is None:
+        return []
+    score = sample.answers(question)
+    found: list[dict[str, Any]] = []
+    for feature in _features(sample):
+        if feature.id == question.id:
+            continue
+        pairs = [
+            (x, y) for x, y in zip(feature.values, score, strict=True) if x is not None and y is not None
+        ]
+        if len(pairs) < SAMPLE_MIN or (feature.is_group and not _both_sides(pairs)):
+            continue
+        impact = correlation([x for x, _ in pairs], [y for _, y in pairs])
+        if impact is not None and abs(impact) >= IMPACT_MIN:
+            found.append(
+                {"id": feature.id, "title": feature.title, "impact": round(impact, 2), "count": len(pairs)}
+            )
+    return sorted(found, key=lambda each: (-abs(each["impact"]), each["id"]))[:DRIVERS_MAX]
+
+
+def segments(sample: Sample) -> list[dict[str, Any]]:
+    """Groups of respondents by choice, yes/no and language, the largest first: `{id, title, size, score}`.
+
+    `score` is the survey's own score among those of the group that gave one; they are its `size`.
+    """
+    question = sample.score_question
+    if question is None:
+        return []
+    score = sample.answers(question)
+    found: list[dict[str, Any]] = []
+    for feature in (*_features(sample), *_languages(sample)):
+        if feature.is_group:
+            group = [y for x, y in zip(feature.values, score, strict=True) if x and y is not None]
+            if len(group) >= GROUP_MIN:
+                title, value = feature.title, score_of(question, group)
+                found.append({"id": feature.id, "title": title, "size": len(group), "score": value})
+    return sorted(found, key=lambda each: (-each["size"], each["id"]))[:SEGMENTS_MAX]
+
+
+def _both_sides(pairs: Sequence[tuple[float, float]]) -> bool:
+    inside = sum(1 for x, _ in pairs if x)
+    return GROUP_MIN <= inside <= len(pairs) - GROUP_MIN
+
+
+def _features(sample: Sample) -> Iterator[_Feature]:
+    language = sample.definition.primary_language
+    for question in sample.definition.questions:
+        title, answers = localized(question.title, language), sample.answers(question)
+        if question.scale is not None or question.type == "number":
+            yield _Feature(
+                question.id, title, [None if each is None else float(each) for each in answers], False
+            )
+        elif question.type == "boolean":
+            yield _Feature(
+                question.id, title, [None if each is None else float(each) for each in answers], True
+            )
+        elif question.choices:
+            for choice, label in question.choices.items():
+                chosen = [None if each is None else float(_chose(each, choice)) for each in answers]
+                yield _Feature(
+                    f"{question.id}:{choice}", f"{title} {localized(label, language)}", chosen, True
+                )
+
+
+def _chose(answer: str | list[str], choice: str) -> bool:
+    return choice in answer if isinstance(answer, list) else answer == choice
+
+
+def _languages(sample: Sample) -> Iterator[_Feature]:
+    languages = sample.definition.languages
+    if len(languages) < 2:  # everybody is one group
+        return
+    for language in languages:
+        spoken = [float(response.language == language) for response in sample.responses]
+        yield _Feature(f"language:{language}", f"Language {language}", spoken, True)

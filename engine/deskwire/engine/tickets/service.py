@@ -1,0 +1,162 @@
+"""Creating, changing and deleting tickets, those linked to a conversation together with it.
+
+A conversation has its ticket's id, which its customer can see, so it changes through its actor: both
+sides are written in the actor's one commit. Moving a ticket from one conversation to another takes two
+commits; what ends it in between leaves the ticket linked to none, on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.commands import LinkTicket
+from deskwire.engine.conversations.decide import already_linked
+from deskwire.engine.conversations.plan import Receipt
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.wrapper import Wrapper, wrapped
+from deskwire.engine.tickets.activity import By
+from deskwire.engine.tickets.change import (
+    LinkChanged,
+    Values,
+    change_ticket,
+    create_ticket,
+    find_ticket,
+    remove_ticket,
+    resolve,
+)
+from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
+from deskwire.engine.tickets.ticket import Ticket
+
+Job = Callable[[TicketChanges], Ticket]
+
+_TRIES: Final = 3
+"""How often a change begins anew when the ticket's link changes under it."""
+
+
+@dataclass(slots=True)
+class TicketSide:
+    """The `Wrapper` that changes a ticket in the commit of its conversation; `ticket` is what that left."""
+
+    job: Job
+    ticket: Ticket | None = None
+
+    def before(self, tx: TicketChanges) -> None:
+        """Do the ticket's job."""
+        self.ticket = self.job(tx)
+
+    def after(self, _tx: object, _receipt: Receipt) -> None:
+        """Do nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketDesk:
+    """A project's tickets, as one user works on them.
+
+    Every method raises NotFound for an unknown ticket, Invalid for what the project does not have, and
+    Conflict if the conversation has another ticket or the link keeps changing. Cancellation: what has
+    begun to be committed is committed; a move to another conversation may end half way.
+    """
+
+    store: Store[TicketLooks, TicketChanges]
+    directory: Directory
+    project: Project
+    by: By
+
+    async def create(
+        self, ticket_id: str, values: Values, at: int, wrapper: Wrapper[Ticket] | None = None
+    ) -> Ticket:
+        """Return a new ticket, linked if `values` name a conversation; `wrapper` is what else its commit does."""
+        conversation, job = values.get("conversation_id"), self._creation(ticket_id, values, at)
+        job = wrapped(job, wrapper)
+        if conversation is None:
+            return await self.store.write(job)
+        await self.store.read(Inline(lambda reader: self._check(reader, None, values, ticket_id)))
+        return await self._together(conversation, ticket_id, True, job)
+
+    async def change(self, ticket_id: str, values: Values, at: int) -> Ticket:
+        """The ticket with these values."""
+        return await _again(lambda: self._change(ticket_id, values, at))
+
+    async def delete(self, ticket_id: str) -> Ticket:
+        """Remove the ticket for good; returns what it was."""
+        return await _again(lambda: self._delete(ticket_id))
+
+    async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
+        before = await self.store.read(Inline(lambda reader: self._changeable(reader, ticket_id, values)))
+        linked = before.conversation_id
+        wanted = values.get("conversation_id", linked)
+        if wanted == linked:
+            return await self.store.write(self._changing(ticket_id, values, at, linked))
+        if linked is not None and wanted is not None:
+            await self._together(linked, ticket_id, False, self._moving(ticket_id, values, at, linked))
+            linked = None
+        job = self._changing(ticket_id, values, at, linked)
+        return await self._together(wanted or linked or "", ticket_id, wanted is not None, job)
+
+    async def _delete(self, ticket_id: str) -> Ticket:
+        ticket = await self.store.read(Inline(lambda reader: find_ticket(reader, self.project, ticket_id)))
+        linked = ticket.conversation_id
+        if linked is None:
+            return await self.store.write(self._removal(ticket_id, linked))
+        return await self._together(linked, ticket_id, False, self._removal(ticket_id, linked))
+
+    def _changeable(self, reader: TicketLooks, ticket_id: str, values: Values) -> Ticket:
+        """The ticket as it is, if nothing speaks against what `values` make of its link."""
+        before = find_ticket(reader, self.project, ticket_id)
+        if values.get("conversation_id", before.conversation_id) != before.conversation_id:
+            self._check(reader, before, values, ticket_id)
+        return before
+
+    def _check(self, reader: TicketLooks, before: Ticket | None, values: Values, ticket_id: str) -> None:
+        """Raise what speaks against linking, before anything is done."""
+        resolve(reader, self.project, before, values)
+        found = reader.conversation(self.project.rowid, values["conversation_id"] or "")
+        if found is not None and found[0].ticket_id not in (None, ticket_id):
+            raise already_linked()
+
+    async def _together(self, conversation: str, ticket_id: str, linked: bool, job: Job) -> Ticket:
+        """Run the ticket's job in the commit in which the conversation is linked, or its link cut."""
+        assert is_id(conversation, "cnv"), "only what was found is linked"
+        side = TicketSide(job)
+        try:
+            await self.directory.ask(self.project, conversation, LinkTicket(ticket_id, linked), side)
+        except NotFound as error:
+            if error.reason != "conversation_not_found":
+                raise
+            raise LinkChanged("The conversation was deleted meanwhile.") from None
+        assert side.ticket is not None, "it is written in that commit"
+        return side.ticket
+
+    def _creation(self, ticket_id: str, values: Values, at: int) -> Job:
+        return lambda tx: create_ticket(tx, self.project, ticket_id, values, self.by, at)
+
+    def _changing(self, ticket_id: str, values: Values, at: int, linked: str | None) -> Job:
+        return lambda tx: change_ticket(tx, self.project, ticket_id, values, self.by, at, linked)
+
+    def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
+        """Cut the link; unless, since it was looked at, something has come to speak against the one to follow."""
+
+        def cut(tx: TicketChanges) -> Ticket:
+            self._changeable(tx, ticket_id, values)
+            return change_ticket(tx, self.project, ticket_id, {"conversation_id": None}, self.by, at, linked)
+
+        return cut
+
+    def _removal(self, ticket_id: str, linked: str | None) -> Job:
+        return lambda tx: remove_ticket(tx, self.project, ticket_id, linked)
+
+
+async def _again(attempt: Callable[[], Awaitable[Ticket]]) -> Ticket:
+    """The attempt's result; it begins anew if the ticket's link has changed under it."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await attempt()
+        except LinkChanged:
+            continue
+    return await attempt()

@@ -1,0 +1,122 @@
+"""Content in several languages: entries, and what identifies one (contract 2.8, 4.6; decisions 7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, get_args
+
+from deskwire.engine.core.clock import iso
+
+EntryType = Literal["article", "collection", "emailtemplate", "statictranslation"]
+
+_CONTENT_ID: Final = re.compile(r"[0-9a-f]{24}")
+_KEY_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRef:
+    """Which entry: its type and the id within it."""
+
+    type: EntryType
+    key: str
+
+    @property
+    def entry_id(self) -> str:
+        """As it is written: `<type>:<id>`."""
+        return f"{self.type}:{self.key}"
+
+
+def parse_entry_id(text: str) -> EntryRef:
+    """The entry that `<type>:<id>` names. Raises ValueError saying what is wrong with it."""
+    kind, colon, key = text.partition(":")
+    if not colon or kind not in get_args(EntryType):
+        kinds = ", ".join(get_args(EntryType))
+        raise ValueError(f"An entry id reads <type>:<id>, where the type is one of {kinds}.")
+    if kind != "statictranslation" and not _CONTENT_ID.fullmatch(key):
+        raise ValueError(f"The id of an entry of type {kind} is 24 lowercase hexadecimal digits.")
+    if not 1 <= len(key) <= _KEY_MAX or not key.isprintable():
+        raise ValueError(f"A translation key has 1 to {_KEY_MAX} printable characters.")
+    return EntryRef(kind, key)  # type: ignore[arg-type]  # checked above
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry with the languages it is there in, in alphabetical order. The time is in milliseconds."""
+
+    rowid: int
+    ref: EntryRef
+    languages: Sequence[str]
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What an entry says in one language, by field name. The time is in milliseconds."""
+
+    language: str
+    fields: Mapping[str, str]
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Which entries a listing shows: of a type, in a language, without one. None means any."""
+
+    type: EntryType | None = None
+    language: str | None = None
+    missing: str | None = None
+
+
+def entry_view(entry: Entry) -> dict[str, Any]:
+    """The entry as lists show it, without its content."""
+    return {
+        "entryId": entry.ref.entry_id,
+        "type": entry.ref.type,
+        "id": entry.ref.key,
+        "languages": list(entry.languages),
+        "updatedAt": iso(entry.updated_at),
+    }
+
+
+def translation_view(entry: Entry, translation: Translation) -> dict[str, Any]:
+    """The entry with its content in one language."""
+    return {
+        "entryId": entry.ref.entry_id,
+        "type": entry.ref.type,
+        "id": entry.ref.key,
+        "language": translation.language,
+        "languages": list(entry.languages),
+        "fields": dict(translation.fields),
+        "updatedAt": iso(translation.updated_at),
+    }
+
+
+class TranslationReader(Protocol):
+    """Queries on entries."""
+
+    def entries(self, project: int, wanted: EntryFilter, before: int | None, limit: int) -> Sequence[Entry]:
+        """Entries, newest first, with a `rowid` smaller than `before`."""
+
+    def entry(self, project: int, ref: EntryRef) -> Entry | None:
+        """The entry, with its languages."""
+
+    def translation(self, entry: int, language: str) -> Translation | None:
+        """What the entry says in a language."""
+
+    def translated(self, project: int) -> tuple[int, Mapping[str, int]]:
+        """How many entries there are, and how many of them in each language."""
+
+
+class TranslationTransaction(TranslationReader, Protocol):
+    """Changes of entries."""
+
+    def put_translation(self, project: int, ref: EntryRef, translation: Translation) -> Entry:
+        """Store what an entry says in a language, in place of what it said; makes the entry if it is new."""
+
+    def delete_translation(self, entry: Entry, language: str) -> None:
+        """Remove one language; the entry, too, if it was the last."""
+
+    def delete_entry(self, entry: Entry) -> None:
+        """Remove an entry in all its languages."""

@@ -1,0 +1,286 @@
+"""Takes uploads in and lets go of them: the disk and the rows agree at every moment (ADR 17).
+
+A file's bytes are on the disk before its row is, and its row is gone before they are. What a crash leaves in
+between is a file without a row, never a row without a file. One lock holds "put in place and write the row"
+and "nobody refers to it: remove" apart, so that a content which comes back while it goes is not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from itertools import islice
+from typing import Final, Protocol, TypeVar
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.clock_jumps import SetForward
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import (
+    Conflict,
+    Invalid,
+    NotFound,
+    Problem,
+    TooLarge,
+    TooManyRequests,
+    Unavailable,
+)
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.limits.fair_share import Shares
+from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.engine.uploads.file_type import HEAD, sniff
+from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, Files, UploadReader, UploadTransaction
+from deskwire.engine.uploads.upload import Upload, clean_name
+
+log: Final = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+
+class IntakeTransaction(UploadTransaction, AnswerTransaction, Protocol):
+    """What an upload's commit writes: its row, and the answer of the request that brought it."""
+
+
+Job = Callable[[IntakeTransaction], None]
+Around = Callable[[Job, Upload], Job]
+"""Puts a shell around the commit of an upload."""
+
+AT_ONCE: Final = 32
+"""Uploads that may be under way together; each takes a thread now and then, and room on the disk."""
+
+BATCH: Final = 200
+"""Files that are looked at, or rows that are removed, in one go."""
+
+_RETRY_S: Final = 1.0
+
+
+class Reception:
+    """One upload while it is received; made by `Shelf.receiving`.
+
+    Args:
+        limit: bytes that the file may have.
+    """
+
+    def __init__(self, shelf: Shelf, project: Project, draft: Draft, limit: int) -> None:
+        self._shelf = shelf
+        self._project = project
+        self._draft = draft
+        self._limit = limit
+        self._head = b""
+        self._size = 0
+
+    async def write(self, data: bytes) -> None:
+        """Add bytes. Raises TooLarge, and Unavailable if the disk refuses."""
+        self._size += len(data)
+        if self._size > self._limit:
+            raise TooLarge(f"A file may have at most {self._limit:,} bytes.")
+        if len(self._head) < HEAD:
+            self._head += data[: HEAD - len(self._head)]
+        await in_thread(partial(self._draft.write, data))
+
+    async def finish(self, filename: str, around: Around = lambda job, _: job) -> Upload:
+        """Keep what was received under this name.
+
+        Args:
+            around: what else is done in the upload's commit; it is given the upload.
+
+        Raises what `around` does, Invalid if that is nothing, Conflict (`upload_quota_exceeded`) and Unavailable. Cancellation: from the
+        moment at which the file is put in its place, it is carried out.
+        """
+        if not self._size:
+            raise Invalid(Problem("/file", "too_short", "The file is empty."))
+        sha256 = await in_thread(self._draft.finish)
+        now = self._shelf.clock()
+        name, kind = clean_name(filename), sniff(self._head)
+        upload = Upload(new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now)
+        with trio.CancelScope(shield=True):
+            await self._shelf.put(upload, self._draft, self._project.settings.upload_quota_bytes, around)
+        return upload
+
+
+class Shelf:
+    """All uploads of all projects.
+
+    `expired` counts those that were removed since the start as no message came to refer to them.
+
+    Args:
+        links: makes their URLs.
+        limit: bytes that one file may have.
+        unattached_s: how long an upload that no message refers to is kept.
+    """
+
+    def __init__(
+        self,
+        store: Store[UploadReader, IntakeTransaction],
+        files: Files,
+        clock: Clock,
+        links: Links,
+        *,
+        limit: int,
+        unattached_s: float,
+    ) -> None:
+        self.clock = clock
+        self.links = links
+        self.limit = limit
+        self.expired = 0
+        self._store = store
+        self._files = files
+        self._unattached_ms = int(unattached_s * 1000)
+        self._under_way = Shares(AT_ONCE)
+        self._lock = trio.Lock()
+        self._wake = trio.Event()
+
+    @asynccontextmanager
+    async def receiving(self, project: Project) -> AsyncIterator[Reception]:
+        """Receive an upload; nothing is left of it unless it is finished.
+
+        Raises Unavailable if the disk refuses, or too many uploads are under way (`uploads_busy`), and TooManyRequests
+        (`too_many_at_once`) if too many of them are the project's.
+        """
+        who, under_way = project.rowid, self._under_way
+        if under_way.full():
+            raise Unavailable("Too many uploads are under way.", code="uploads_busy")
+        if not under_way.fits(who):
+            raise TooManyRequests("Too many uploads of yours are under way.", code="too_many_at_once")
+        under_way.take(who)
+        try:
+            draft = await in_thread(self._files.draft)
+            try:
+                yield Reception(self, project, draft, self.limit)
+            finally:
+                with trio.CancelScope(shield=True):
+                    await in_thread(draft.discard)
+        finally:
+            under_way.give_back(who)
+
+    async def put(self, upload: Upload, draft: Draft, quota: int, around: Around) -> None:
+        """Put a finished draft in its place and write its row; neither stays without the other."""
+        content = Content(upload.project, upload.sha256)
+        async with self._lock:
+            await in_thread(partial(draft.keep, content))
+            async with AsyncExitStack() as undo:
+                undo.push_async_callback(self._remove_if_unused, content)
+                await self._store.write(around(lambda tx: tx.insert_upload(upload, quota), upload))
+                undo.pop_all()
+
+    async def remove(self, project: Project, upload_id: str) -> Upload:
+        """Remove an upload that no message refers to; what it was. Its file goes at once, behind the commit.
+
+        Raises NotFound, and Conflict (`upload_attached`) if a message has it.
+        """
+        upload = await self._store.write(lambda tx: _remove(tx, project.rowid, upload_id))
+        self.wake_nowait()
+        return upload
+
+    async def size(self, upload: Upload) -> int | None:
+        """How many bytes of the upload are on the disk, None if it is not there."""
+        return await in_thread(partial(self._files.size, Content(upload.project, upload.sha256)))
+
+    async def read(self, upload: Upload, start: int, length: int) -> bytes:
+        """A part of the upload's bytes. Raises Unavailable if the disk refuses, or the upload was removed."""
+        return await in_thread(
+            partial(self._files.read, Content(upload.project, upload.sha256), start, length)
+        )
+
+    def follow(self, commits: Commits[EraseCommit]) -> None:
+        """Let go of what commits erase from now on."""
+
+        def erased(commit: EraseCommit) -> None:
+            if commit.erased:
+                self.wake_nowait()
+
+        commits.subscribe(erased)
+
+    def wake_nowait(self) -> None:
+        """Something was erased: see at once what has to go."""
+        self._wake.set()
+
+    async def clear(self) -> None:
+        """Leave nothing of what an earlier process was receiving; before the first upload."""
+        await in_thread(self._files.clear_drafts)
+
+    async def run(self, interval_s: float) -> None:
+        """Let go of what nobody refers to, until cancelled.
+
+        At the start that is whatever a crash has left, then what was erased, as soon as it is, and every
+        `interval_s` seconds what was never attached.
+        """
+        swept, forward = False, SetForward(self.clock)
+        while True:
+            self._wake = trio.Event()
+            try:
+                if not swept:
+                    await self._sweep()
+                    swept = True
+                if not forward.noticed():
+                    await self._expire()
+                await self._remove_doomed()
+            except Unavailable as error:
+                log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
+                await trio.sleep(_RETRY_S)
+                continue
+            with trio.move_on_after(interval_s):
+                await self._wake.wait()
+
+    async def _sweep(self) -> None:
+        """Remove files that no row refers to."""
+        found = self._files.contents()
+        while batch := await in_thread(lambda: list(islice(found, BATCH))):
+            for content in await self._store.read(lambda reader, b=batch: reader.without_upload(b)):  # type: ignore[misc]
+                async with self._lock:
+                    await self._remove_if_unused(content)
+
+    async def _expire(self) -> None:
+        older_than = self.clock() - self._unattached_ms
+        count = BATCH
+        while count == BATCH:
+            count = await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH))
+            self.expired += count
+
+    async def _remove_doomed(self) -> None:
+        while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
+            for each in doomed:
+                async with self._lock:
+                    await self._remove_if_unused(each.content)
+                await self._store.write(_forgetting(each.rowid))
+
+    async def _remove_if_unused(self, content: Content) -> None:
+        """Remove a content's file, unless an upload refers to it. The lock must be held."""
+        if await self._store.read(Inline(lambda reader: reader.without_upload([content]))):
+            await in_thread(partial(self._files.remove, content))
+
+
+def find_upload(reader: UploadReader, project: int, upload_id: str) -> Upload:
+    """The stored upload. Raises NotFound."""
+    upload = reader.upload(project, upload_id)
+    if upload is None:
+        raise NotFound("There is no such upload, or it has been removed.", code="upload_not_found")
+    return upload
+
+
+def _remove(tx: UploadTransaction, project: int, upload_id: str) -> Upload:
+    upload = find_upload(tx, project, upload_id)
+    if not tx.remove_upload(upload):
+        message = "A message has this upload; it goes with the last conversation that does."
+        raise Conflict(message, code="upload_attached")
+    return upload
+
+
+def _forgetting(rowid: int) -> Callable[[UploadTransaction], None]:
+    return lambda tx: tx.forget_doomed(rowid)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """What `work` returns, done in a worker thread. Raises Unavailable (`storage_failed`) if the disk refuses."""
+    try:
+        return await trio.to_thread.run_sync(work)
+    except OSError as error:
+        log.error("uploads.disk_failed", error=str(error))
+        raise Unavailable(
+            f"The file could not be stored or read: {error.strerror}.", code="storage_failed"
+        ) from error

@@ -1,0 +1,1 @@
+"""Webhooks: endpoints, deliveries, and the workers that make them."""

@@ -1,0 +1,146 @@
+"""Deliveries as they are stored, and as the delivery log shows them (decisions 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.core.record import value
+from deskwire.engine.events.types import StoredEvent
+
+DeliveryStatus = Literal["pending", "delivered", "dropped", "skipped"]
+
+
+@value
+class Delivery:
+    """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
+
+    Args:
+        lane: the conversation (or `contact_lane`) whose order its first attempt keeps, None if it keeps none.
+        previous: sequence of the conversation's event this endpoint was sent before, 0 for none.
+        attempts: how many were made.
+        due_at: when the next attempt may start, in milliseconds since the epoch.
+        planned_from: from when on its attempts are planned (ms), None before the first one has ended.
+        failing_since: when its first attempt had failed (ms), None if none has.
+        redelivery: whether it repeats another one.
+    """
+
+    position: int
+    id: str
+    endpoint: int
+    event: StoredEvent
+    lane: int | None
+    previous: int | None
+    attempts: int
+    due_at: int
+    created_at: int
+    planned_from: int | None = None
+    failing_since: int | None = None
+    redelivery: bool = False
+
+
+@value
+class Attempt:
+    """One try: when (ms), how long (ms), and what came of it. `error` is None only after a 2xx.
+
+    `wait_ms` is what the receiver asked for before the next one (`Retry-After` of a 429 or 503); it is
+    used once and not stored.
+    """
+
+    number: int
+    at: int
+    latency_ms: int
+    status: int | None
+    error: str | None
+    answer: bytes
+    wait_ms: int | None = None
+
+
+@value
+class DeliveryRecord:
+    """A delivery in the log, with its attempts; it outlives the event it carried.
+
+    Of one that was made before there was a log, and whose event is gone, the event is not known.
+
+    Args:
+        due_at: when the next attempt may start (ms), if it is pending.
+        redelivery_of: id of the delivery that this one repeats.
+        redelivered_as: id of the one that repeats this.
+    """
+
+    position: int
+    id: str
+    endpoint_id: str
+    event_id: str | None
+    event_type: str | None
+    conversation_id: str | None
+    sequence: int | None
+    status: DeliveryStatus
+    reason: str | None
+    attempts: Sequence[Attempt]
+    due_at: int
+    redelivery_of: str | None
+    redelivered_as: str | None
+    created_at: int
+    ended_at: int | None
+
+
+@value
+class HeldBack:
+    """How many deliveries of an endpoint an outage keeps waiting, and when the oldest was made (ms), if there is one.
+
+    Args:
+        held: those that are pending because the circuit was open.
+        missed: those that the outage made use up their attempts, and that are to be sent once more.
+    """
+
+    held: int
+    held_since: int | None
+    missed: int
+    missed_since: int | None
+
+
+NOTHING_HELD: Final = HeldBack(0, None, 0, None)
+
+
+@value
+class DeliveryFilter:
+    """Which deliveries a listing shows; None means any. Times in milliseconds, `until` is left out."""
+
+    status: DeliveryStatus | None = None
+    event_type: str | None = None
+    conversation_id: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def delivery_view(record: DeliveryRecord) -> dict[str, Any]:
+    """The delivery object."""
+    return {
+        "id": record.id,
+        "endpointId": record.endpoint_id,
+        "eventId": record.event_id,
+        "eventType": record.event_type,
+        "conversationId": record.conversation_id,
+        "sequence": record.sequence,
+        "status": record.status,
+        "reason": record.reason,
+        "attempts": [_attempt_view(attempt) for attempt in record.attempts],
+        "nextAttemptAt": iso(record.due_at) if record.status == "pending" else None,
+        "redeliveryOf": record.redelivery_of,
+        "redeliveredAs": record.redelivered_as,
+        "createdAt": iso(record.created_at),
+        "endedAt": iso_or_none(record.ended_at),
+    }
+
+
+def _attempt_view(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "at": iso(attempt.at),
+        "status": attempt.status,
+        "latencyMs": attempt.latency_ms,
+        "error": attempt.error,
+        "answer": attempt.answer.decode(errors="replace"),
+    }

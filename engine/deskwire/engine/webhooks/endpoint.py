@@ -1,0 +1,113 @@
+"""A webhook endpoint: what it is and how the API shows it (contract 2.9, decisions 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from deskwire.engine.core.clock import iso, iso_or_none
+from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
+from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+
+ENDPOINTS_MAX: Final = 5
+"""Endpoints per project (contract 6.2.1)."""
+
+BOTH_SIGN_MS: Final = 24 * 3_600_000
+"""How long a secret that was replaced still signs beside the new one (decisions 6)."""
+
+CatchUp = Literal["automatic", "off"]
+
+_TAIL: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a project's events are posted to. Secrets are sealed (see `sealing`).
+
+    Args:
+        status: `removed` is for one that is not there any more, but some of its deliveries still are.
+        status_reason: why it is disabled.
+        last_success_at: when the attempt began that it last answered with a 2xx (ms).
+        held_upto: position up to which its circuit had held deliveries that are not all sent yet.
+        catch_up: whether what an outage made it miss is sent once more by itself.
+        old_secret: signs, too, until `old_secret_until` (ms).
+    """
+
+    rowid: int
+    id: str
+    project: int
+    url: str
+    events: frozenset[str]
+    sealed_secret: bytes
+    secret_tail: str
+    created_at: int
+    updated_at: int
+    status: Literal["enabled", "disabled", "removed"] = "enabled"
+    status_reason: str | None = None
+    description: str | None = None
+    last_delivery_at: int | None = None
+    last_delivery_status: str | None = None
+    last_success_at: int | None = None
+    held_upto: int | None = None
+    catch_up: CatchUp = "automatic"
+    old_secret: bytes | None = None
+    old_secret_until: int | None = None
+    circuit: Circuit = CLOSED
+
+    def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
+        """With a new secret; the present one signs beside it for 24 h, and the one before no more."""
+        return replace(
+            self,
+            sealed_secret=sealed,
+            secret_tail=tail,
+            old_secret=self.sealed_secret,
+            old_secret_until=at + BOTH_SIGN_MS,
+            updated_at=at,
+        )
+
+
+def disabled_reason(status_reason: str | None) -> str:
+    """Why a disabled endpoint is not sent what is for it."""
+    return f"the endpoint is disabled: {status_reason}"
+
+
+def secret_tail(secret: str) -> str:
+    """The part of a secret that is always shown."""
+    return secret[-_TAIL:]
+
+
+def endpoint_view(
+    endpoint: Endpoint, now: int, waiting: HeldBack = NOTHING_HELD, secret: str | None = None
+) -> dict[str, Any]:
+    """Return the endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation)."""
+    circuit = endpoint.circuit
+    return {
+        "id": endpoint.id,
+        "url": endpoint.url,
+        "events": sorted(endpoint.events),
+        "secret": secret or f"whsec_…{endpoint.secret_tail}",
+        "oldSecretUntil": _ahead(endpoint.old_secret_until, now),
+        "status": endpoint.status,
+        "statusReason": endpoint.status_reason,
+        "description": endpoint.description,
+        "createdAt": iso(endpoint.created_at),
+        "updatedAt": iso(endpoint.updated_at),
+        "lastDelivery": endpoint.last_delivery_at
+        and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
+        "circuit": circuit.state(now),
+        "circuitOpenUntil": _ahead(circuit.probe_at, now),
+        "circuitReason": circuit.reason,
+        "failingSince": iso_or_none(circuit.failing_since),
+        "pausedUntil": iso_or_none(circuit.paused_until if circuit.paused(now) else None),
+        "catchUp": endpoint.catch_up,
+        "held": _counted(waiting.held, waiting.held_since),
+        "missed": _counted(waiting.missed, waiting.missed_since),
+    }
+
+
+def _counted(count: int, since: int | None) -> dict[str, Any] | None:
+    return {"count": count, "since": iso_or_none(since)} if count else None
+
+
+def _ahead(at: int | None, now: int) -> str | None:
+    return iso(at) if at is not None and at > now else None

@@ -1,0 +1,205 @@
+"""One attempt at a delivery: a signed POST within its budget (contract 6.3, 6.4.1, decisions 6)."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, Protocol
+
+import trio
+
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.webhooks.delivery import Attempt
+from deskwire.engine.webhooks.http.connection import Connection, secured
+from deskwire.engine.webhooks.http.dialer import Route
+from deskwire.engine.webhooks.http.failure import WIRE_ERRORS, in_words
+from deskwire.engine.webhooks.http.pool import IdleConnections
+from deskwire.engine.webhooks.http.response_head import Header
+from deskwire.engine.webhooks.http.retry_after import asked_wait_ms
+from deskwire.engine.webhooks.http.shortage import WAIT_MS, lacked
+from deskwire.engine.webhooks.signature import signature_header
+from deskwire.engine.webhooks.target import Target
+
+READ_MAX: Final = 16 * 1024
+"""Bytes of an answer's body that are read at most (decisions 6)."""
+
+KEPT_MAX: Final = 1024
+"""Bytes of them that the delivery log keeps (decisions 6)."""
+
+
+def _user_agent() -> bytes:
+    try:
+        return f"Deskwire/{version('deskwire')}".encode()
+    except PackageNotFoundError:  # run from the sources
+        return b"Deskwire/0"
+
+
+_USER_AGENT: Final = _user_agent()
+
+
+class Content(Protocol):
+    """What of an event is posted."""
+
+    @property
+    def type(self) -> str:
+        """The event type."""
+
+    @property
+    def body(self) -> bytes:
+        """The envelope."""
+
+
+class Postable(Protocol):
+    """What an attempt needs of a delivery, be it a row (`ports.Delivery`) or in memory alone."""
+
+    @property
+    def id(self) -> str:
+        """The `dlv_` id, the same over all attempts."""
+
+    @property
+    def event(self) -> Content:
+        """The event."""
+
+    @property
+    def attempts(self) -> int:
+        """How many were made."""
+
+    @property
+    def previous(self) -> int | None:
+        """Sequence of what was sent before, None for events without a sequence."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What has come back so far; it stays when the time is up. Header names are in lower case.
+
+    `lacked` is what this machine had too little of. `over` says that nothing went wrong until the end of the exchange; whether the connection may have another one is
+    the connection's to say.
+    """
+
+    stage: str = ""
+    status: int | None = None
+    headers: Sequence[Header] = ()
+    answer: bytes = b""
+    error: str | None = None
+    lacked: str | None = None
+    over: bool = False
+
+
+class Client:
+    """Posts to one endpoint; connections are kept and used again. Each attempt under way has one of its own.
+
+    Args:
+        url: one that `target.url_problems` found nothing wrong with.
+        route: makes connections.
+        ssl_context: verifies the receiver's certificate.
+        timeout_s: seconds for name, connection, TLS, request and the head of the answer together.
+        clock: says when an attempt began.
+    """
+
+    def __init__(
+        self, url: str, route: Route, *, ssl_context: ssl.SSLContext, timeout_s: float, clock: Clock
+    ) -> None:
+        self._target: Final = Target.parse(url)
+        self._route = route
+        self._ssl_context = ssl_context
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._idle: Final = IdleConnections()
+        self._form, extra = route.form(self._target)
+        self._headers: Final = (
+            (b"Host", self._target.authority),
+            (b"Content-Type", b"application/json"),
+            (b"User-Agent", _USER_AGENT),
+            *extra,
+        )
+
+    async def post(self, delivery: Postable, secrets: Sequence[str]) -> Attempt:
+        """Make the next attempt at `delivery`, signed with each of `secrets`.
+
+        A 2xx counts once the head of the answer is there. The rest of the time goes to reading the body,
+        which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
+        """
+        at, began = self._clock(), trio.current_time()
+        headers = self._headers_of(delivery, secrets, at)
+        seen, used = _Seen(), None
+        with trio.CancelScope(deadline=began + self._timeout_s) as scope:
+            try:
+                used = self._idle.take(began) or await self._connect(seen)
+                await _exchange(used, self._form, headers, delivery.event.body, seen)
+            except (*WIRE_ERRORS, MemoryError) as error:
+                seen.lacked = lacked(error)
+                seen.error = seen.lacked or in_words(error)
+        ended = trio.current_time()
+        if scope.cancelled_caught:
+            seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
+        if seen.over and used is not None:
+            self._idle.give(used, ended)
+        latency_ms = round((ended - began) * 1000)
+        return Attempt(
+            delivery.attempts + 1,
+            at,
+            latency_ms,
+            seen.status,
+            _verdict(seen),
+            seen.answer[:KEPT_MAX],
+            asked_wait_ms(seen.status, seen.headers, at + latency_ms) if seen.lacked is None else WAIT_MS,
+        )
+
+    async def aclose(self) -> None:
+        """Close all idle connections; the client may be used again afterwards."""
+        self._idle.close()
+        await trio.lowlevel.checkpoint()
+
+    def _headers_of(self, delivery: Postable, secrets: Sequence[str], at: int) -> list[Header]:
+        body = delivery.event.body
+        headers = [
+            *self._headers,
+            (b"Content-Length", b"%d" % len(body)),
+            (b"Service-Signature", signature_header(secrets, at // 1000, body).encode()),
+            (b"Service-Delivery-Id", delivery.id.encode()),
+            (b"Service-Event", delivery.event.type.encode()),
+            (b"Service-Attempt", b"%d" % (delivery.attempts + 1)),
+        ]
+        if delivery.previous is not None:
+            headers.append((b"Service-Previous-Sequence", b"%d" % delivery.previous))
+        return headers
+
+    async def _connect(self, seen: _Seen) -> Connection:
+        seen.stage = self._route.stage
+        stream = await self._route.reach(self._target)
+        seen.stage = ""
+        if self._target.tls:
+            stream = await secured(stream, self._ssl_context, self._target.host)
+        return Connection(stream)
+
+
+async def _exchange(
+    connection: Connection, target: bytes, headers: list[Header], body: bytes, seen: _Seen
+) -> None:
+    """Send and read on one connection. Nothing is sent a second time: what was sent may have arrived."""
+    try:
+        await connection.send(b"POST", target, headers, body)
+        seen.status, seen.headers = await connection.head()
+        size = 0
+        while size < READ_MAX and (piece := await connection.piece()):
+            size += len(piece)
+            if len(seen.answer) < KEPT_MAX:
+                seen.answer += piece
+        seen.over = True
+    finally:
+        if not seen.over:
+            connection.close()
+
+
+def _verdict(seen: _Seen) -> str | None:
+    """What is wrong with the answer; once there is a status it says it all."""
+    if seen.status is None:
+        return seen.error or "no answer"
+    if 200 <= seen.status < 300:
+        return None
+    if 300 <= seen.status < 400:
+        return f"status {seen.status}: redirects are not followed"
+    return f"status {seen.status}"

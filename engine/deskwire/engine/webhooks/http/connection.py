@@ -1,0 +1,197 @@
+"""One HTTP/1.1 connection of a client: request, head, body, one exchange after the other (RFC 9112).
+
+Plain answers are read by `plain_answer`; for all others h11 knows the protocol, and what is here is how much is read at
+most. A receiver can send what it likes: before the end of its head HEAD_MAX bytes are taken, interim answers included,
+and behind it BODY_WIRE_MAX bytes, framing included. How long all that may take is the caller's business.
+"""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import ExitStack
+from typing import Final
+
+import h11
+import trio
+
+from deskwire.engine.webhooks.http.response_head import Answer, Header, plain_answer
+
+HEAD_MAX: Final = 64 * 1024
+"""Bytes of an answer up to the end of its head."""
+
+BODY_WIRE_MAX: Final = 32 * 1024
+"""Bytes behind it, the framing of chunks included: twice what is read of a body."""
+
+_READ: Final = 16 * 1024
+_ALPN: Final = ("http/1.1",)
+
+
+_Request = tuple[bytes, bytes, list[Header], bytes]
+_NONE: Final[_Request] = (b"", b"", [], b"")
+
+
+class Disconnected(Exception):
+    """The other side has closed the connection before its answer."""
+
+
+class Connection:
+    """A connection that nobody else uses.
+
+    Args:
+        stream: a TCP stream, or TLS over one; it belongs to the connection from now on.
+    """
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self._stream = stream
+        self._socket: Final = socket_of(stream)
+        self._bare: Final = isinstance(stream, trio.SocketStream)
+        self._request = _NONE
+        self._wire: h11.Connection | None = None  # while an answer is not plain
+        self._body = b""
+        self._left = 0
+        self.idle_since = 0.0
+
+    async def send(self, method: bytes, target: bytes, headers: list[Header], body: bytes = b"") -> None:
+        """Send a request, whose headers say how long its body is.
+
+        A connection that breaks meanwhile is no error: some servers answer first, and close (RFC 9112, 9.6).
+
+        Raises h11.LocalProtocolError for what is no request.
+        """
+        self._request, self._left = (method, target, headers, body), HEAD_MAX
+        data = _written(method, target, headers)
+        try:
+            await self._send(data + body)
+        except trio.BrokenResourceError:
+            pass  # reading will tell
+
+    async def head(self) -> Answer:
+        """The head of the final answer.
+
+        Raises:
+            Disconnected: there is none.
+            h11.RemoteProtocolError: what came is not HTTP, or has no end.
+            trio.BrokenResourceError: the connection broke.
+        """
+        data = await self._receive()
+        if not data:
+            raise Disconnected
+        plain = plain_answer(data) if self._request[0] != b"CONNECT" else None
+        if plain is not None:
+            answer, self._body = plain
+            return answer
+        self._wire = wire = self._strict()
+        self._left -= len(data)
+        wire.receive_data(data)
+        while (event := await self._next_event(wire)) is not None:
+            if isinstance(event, h11.Response):
+                self._left = BODY_WIRE_MAX
+                return Answer(event.status_code, event.headers)
+        raise h11.RemoteProtocolError(f"no end of its head within {HEAD_MAX} bytes")
+
+    async def piece(self) -> bytes:
+        """What comes next of the answer's body; empty at its end, or when it is too long. Raises as `head`."""
+        if self._wire is None:
+            body, self._body = self._body, b""
+            return body
+        event = await self._next_event(self._wire)
+        return bytes(event.data) if isinstance(event, h11.Data) else b""
+
+    def _strict(self) -> h11.Connection:
+        """h11, as if it had sent the request."""
+        method, target, headers, body = self._request
+        wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_MAX)
+        wire.send(h11.Request(method=method, target=target, headers=headers))
+        if body:
+            wire.send(h11.Data(data=body))
+        wire.send(h11.EndOfMessage())
+        return wire
+
+    async def _next_event(self, wire: h11.Connection) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED] | None:
+        """What has come; None if that would be too much."""
+        while (event := wire.next_event()) is h11.NEED_DATA:
+            if self._left <= 0:
+                return None
+            data = await self._receive()
+            if not data and wire.their_state is h11.SEND_RESPONSE:
+                raise Disconnected
+            self._left -= len(data)
+            wire.receive_data(data)
+        return event
+
+    async def _send(self, data: bytes) -> None:
+        """Send it all. Raises trio.BrokenResourceError."""
+        if self._bare:  # with nobody else at the socket, what guards a stream against that can be left out
+            try:
+                data = data[await self._socket.send(data) :]
+            except OSError as error:
+                raise trio.BrokenResourceError from error
+        if data:
+            await self._stream.send_all(data)
+
+    async def _receive(self) -> bytes:
+        """What comes next, empty at the end. Raises trio.BrokenResourceError."""
+        if not self._bare:
+            return bytes(await self._stream.receive_some(_READ))
+        try:
+            return await self._socket.recv(_READ)
+        except OSError as error:
+            raise trio.BrokenResourceError from error
+
+    def next_cycle(self) -> bool:
+        """Make ready for another request; False if there can't be one, as something is unread or was the last."""
+        wire, self._wire, self._request = self._wire, None, _NONE
+        if wire is None:
+            return not self._body
+        return wire.our_state is h11.DONE and wire.their_state is h11.DONE and not any(wire.trailing_data)
+
+    def released(self) -> trio.abc.Stream:
+        """The stream, after the other side has agreed to a tunnel.
+
+        Raises h11.RemoteProtocolError if it has begun to talk in the tunnel, where it is not its turn.
+        """
+        assert self._wire is not None, "it has answered"
+        if self._wire.trailing_data[0]:
+            raise h11.RemoteProtocolError("it sent more than its head")
+        return self._stream
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing has come since; on an idle connection that is the other side's end, or nonsense."""
+        return not self._socket.is_readable()
+
+    def close(self) -> None:
+        """Close at once, with no goodbye in TLS: each answer says itself where it ends."""
+        self._socket.close()
+
+
+def _written(method: bytes, target: bytes, headers: list[Header]) -> bytes:
+    """A request up to its body. Raises h11.LocalProtocolError if that would be read as something else."""
+    lines = [b"%s %s HTTP/1.1" % (method, target), *[b"%s: %s" % header for header in headers], b"", b""]
+    head = b"\r\n".join(lines)
+    ends = len(lines) - 1
+    if head.count(b"\n") != ends or head.count(b"\r") != ends or b"\0" in head:
+        raise h11.LocalProtocolError("a line ends within the head of the request")
+    return head
+
+
+async def secured(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -> trio.abc.Stream:
+    """TLS over `stream` with the server called `name`; if that fails, or is cancelled, `stream` is closed.
+
+    Raises trio.BrokenResourceError, caused by what TLS objects to.
+    """
+    context.set_alpn_protocols(_ALPN)
+    made = trio.SSLStream(stream, context, server_hostname=name, https_compatible=True)
+    with ExitStack() as undo:
+        undo.callback(socket_of(stream).close)
+        await made.do_handshake()
+        undo.pop_all()
+    return made
+
+
+def socket_of(stream: trio.abc.Stream) -> trio.socket.SocketType:
+    """The socket beneath all TLS."""
+    while isinstance(stream, trio.SSLStream):
+        stream = stream.transport_stream
+    assert isinstance(stream, trio.SocketStream)
+    return stream.socket

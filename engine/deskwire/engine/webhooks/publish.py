@@ -1,0 +1,60 @@
+"""Puts events into the log, each with a delivery for every webhook endpoint that it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.record import value
+from deskwire.engine.events.ports import EventTransaction
+from deskwire.engine.events.types import Draft, matches
+from deskwire.engine.webhooks.endpoint import disabled_reason
+from deskwire.engine.webhooks.ports import DeliveryTransaction
+
+
+class PublishTransaction(EventTransaction, DeliveryTransaction, Protocol):
+    """Changes of the log and of what is delivered."""
+
+
+@value
+class Target:
+    """An endpoint that an event is for, the sequence it was sent before, and why it is not sent this one."""
+
+    endpoint: int
+    previous: int | None
+    skipped: str | None
+
+
+def targets(tx: PublishTransaction, project: Project, draft: Draft, sent: dict[int, int]) -> list[Target]:
+    """Return the endpoints that an event is for; notes in `sent` what they were sent last.
+
+    What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
+    """
+    found: list[Target] = []
+    for endpoint in tx.routed_endpoints(project.rowid):
+        if not matches(endpoint.events, draft.type):
+            continue
+        skipped = None if endpoint.status == "enabled" else disabled_reason(endpoint.status_reason)
+        if draft.sequence is None:
+            found.append(Target(endpoint.rowid, None, skipped))
+        else:
+            found.append(Target(endpoint.rowid, sent.get(endpoint.rowid, 0), skipped))
+            sent[endpoint.rowid] = draft.sequence
+    return found
+
+
+def append(
+    tx: PublishTransaction,
+    project: Project,
+    draft: Draft,
+    conversation: int | None,
+    targets: Sequence[Target],
+    at: int,
+    *,
+    lane: int | None,
+) -> None:
+    """Put an event into the log, with its deliveries to these targets, in this lane."""
+    event = tx.append_event(project, draft, conversation, at)
+    for target in targets:
+        tx.insert_delivery(target.endpoint, event, lane, target.previous, at, skipped=target.skipped)

@@ -1,0 +1,377 @@
+"""Which deliveries to one endpoint may start now; no waiting, no I/O.
+
+Rows are the truth; this is a window on them, of bounded size, in three parts:
+
+- *Live*: first attempts. Those of one conversation start in the order of their positions, each when the previous one's
+  has ended, well or badly (`lanes`). The cursor is the position up to which all were taken in, erased or ended. As long
+  as it is at the newest known position, new deliveries are taken in as they are offered. Once there is no room for one,
+  or at the start, the window is *behind*: what is offered is only noted, and the rows behind the cursor are read, page
+  by page, until a page brings the cursor to the newest known position again.
+- *Retries*: they start when they are due, in no order, and hold up nothing; while first attempts are ready they have
+  a share of the places alone (`retries`).
+- The *backlog*: what an outage left behind, and all redeliveries (`backlog`).
+
+While the circuit is open the outbox *holds*: it has nothing in memory but what is still under way, and notes that rows
+come. When the circuit was closed, what is pending by then is backlog, and what is committed later is live.
+
+A row is read by one part only: live reads behind its cursor, retries before it, the backlog its own range and
+redeliveries. A row that was in memory when a page was asked for is not taken from that page: it may have ended since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.queue.backlog import Backlog
+from deskwire.engine.webhooks.queue.ordering import Lanes
+from deskwire.engine.webhooks.queue.retries import Retries
+
+END: Final = 2**63 - 1
+"""Behind all positions."""
+
+Part = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
+
+
+@dataclass(slots=True)
+class Page:
+    """Rows that are being read.
+
+    Args:
+        part: what they are for.
+        after, upto: the positions between which they are; for retries `after` is that of the newest redelivery read.
+        unread: for retries, the positions between which held deliveries are still to be read: none of those.
+        limit: how many are read at most.
+        newest: the newest position that was known when the reading began.
+        known: what was in memory then.
+        erased: conversations that were erased since.
+    """
+
+    part: Part
+    after: int
+    upto: int
+    unread: tuple[int, int]
+    limit: int
+    newest: int
+    known: frozenset[int]
+    erased: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """A delivery from its attempt's begin until what came of that is recorded.
+
+    Args:
+        lanes: where the next one of its lane waits for the attempt's end, if it does.
+        retry: whether it is a retry under way.
+        erased: whether its conversation was erased meanwhile.
+    """
+
+    delivery: Delivery
+    lanes: Lanes | None
+    retry: bool
+    erased: bool = False
+
+
+class Outbox:
+    """One endpoint's deliveries in memory.
+
+    Args:
+        memory: how many are held at most in each part.
+        share: how many retries are under way at the same time at most, while first attempts are ready.
+        retries: the part for retries.
+        backlog: the part for what an outage left behind.
+        holds: whether the circuit is open.
+        held_upto: the position up to which deliveries were held before the start.
+    """
+
+    def __init__(
+        self,
+        memory: int,
+        share: int,
+        retries: Retries,
+        backlog: Backlog,
+        *,
+        holds: bool = False,
+        held_upto: int | None = None,
+    ) -> None:
+        self.backlog = backlog
+        self.holds = holds
+        self._memory = memory
+        self._live = Lanes()
+        self._retries = retries
+        self._cursor = 0
+        self._newest = 0
+        self._behind = True
+        self._page: Page | None = None
+        self._under_way: dict[int, _UnderWay] = {}
+        self._share = share
+        self._retrying = 0
+        backlog.note_redelivery()
+        if held_upto is not None and not holds:
+            self.release(held_upto)
+
+    @property
+    def held(self) -> int:
+        """How many deliveries are in memory."""
+        return len(self._live.held) + len(self._retries.held) + len(self.backlog.lanes.held)
+
+    def offer(self, delivery: Delivery) -> None:
+        """Take in a delivery that was just committed, or note that its row is to be read later."""
+        if delivery.redelivery:
+            self.backlog.note_redelivery()
+            return
+        if delivery.position <= self._cursor:
+            return  # a page has brought it already, or it is backlog
+        self._newest = max(self._newest, delivery.position)
+        if self._behind or self.holds or len(self._live.held) >= self._memory:
+            self._behind = True
+        else:
+            self._cursor = delivery.position
+            self._live.add(delivery)
+
+    @property
+    def newest(self) -> int | None:
+        """The newest position that was offered, None if there was none."""
+        return self._newest or None
+
+    def hold(self) -> None:
+        """Let go of all that is not under way: the circuit was opened, and rows are all that is needed."""
+        self.holds = True
+        self._page = None
+        for each in self._under_way.values():
+            each.lanes = None
+        self._live = Lanes()
+        self._retries.clear()
+        self.backlog.clear()
+
+    def release(self, upto: int) -> None:
+        """Send again: what is pending up to this position is backlog, what comes behind it is live."""
+        self.holds = False
+        self._page = None
+        self._cursor, self._newest, self._behind = upto, max(self._newest, upto), True
+        self.backlog.take_up(upto)
+        for each in self._under_way.values():  # begun before the circuit was opened
+            if each.lanes is not None:  # erased since
+                each.lanes.ended(each.delivery.lane)
+            self._let_wait(self.backlog.lanes, each)
+
+    # Rows
+
+    @property
+    def wants_live_rows(self) -> bool:
+        """Say whether there may be live rows to read, and enough room to make it worth a query.
+
+        Half the memory is enough; an eighth, when nothing is ready to start.
+        """
+        room, needed = self._memory - len(self._live.held), self._memory // (2 if self._live else 8)
+        return self._behind and not self.holds and self._page is None and room >= max(1, needed)
+
+    def wants_page(self, now: int) -> Page | None:
+        """Return what should be read at `now` (ms), if anything; `end_page` or `give_up_page` must follow."""
+        if self.holds or self._page is not None:
+            return None
+        backlog = self.backlog
+        if self.wants_live_rows:
+            self._page = self._ask("live", self._cursor, END, self._memory - len(self._live.held))
+        elif self._retries.wants_rows(now):
+            rows = self._retries.begin_reading() + self.held + len(self._under_way)
+            self._page = self._ask("retries", backlog.redelivered_after, self._cursor, rows)
+        elif (kind := backlog.begin_page()) is not None:
+            after = backlog.held_after if kind == "held" else backlog.redelivered_after
+            self._page = self._ask(kind, after, backlog.held_upto if kind == "held" else END, backlog.room)
+        return self._page
+
+    def end_page(self, page: Page, rows: Sequence[Delivery], now: int, *, more: bool) -> None:
+        """Take in the rows of a page; `more` says that there may be others behind it.
+
+        Without effect if the outbox was told to hold or to release meanwhile.
+        """
+        if self._page is not page:
+            return
+        self._page = None
+        last = None if not more else rows[-1].position if rows else page.after
+        new = [row for row in rows if self._is_new(row, page)]
+        match page.part:
+            case "live":
+                self._take_in(new, page, last, now)
+            case "retries":
+                self._retries.end_reading(new, more=more, now=now)
+            case "redeliveries" | "held":
+                for row in new:
+                    if row.attempts and row.due_at > now:
+                        self._retries.add(row, now)
+                    else:  # what it has been through is over: only what comes now says whether there is an outage
+                        self.backlog.lanes.add(replace(row, failing_since=None))
+                self.backlog.end_page(page.part, last)
+                if page.part == "redeliveries" and rows:
+                    self.backlog.redelivered_after = rows[-1].position
+            case "missed":
+                self.backlog.end_page("missed", last)
+
+    def give_up_page(self, page: Page, now: int) -> None:
+        """Take note that a page could not be read; its rows are still to be read."""
+        if self._page is page:
+            self._page = None
+            match page.part:
+                case "live" | "probe":
+                    pass
+                case "retries":
+                    self._retries.give_up_reading(now)
+                case "redeliveries" | "missed" | "held":
+                    self.backlog.give_up_page(page.part)
+
+    # Attempts
+
+    def take_next(self, now: int, at: float) -> Delivery | None:
+        """Return the delivery whose next attempt may start now, if any.
+
+        `attempt_ended` or `repeat` must follow.
+
+        Args:
+            now: in milliseconds since the epoch.
+            at: the same moment in Trio's seconds.
+        """
+        self._retries.heed_clock(now)
+        backlog = self.backlog
+        if backlog.urgent(at):
+            return self._begin(backlog.take(at), backlog.lanes)
+        ready, due = self._live.first(), self._retries.first(now)
+        if due is not None and (
+            ready is None or (due.due_at <= ready.due_at and self._retrying < self._share)
+        ):
+            self._retrying += 1
+            return self._begin(self._retries.take(), None, retry=True)
+        if ready is not None:
+            return self._begin(self._live.take(), self._live)
+        if backlog.may_start(at):
+            return self._begin(backlog.take(at), backlog.lanes)
+        return None
+
+    def ask_for_probe(self) -> Page:
+        """Return the page that should be read for a probe; `take_probe` must follow, if it can be read."""
+        self._page = self._ask("probe", 0, END, len(self._under_way) + 1)
+        return self._page
+
+    def take_probe(self, page: Page, rows: Sequence[Delivery]) -> Delivery | None:
+        """Take the first of these rows that was not under way, for a probe.
+
+        None also if the outbox was told to release meanwhile.
+        """
+        if self._page is not page:
+            return None
+        self._page = None
+        found = next((row for row in rows if self._is_new(row, page)), None)
+        return None if found is None else self._begin(found, None)
+
+    @property
+    def under_way(self) -> int:
+        """How many have been started and are not recorded yet."""
+        return len(self._under_way)
+
+    def next_due(self) -> int | None:
+        """When there is something to start, in milliseconds since the epoch: 0 for at once, None for never.
+
+        What is in the backlog has a time of its own: `backlog.next_at`.
+        """
+        return 0 if self._live else self._retries.next_due()
+
+    def attempt_ended(self, delivery: Delivery) -> None:
+        """Take note that an attempt has ended for good: the next delivery of the lane may start."""
+        self._over(self._under_way[delivery.position])
+
+    def repeat(self, delivery: Delivery, now: int) -> None:
+        """Let the attempt begin again that has ended, once that is recorded: its lane goes on waiting for it."""
+        under_way = self._under_way.pop(delivery.position)
+        lanes, under_way.lanes = under_way.lanes, None
+        self._over(under_way)
+        if lanes is not None and delivery.position in lanes.held and not under_way.erased:
+            lanes.put_back(delivery)
+            return
+        if lanes is not None:
+            lanes.ended(delivery.lane)
+        self._let_go(delivery.position)
+        if not (under_way.erased or self.holds):
+            self._retries.add(delivery, now)
+
+    def retry(self, delivery: Delivery, now: int) -> None:
+        """Keep a delivery whose attempt is recorded until its new `due_at`."""
+        under_way = self._under_way.pop(delivery.position)
+        self._over(under_way)
+        self._let_go(delivery.position)
+        if not (under_way.erased or self.holds):
+            self._retries.add(delivery, now)
+
+    def end(self, delivery: Delivery) -> None:
+        """Let go of a delivery that is over, once that is recorded."""
+        self._over(self._under_way.pop(delivery.position))
+        self._let_go(delivery.position)
+
+    def heed_clock(self, now: int) -> None:
+        """See `Retries.heed_clock`."""
+        self._retries.heed_clock(now)
+
+    def forget(self, conversations: frozenset[int]) -> None:
+        """Let go of all deliveries of erased conversations.
+
+        Attempts under way may still end, and what comes next of the conversation waits for them: its deletion.
+        """
+        if self._page is not None:
+            self._page.erased |= conversations
+        for part in (self._live, self.backlog.lanes, self._retries):
+            gone = frozenset(n for n, each in part.held.items() if each.event.conversation in conversations)
+            if gone:
+                part.forget(gone, conversations)
+        for each in self._under_way.values():
+            if each.delivery.event.conversation in conversations and not each.erased:
+                each.erased = True
+                self._let_wait(self._live, each)
+
+    def _begin(self, delivery: Delivery, lanes: Lanes | None, *, retry: bool = False) -> Delivery:
+        self._under_way[delivery.position] = _UnderWay(delivery, lanes, retry)
+        return delivery
+
+    def _let_wait(self, lanes: Lanes, each: _UnderWay) -> None:
+        """Let the next delivery of its conversation, in these lanes, wait for what is under way."""
+        if each.delivery.lane is not None:
+            each.lanes = lanes
+            lanes.block(each.delivery.lane)
+
+    def _over(self, under_way: _UnderWay) -> None:
+        """Take note that an attempt has ended, once or again."""
+        self.backlog.ended(under_way.delivery.position)
+        if under_way.retry:
+            under_way.retry = False
+            self._retrying -= 1
+        if under_way.lanes is not None:
+            under_way.lanes.ended(under_way.delivery.lane)
+            under_way.lanes = None
+
+    def _let_go(self, position: int) -> None:
+        for part in (self._live, self._retries, self.backlog.lanes):
+            if part.held.pop(position, None) is not None:
+                return
+
+    def _ask(self, part: Part, after: int, upto: int, limit: int) -> Page:
+        known = frozenset((*self._live.held, *self._retries.held, *self.backlog.lanes.held, *self._under_way))
+        unread = (self.backlog.held_after, self.backlog.held_upto)
+        return Page(part, after, upto, unread, limit, self._newest, known)
+
+    def _is_new(self, row: Delivery, page: Page) -> bool:
+        return row.event.conversation not in page.erased and row.position not in page.known
+
+    def _take_in(self, rows: Sequence[Delivery], page: Page, last: int | None, now: int) -> None:
+        """Take in a page of live rows; `last` is its last position if there may be more."""
+        for row in rows:
+            if row.attempts:
+                self._retries.add(row, now)
+            else:
+                self._live.add(row)
+        if last is not None:
+            self._cursor = last
+        else:  # all that was known when the reading began is in it, or is gone
+            self._cursor = max(self._cursor, page.newest, *(row.position for row in rows[-1:]))
+            self._newest = max(self._newest, self._cursor)
+            self._behind = self._newest > self._cursor

@@ -1,0 +1,124 @@
+"""Deliveries of one endpoint that wait for another attempt; no waiting, no I/O.
+
+Memory holds those that are due soonest, as far as there is room. Those for which there is none are *parked*: they are
+rows, and are read again when the first of them is due or when there is room for many.
+
+A clock that is set back takes their times with it, as far as it is noticed: a retry then comes late by what lay
+between two looks at the clock at most, not by the jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from deskwire.engine.webhooks.delivery import Delivery
+
+
+class Retries:
+    """The retries of one endpoint.
+
+    Args:
+        room: how many are held at most.
+        ahead_max_ms: how far ahead one is planned at most; a row that is further was written by a clock since set back.
+
+    Attributes:
+        held: those in memory, by position, also while their attempt is under way.
+    """
+
+    def __init__(self, room: int, ahead_max_ms: int) -> None:
+        self.held: dict[int, Delivery] = {}
+        self._room = room
+        self._ahead_max_ms = ahead_max_ms
+        self._heap: list[tuple[int, int]] = []
+        self._parked_due: int | None = None
+        self._asked_at = 0
+
+    def add(self, delivery: Delivery, now: int) -> None:
+        """Keep a delivery until its `due_at`, or leave it to its row if there is no room; it is `now` (ms)."""
+        if len(self.held) < self._room:
+            self._keep(delivery, now)
+        else:
+            self._park(delivery.due_at)
+
+    def next_due(self) -> int | None:
+        """When the next one is due, in milliseconds since the epoch; None if there is none, or no room to read it."""
+        first = self._heap[0][0] if self._heap else None
+        if self._parked_due is None or not self._may_read():
+            return first
+        return self._parked_due if first is None else min(first, self._parked_due)
+
+    def first(self, now: int) -> Delivery | None:
+        """The delivery that has been due longest at `now` (ms), if any."""
+        return self.held[self._heap[0][1]] if self._heap and self._heap[0][0] <= now else None
+
+    def take(self) -> Delivery:
+        """Take the delivery that is due first."""
+        return self.held[heappop(self._heap)[1]]
+
+    def wants_rows(self, now: int) -> bool:
+        """Return whether those that are parked should be read at `now` (ms).
+
+        Not while those in memory are due before them: they would be the same ones again.
+        """
+        if self._parked_due is None or not self._may_read():
+            return False
+        if len(self.held) <= self._room // 4:
+            return True
+        return self._parked_due <= now and (not self._heap or self._parked_due < self._heap[0][0])
+
+    def begin_reading(self) -> int:
+        """Make room for the rows that are due soonest; returns for how many. What waits in memory is among them."""
+        for _, position in self._heap:
+            del self.held[position]
+        self._heap.clear()
+        self._parked_due = None
+        return self._room - len(self.held)
+
+    def end_reading(self, rows: Sequence[Delivery], *, more: bool, now: int) -> None:
+        """Take in as many of the rows that were found, the one due first in front, as there is room for.
+
+        `more` says that there may be others.
+        """
+        room = max(0, self._room - len(self.held))
+        for row in rows[:room]:
+            self._keep(row, now)
+        if more or len(rows) > room:
+            self._park(min((row.due_at for row in rows[room:]), default=now + 1))
+
+    def give_up_reading(self, now: int) -> None:
+        """Read them again soon; they could not be read."""
+        self._park(now)
+
+    def heed_clock(self, now: int) -> None:
+        """Move all times with a clock that was set back since this was asked last."""
+        if (back := self._asked_at - now) > 0:
+            self._heap = [(due_at - back, position) for due_at, position in self._heap]  # still a heap
+            if self._parked_due is not None:
+                self._parked_due -= back
+        self._asked_at = now
+
+    def forget(self, positions: frozenset[int], _lanes: frozenset[int]) -> None:
+        """Let go of these."""
+        for position in positions:
+            self.held.pop(position, None)
+        self._heap = [entry for entry in self._heap if entry[1] not in positions]
+        heapify(self._heap)
+
+    def clear(self) -> None:
+        """Let go of all."""
+        self.held.clear()
+        self._heap.clear()
+        self._parked_due = None
+
+    def _keep(self, delivery: Delivery, now: int) -> None:
+        due_at = min(delivery.due_at, now + self._ahead_max_ms)
+        self.held[delivery.position] = delivery
+        heappush(self._heap, (due_at, delivery.position))
+
+    def _may_read(self) -> bool:
+        """Return whether there is room for a row beside those whose attempts are under way."""
+        return len(self.held) - len(self._heap) < self._room
+
+    def _park(self, due_at: int) -> None:
+        self._parked_due = due_at if self._parked_due is None else min(self._parked_due, due_at)

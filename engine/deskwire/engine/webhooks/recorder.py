@@ -1,0 +1,154 @@
+"""Puts what came of attempts into the store: all that has gathered in one job, again until it succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.record import value
+from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
+from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
+from deskwire.engine.webhooks.retry.breaker import Breaker
+from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.schedule import Ended, Retry
+
+log: Final = structlog.get_logger(__name__)
+
+_BRIEF: Final = 32
+"""Results that are written without a thread (`Brief`)."""
+
+
+@value
+class Result:
+    """What follows from an attempt, or from none if the delivery ended without one, `at` that time (ms)."""
+
+    delivery: Delivery
+    attempt: Attempt | None
+    verdict: Retry | Ended
+    at: int
+
+    def record(self, tx: DeliveryTransaction) -> bool:
+        """Store it; False if the delivery no longer waits for it."""
+        match self.verdict, self.attempt:
+            case Ended(status, reason), None:
+                return tx.end_delivery(self.delivery, status, reason or "", self.at)
+            case Ended(status, reason, missed), Attempt() as attempt:
+                return tx.record_end(self.delivery, attempt, status, reason, missed=missed)
+            case Retry(), Attempt() as attempt:
+                return tx.record_retry(self.planned(), attempt)
+        raise AssertionError("a retry follows an attempt")
+
+    def planned(self) -> Delivery:
+        """The delivery with its next attempt. Only for a `Retry`."""
+        assert isinstance(self.verdict, Retry)
+        again = self.verdict
+        return replace(
+            self.delivery,
+            attempts=self.delivery.attempts + (not again.repeats),
+            due_at=again.due_at,
+            planned_from=again.planned_from,
+            failing_since=again.failing_since,
+        )
+
+
+@value
+class Recorded:
+    """What was stored: each result with whether its delivery still waited for it.
+
+    `released` is the position up to which the circuit had held deliveries, if it was stored that it is closed.
+    """
+
+    results: Sequence[tuple[Result, bool]]
+    released: int | None
+
+
+class Recorder:
+    """Results on their way to the store. How many there can be is bounded by what an outbox holds.
+
+    Args:
+        endpoint: whose deliveries they are.
+        breaker: its circuit is stored along with them, and by itself when it has changed.
+        pause_s: how long to wait before a store that refused is tried again.
+    """
+
+    def __init__(
+        self,
+        store: Store[DeliveryReader, DeliveryTransaction],
+        endpoint: int,
+        breaker: Breaker,
+        pause_s: float,
+    ) -> None:
+        self._store = store
+        self._endpoint = endpoint
+        self._breaker = breaker
+        self._pause_s = pause_s
+        self._results: list[Result] = []
+        self._bell = trio.Event()
+        self._closed = False
+
+    def add(self, result: Result) -> None:
+        """Hand in a result."""
+        self._results.append(result)
+        self._bell.set()
+
+    def wake(self) -> None:
+        """The circuit may have changed."""
+        self._bell.set()
+
+    def close(self) -> None:
+        """No more results are coming."""
+        self._closed = True
+        self._bell.set()
+
+    async def next(self) -> Recorded | None:
+        """Return what was recorded next; None at the end.
+
+        Cancellation: what was taken may or may not be stored; if it is not, its row is still pending.
+        """
+        while not self._results and self._breaker.unsaved is None:
+            if self._closed:
+                return None
+            self._bell = trio.Event()
+            await self._bell.wait()
+        results, self._results = self._results, []
+        while True:
+            circuit, released = self._breaker.unsaved, self._breaker.release_due
+            try:
+                job = self._job(results, circuit, released)
+                kept, upto = await self._store.write(Brief(job) if len(results) <= _BRIEF else job)
+            except Unavailable as refusal:
+                log.warning("delivery.not_recorded", attempts=len(results), reason=str(refusal))
+                await trio.sleep(self._pause_s)
+            else:
+                if circuit is not None:
+                    self._breaker.saved(circuit, upto)
+                return Recorded(list(zip(results, kept, strict=True)), upto)
+
+    def _job(
+        self, results: Sequence[Result], circuit: Circuit | None, released: bool
+    ) -> Callable[[DeliveryTransaction], tuple[Sequence[bool], int | None]]:
+        succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
+
+        def record(tx: DeliveryTransaction) -> tuple[Sequence[bool], int | None]:
+            kept = [result.record(tx) for result in results]
+            last = _last_ended(results, kept)
+            if last is not None:
+                tx.note_deliveries(self._endpoint, *last, succeeded_at)
+            if circuit is not None:
+                tx.save_circuit(self._endpoint, circuit)
+            return kept, tx.release_held(self._endpoint, release_upto) if released else None
+
+        return record
+
+
+def _last_ended(results: Sequence[Result], kept: Sequence[bool]) -> tuple[int, DeliveryStatus] | None:
+    for result, was_kept in zip(reversed(results), reversed(kept), strict=True):
+        if was_kept and isinstance(result.verdict, Ended):
+            return result.at, result.verdict.status
+    return None

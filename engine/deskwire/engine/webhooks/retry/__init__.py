@@ -1,0 +1,1 @@
+"""The retry schedule and the circuit breaker."""

@@ -1,0 +1,124 @@
+"""The circuit of one endpoint at work: all who send to it ask here first, and tell what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Circuit, Rule
+
+Gate = Literal["go", "probe", "hold"]
+
+
+def _nobody(_before: Circuit, _after: Circuit) -> None:
+    """Nobody listens yet."""
+
+
+class Breaker:
+    """Says whether an attempt may begin, and remembers what is not stored yet.
+
+    Args:
+        circuit: what is stored.
+        rule: when it opens.
+        succeeded_at: when the attempt began that the endpoint last answered with a 2xx, in milliseconds since the epoch.
+        held_upto: the position up to which deliveries were held, if they are not all sent yet.
+
+    Attributes:
+        notify: called with the circuit before and after, whenever it has changed.
+        release_due: the circuit was closed, and it is not yet stored which deliveries it had held.
+        release_upto: the position of the newest delivery as the last probe began, if it is known: those behind it
+            are not held any more once the probe has succeeded.
+    """
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        rule: Rule = DEFAULT_RULE,
+        *,
+        succeeded_at: int | None = None,
+        held_upto: int | None = None,
+    ) -> None:
+        self.circuit = circuit
+        self.succeeded_at = succeeded_at
+        self.held_upto = held_upto
+        self.release_due = False
+        self.release_upto: int | None = None
+        self.notify: Callable[[Circuit, Circuit], None] = _nobody
+        self._rule = rule
+        self._stored = circuit
+        self._probing = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether deliveries are sent, and not held."""
+        return self.circuit.probe_at is None
+
+    def gate(self, now: int) -> Gate:
+        """Return whether at `now` (ms) any attempt may begin, or just one as a probe, or none."""
+        if self.circuit.paused(now):
+            return "hold"
+        match self.circuit.state(now):
+            case "closed":
+                return "go"
+            case "open":
+                return "hold"
+            case "half_open":
+                return "hold" if self._probing else "probe"
+
+    def opens_at(self, now: int) -> int | None:
+        """When the gate opens by itself, in milliseconds since the epoch; None if it does not, or is open."""
+        if self.circuit.paused(now):
+            return self.circuit.paused_until
+        return self.circuit.probe_at if self.circuit.state(now) == "open" else None
+
+    def begin(self, now: int) -> bool:
+        """Let an attempt begin; returns whether it is the probe. If it is, `probe_over` must follow."""
+        probe = self.gate(now) == "probe"
+        self._probing = self._probing or probe
+        return probe
+
+    def probe_over(self) -> None:
+        """Take note that the probe has ended, well, badly, or not at all."""
+        self._probing = False
+
+    def succeeded(self, *, began: int, ended: int) -> None:
+        """Take note of an attempt that was answered with a 2xx (ms)."""
+        self.succeeded_at = max(began, self.succeeded_at or 0)
+        self._become(self.circuit.after_success(ended))
+
+    def failed(self, error: str, *, began: int, ended: int, probe: bool) -> None:
+        """Take note of an attempt that failed; see `Circuit.after_failure`."""
+        self._become(
+            self.circuit.after_failure(error, began=began, ended=ended, probe=probe, rule=self._rule)
+        )
+
+    def pause(self, until: int) -> None:
+        """Begin nothing before `until` (ms): the receiver has asked for it."""
+        self._become(self.circuit.asked_to_pause(until))
+
+    def ask_for_probe(self, now: int) -> None:
+        """See `Circuit.asked_to_probe`."""
+        self._become(self.circuit.asked_to_probe(now))
+
+    @property
+    def unsaved(self) -> Circuit | None:
+        """The circuit, if it is another than what is stored."""
+        return None if self.circuit == self._stored and not self.release_due else self.circuit
+
+    def saved(self, circuit: Circuit, released: int | None) -> None:
+        """Take note that this is what is stored now, and up to which position deliveries were held, if it was closed."""
+        self._stored = circuit
+        if released is not None and self.closed:
+            self.held_upto, self.release_due = released, False
+
+    def caught_up(self) -> None:
+        """Take note that all that was held is sent, and that this is stored."""
+        self.held_upto = None
+
+    def _become(self, circuit: Circuit) -> None:
+        before = self.circuit
+        if circuit != before:
+            self.circuit = circuit
+            self.release_due = self.release_due or (before.probe_at is not None and self.closed)
+            self.release_due = self.release_due and self.closed
+            self.notify(before, circuit)

@@ -1,0 +1,150 @@
+"""A webhook's URL: what it must look like, and the check at its registration (contract 6.2.2, decisions 6).
+
+The same parser is used here and for the request itself, so there is no second opinion to slip between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Self
+
+import httpx
+import trio
+
+from deskwire.engine.core.errors import Problem, Unavailable
+from deskwire.engine.webhooks.http.address import Policy, literal
+from deskwire.engine.webhooks.http.resolver import ResolutionFailed, Resolver
+
+URL_MAX: Final = 2048
+"""Characters. Ours: what proxies and logs commonly take (ADR 6)."""
+
+_PORT_MIN: Final = 1024
+_PORT_MAX: Final = 65535
+_PLAIN_PORT: Final = 80
+_TLS_PORT: Final = 443
+_RESOLVE_S: Final = 5.0
+_NAME_MAX: Final = 254
+_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_A_LABEL: Final = "xn--"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A webhook's URL in the parts that a request is made of.
+
+    Args:
+        host: as it is resolved and as certificates name it: ASCII, without brackets.
+        authority: the `Host` header.
+        path: with the query.
+    """
+
+    tls: bool
+    host: str
+    port: int
+    authority: bytes
+    path: bytes
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """From a URL that `url_problems` found nothing wrong with."""
+        parsed = httpx.URL(url)
+        tls = parsed.scheme == "https"
+        return cls(tls, host_of(parsed), port_of(parsed), parsed.netloc, parsed.raw_path)
+
+
+def url_problems(url: str, policy: Policy) -> tuple[Problem, ...]:
+    """Everything that is wrong with the form of `url`; empty for a good one."""
+    return tuple(Problem("/url", code, message) for code, message in _flaws(url, policy))
+
+
+async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Problem, ...]:
+    """Everything that is wrong with `url`, its host's present addresses included; empty for a good one.
+
+    Raises Unavailable if this machine lacks what it takes to find out.
+    """
+    problems = url_problems(url, policy)
+    if problems:
+        return problems
+    parsed = httpx.URL(url)
+    with trio.move_on_after(_RESOLVE_S) as scope:
+        try:
+            addresses = await resolver(host_of(parsed), port_of(parsed))
+        except ResolutionFailed as failure:
+            return (Problem("/url", "url_host_unknown", f"The {failure}."),)
+        except OSError as shortage:
+            raise Unavailable(
+                f"The URL's host can't be resolved now: {shortage}.", code="overloaded"
+            ) from shortage
+    if scope.cancelled_caught:
+        return (Problem("/url", "url_host_unknown", f"The host was not resolved within {_RESOLVE_S:g} s."),)
+    refusals = [reason for address in addresses if (reason := policy.refusal(address)) is not None]
+    return tuple(
+        Problem("/url", "url_address_refused", f"The URL must be public: {reason}.") for reason in refusals
+    )
+
+
+def host_of(url: httpx.URL) -> str:
+    """The host as it is resolved: ASCII, without brackets."""
+    return url.raw_host.decode("ascii")
+
+
+def port_of(url: httpx.URL) -> int:
+    """The port, given or implied."""
+    return url.port or (_PLAIN_PORT if url.scheme == "http" else _TLS_PORT)
+
+
+def _flaws(url: str, policy: Policy) -> Iterator[tuple[str, str]]:
+    if len(url) > URL_MAX:
+        yield "url_too_long", f"The URL has {len(url)} characters; at most {URL_MAX} are allowed."
+    if any(not character.isprintable() or character.isspace() for character in url):
+        yield "url_characters", "The URL contains whitespace or control characters."
+        return
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        yield "url_malformed", f"The URL can't be read: {error}."
+        return
+    if parsed.scheme not in (("https", "http") if policy.allow_private else ("https",)):
+        yield "url_not_https", "The URL must begin with https://."
+    yield from _authority_flaws(url, parsed, policy)
+    if "#" in url:
+        yield "url_fragment", "The URL must not have a fragment (#)."
+
+
+def _authority_flaws(url: str, parsed: httpx.URL, policy: Policy) -> Iterator[tuple[str, str]]:
+    if "@" in _authority(url):
+        yield "url_user_info", "The URL must not contain a user name or password."
+    if "\\" in _authority(url) or (parsed.raw_host and not _valid_host(host_of(parsed))):
+        yield "url_host_invalid", "The URL's host is no valid name or address."
+    if not parsed.raw_host:  # `host` raises on a broken A-label
+        yield "url_no_host", "The URL has no host."
+    port = _TLS_PORT if parsed.port is None else parsed.port  # http's own is None, too
+    if port != _TLS_PORT and not _PORT_MIN <= port <= _PORT_MAX:
+        yield "url_port", f"The port must be {_TLS_PORT} or between {_PORT_MIN} and {_PORT_MAX}."
+
+
+def _authority(url: str) -> str:
+    rest = url.partition("//")[2]
+    ends = [at for at in map(rest.find, "/?#") if at >= 0]
+    return rest[: min(ends, default=len(rest))]
+
+
+def _valid_host(host: str) -> bool:
+    """Whether it is an address or a host name; one dot at the end is allowed (RFC 1034)."""
+    if literal(host) is not None:
+        return True
+    return len(host) <= _NAME_MAX and all(map(_valid_label, host.removesuffix(".").split(".")))
+
+
+def _valid_label(label: str) -> bool:
+    """Letters, digits, hyphens; underscores too, which are in use. An A-label must be Punycode."""
+    if not _LABEL.fullmatch(label):
+        return False
+    if not label.startswith(_A_LABEL):
+        return True
+    try:
+        return bool(label.removeprefix(_A_LABEL).encode().decode("punycode"))
+    except UnicodeError:
+        return False

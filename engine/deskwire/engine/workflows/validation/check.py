@@ -1,0 +1,19 @@
+"""Everything that is wrong with a workflow, whatever JSON it is (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+from deskwire.engine.definitions.checks import ERRORS_MAX, first, wrong_type
+from deskwire.engine.definitions.rules import DefinitionError
+from deskwire.engine.workflows.validation.flow import flow_errors
+from deskwire.engine.workflows.validation.shape import workflow_shape
+
+
+def workflow_errors(value: Any) -> list[DefinitionError]:
+    """All problems, a thousand at most; none if the workflow is sound. Assignees are not looked up."""
+    if not isinstance(value, Mapping):
+        return [wrong_type("", "an object")]
+    return first(chain(workflow_shape(value), flow_errors(value)), ERRORS_MAX)

@@ -1,0 +1,218 @@
+"""Where the flows of a workflow lead: to known flows, to every action, to an end. Total over any JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from deskwire.engine.definitions.checks import Errors, escaped, listed, wrong_type
+from deskwire.engine.workflows.definition import ACTION_TYPES, END, Answer, operand_of
+from deskwire.engine.workflows.validation.rules import broken
+from deskwire.engine.workflows.validation.shape import ACTIONS_MAX, CASES_MAX, FLOWS_MAX, OPTIONS_MAX
+
+_END: Final = -1
+"""Stands for the end of the workflow among the numbers of actions."""
+
+_PAUSES: Final = frozenset({"buttons", "form", "wait"})
+_ENDS: Final = ("close", "hand_off")
+
+
+@dataclass(frozen=True, slots=True)
+class _Leap:
+    """A `goto`, case or default, and where it stands."""
+
+    target: Any
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """An action as far as its ways out matter: `following` is the number of the next one in its flow."""
+
+    path: str
+    flow: int
+    value: Mapping[str, Any]
+    following: int
+
+    @property
+    def kind(self) -> str:
+        kind = self.value.get("type")
+        return kind if isinstance(kind, str) else ""
+
+
+def flow_errors(value: Mapping[str, Any]) -> Errors:
+    """What is wrong with where the flows lead, whatever else may be wrong with them."""
+    flows = listed(value.get("flows"), FLOWS_MAX)
+    nodes, entries = list(_nodes(flows)), _entries(flows)
+    if len(nodes) > ACTIONS_MAX:
+        return
+    sound = len(entries) == len(flows) and all(node.kind in ACTION_TYPES for node in nodes)
+    ways: list[frozenset[int]] = []
+    for node in nodes:
+        leaps = list(_leaps(node))
+        found = [_target(leap, entries) for leap in leaps]
+        yield from _unknown(leaps, found)
+        sound = sound and None not in found and (node.kind != "branch" or "default" in node.value)
+        onwards = (node.following,) if _goes_on(node) or not leaps else ()
+        ways.append(frozenset((*(each for each in found if each is not None), *onwards)))
+        yield from _operand(node, nodes)
+    loops = list(_loops(nodes, ways))
+    yield from loops
+    if sound and nodes:
+        yield from _unreached(flows, nodes, ways)
+        if not loops:
+            yield from _endless(nodes, ways)
+
+
+def _nodes(flows: Sequence[Any]) -> Iterator[_Node]:
+    number = 0
+    for index, flow in enumerate(flows):
+        actions = _actions(flow)
+        for position, action in enumerate(actions):
+            number += 1
+            value = action if isinstance(action, Mapping) else {}
+            last = position + 1 == len(actions) or value.get("type") in _ENDS
+            yield _Node(f"/flows/{index}/actions/{position}", index, value, _END if last else number)
+
+
+def _actions(flow: Any) -> Sequence[Any]:
+    return listed(flow.get("actions"), ACTIONS_MAX) if isinstance(flow, Mapping) else ()
+
+
+def _entries(flows: Sequence[Any]) -> dict[str, int]:
+    """The number of each flow's first action, by the flow's id."""
+    entries: dict[str, int] = {}
+    number = 0
+    for flow in flows:
+        actions = _actions(flow)
+        if actions and isinstance(flow.get("id"), str):
+            entries.setdefault(flow["id"], number)
+        number += len(actions)
+    return entries
+
+
+def _leaps(node: _Node) -> Iterator[_Leap]:
+    """The action's ways to other flows."""
+    if node.kind == "buttons":
+        for index, option in enumerate(listed(node.value.get("options"), OPTIONS_MAX)):
+            if isinstance(option, Mapping) and "goto" in option:
+                yield _Leap(option["goto"], f"{node.path}/options/{index}/goto")
+    if node.kind == "branch":
+        cases = node.value.get("cases")
+        if isinstance(cases, Mapping):
+            for case, target in islice(cases.items(), CASES_MAX):
+                yield _Leap(target, f"{node.path}/cases/{escaped(case)}")
+        if "default" in node.value:
+            yield _Leap(node.value["default"], f"{node.path}/default")
+
+
+def _target(leap: _Leap, entries: Mapping[str, int]) -> int | None:
+    if leap.target == END:
+        return _END
+    return entries.get(leap.target) if isinstance(leap.target, str) else None
+
+
+def _unknown(leaps: Sequence[_Leap], found: Sequence[int | None]) -> Errors:
+    for leap, target in zip(leaps, found, strict=True):
+        if not isinstance(leap.target, str):
+            yield wrong_type(leap.path, "a string")
+        elif target is None:
+            yield broken("unknown_flow", leap.path, "There is no flow with this id that has actions.")
+
+
+def _goes_on(node: _Node) -> bool:
+    """Whether the action can go on to the next one in its flow."""
+    if node.kind != "buttons":
+        return node.kind != "branch"
+    options = listed(node.value.get("options"), OPTIONS_MAX)
+    return node.value.get("allowText") is True or any(
+        isinstance(option, Mapping) and "goto" not in option for option in options
+    )
+
+
+def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
+    """What is wrong with what a branch looks at, and with its cases."""
+    on = node.value.get("on")
+    if node.kind != "branch" or (on is None and "on" not in node.value):
+        return
+    operand = operand_of(on) if isinstance(on, str) else None
+    if operand is None:
+        yield broken("bad_operand", f"{node.path}/on")
+    elif isinstance(operand, Answer):
+        asked = next((each.value for each in nodes if each.value.get("id") == operand.action), None)
+        if asked is None or not _answers(asked, operand):
+            yield broken("unknown_answer", f"{node.path}/on")
+        elif asked["type"] == "buttons" and asked.get("allowText") is not True:
+            yield from _impossible(node, asked)
+
+
+def _answers(asked: Mapping[str, Any], operand: Answer) -> bool:
+    """Whether the action gives the answer: buttons as a whole, a form by its fields."""
+    if asked.get("type") == "buttons":
+        return operand.field is None
+    return asked.get("type") == "form" and operand.field in _ids(asked.get("fields"))
+
+
+def _impossible(node: _Node, asked: Mapping[str, Any]) -> Errors:
+    options, cases = _ids(asked.get("options")), node.value.get("cases")
+    for case in islice(cases, CASES_MAX) if isinstance(cases, Mapping) else ():
+        if case not in options:
+            yield broken("impossible_case", f"{node.path}/cases/{escaped(case)}")
+
+
+def _ids(values: Any) -> set[Any]:
+    each_id = (each.get("id") for each in listed(values, OPTIONS_MAX) if isinstance(each, Mapping))
+    return {each for each in each_id if isinstance(each, str)}
+
+
+def _reached(starts: Iterable[int], ways: Sequence[Iterable[int]]) -> set[int]:
+    """Everything that can be reached from `starts`, themselves included."""
+    seen = set(starts)
+    todo = list(seen)
+    while todo:
+        here = todo.pop()
+        fresh = set(ways[here]) - seen if here != _END else set()
+        seen |= fresh
+        todo += fresh
+    return seen
+
+
+def _loops(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
+    """Branches from which it comes back without a step that waits; only they lead back without one."""
+    busy = [way if node.kind not in _PAUSES else frozenset() for node, way in zip(nodes, ways, strict=True)]
+    for number, node in enumerate(nodes):
+        if node.kind == "branch" and number in _reached(busy[number], busy):
+            yield broken("endless_loop", node.path)
+
+
+def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
+    """Flows that nothing leads to; of the others the first action that is never come to."""
+    reached = _reached({0}, ways)
+    for index in range(len(flows)):
+        own = [number for number, node in enumerate(nodes) if node.flow == index]
+        missed = [number for number in own if number not in reached]
+        if missed == own:
+            yield broken("unreachable_flow", f"/flows/{index}")
+        elif missed:
+            yield broken("unreachable_action", nodes[missed[0]].path)
+
+
+def _endless(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
+    """Of each flow the first action from which no end can be reached."""
+    back: list[set[int]] = [set() for _ in range(len(nodes) + 1)]  # the last is END's: -1
+    for number, way in enumerate(ways):
+        for target in way:
+            back[target].add(number)
+    ending = {_END}
+    todo = [_END]
+    while todo:
+        fresh = back[todo.pop()] - ending
+        ending |= fresh
+        todo += fresh
+    told: set[int] = set()
+    for number in sorted(_reached({0}, ways) - ending):
+        if nodes[number].flow not in told:
+            told.add(nodes[number].flow)
+            yield broken("endless", nodes[number].path)

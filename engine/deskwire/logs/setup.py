@@ -1,0 +1,260 @@
+"""The log: one line an event on stderr, readable on a terminal and JSON otherwise.
+
+Entries of structlog and of the standard library's `logging` (hypercorn, quart, httpx) take the same way: context
+variables such as the request's id, level, UTC time, traceback as text, redaction, rendering.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
+from typing import Final, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from deskwire.config.listening import LogFormat, LogLevel
+from deskwire.engine.core.clock import iso, wall_clock
+from deskwire.logs.redaction import redacted
+from deskwire.logs.writer import ROOM, LineWriter, Lost
+
+LEVELS: Final[dict[LogLevel, int]] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+END_S: Final = 2.0
+"""How long the end waits for whoever reads the log."""
+
+CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
+
+_REQUESTS: Final = "deskwire.http"
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_ROOM: Final = ROOM // 2
+"""How many characters may wait for lines about requests to be taken: when lines have to be dropped, they are the first."""
+
+_requests: Final = structlog.get_logger(_REQUESTS)
+
+
+class _Direct:
+    """Where lines about requests go without a detour; None if they go the usual way."""
+
+    write: Callable[[str, int], object] | None = None
+
+
+class _Behind:
+    """What writes the log from a thread of its own, if anything does."""
+
+    writer: LineWriter | None = None
+
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_WITH_LINES: Final = frozenset({"exception", "stack"})
+
+
+def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
+    """Send every log entry of the process to `stream`, replacing what was configured before.
+
+    Args:
+        log_format: `auto` is `text` if `stream` is a terminal and `json` otherwise.
+        level: least severity that is logged.
+        stream: the program gives stderr, since stdout belongs to the commands' own output.
+    """
+    text = _is_text(log_format, stream)
+    _configure(logging.StreamHandler(stream), _formatter(stream, text=text), LEVELS[level])
+    _Behind.writer = None
+    _Direct.write = None if text or LEVELS[level] > logging.INFO else partial(_write_now, stream)
+
+
+@contextmanager
+def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO, descriptor: int) -> Iterator[None]:
+    """Do the same for a service, which no reader of the log may hold up: a thread of its own writes (ADR 39).
+
+    At the end what waits is written, if the reader takes it within two seconds.
+
+    Args:
+        descriptor: that of `stream`.
+    """
+    text = _is_text(log_format, stream)
+    formatter = _formatter(stream, text=text)
+    writer = LineWriter(descriptor, wall_clock, partial(_notice, formatter))
+    _configure(logging.StreamHandler(writer), formatter, LEVELS[level])
+    logging.captureWarnings(capture=True)
+    _Behind.writer = writer
+    _Direct.write = None if text or LEVELS[level] > logging.INFO else writer.write
+    try:
+        yield
+    finally:
+        writer.close(END_S)
+        logging.captureWarnings(capture=False)
+        _Behind.writer = _Direct.write = None
+
+
+def say(text: str, stream: TextIO) -> None:
+    """Write a line for a person as it is; one to stderr in the log's order. Who does not read holds up nothing for long."""
+    if _Behind.writer is None:
+        print(text, file=stream, flush=True)
+    elif stream is sys.stderr:
+        _Behind.writer.write(f"{text}\n")
+    else:
+        writer = LineWriter(stream.fileno(), wall_clock, str)
+        writer.write(f"{text}\n")
+        writer.close(END_S)
+
+
+def dropped() -> int:
+    """How many lines of the log are lost, as nobody took them in time."""
+    return 0 if _Behind.writer is None else _Behind.writer.dropped
+
+
+def tell_request(method: str, route: str | None, status: int, seconds: float, request_id: str) -> None:
+    """Log an answer to a request.
+
+    There are thousands a second, and none of these values can hold a credential or what a stranger wrote, but for
+    an unusual method. So as JSON they are made without a detour, for a fifteenth of what an entry takes on its usual
+    way.
+    """
+    ms = round(seconds * 1000, 1)
+    write = _Direct.write
+    if write is None or method not in _METHODS:
+        _requests.info(
+            "http.request", method=method, route=route, status=status, ms=ms, request_id=request_id
+        )
+        return
+    write(
+        f'{_beginning(method, route, status)}{ms},"request_id":"{request_id}","timestamp":"{_now()}"}}\n',
+        _ROOM,
+    )
+
+
+@lru_cache(maxsize=1024)  # routes have few outcomes
+def _beginning(method: str, route: str | None, status: int) -> str:
+    """What the lines of all such answers begin with; what comes next is the milliseconds."""
+    line = {
+        "event": "http.request",
+        "logger": _REQUESTS,
+        "level": "info",
+        "method": method,
+        "route": route,
+        "status": status,
+    }
+    return f'{json.dumps(line, separators=(",", ":"))[:-1]},"ms":'
+
+
+def _write_now(stream: TextIO, line: str, _room: int) -> None:
+    with suppress(OSError):  # a full disk or a reader that is gone: of no concern to those who are answered
+        stream.write(line)
+        stream.flush()
+
+
+def _is_text(log_format: LogFormat, stream: TextIO) -> bool:
+    return log_format == "text" or (log_format == "auto" and stream.isatty())
+
+
+def _formatter(stream: TextIO, *, text: bool) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*_shared(), structlog.stdlib.ExtraAdder()],
+        processors=[*_finishing(), *(_text_renderers(stream) if text else (_json_renderer(),))],
+    )
+
+
+def _notice(formatter: logging.Formatter, lost: Lost) -> str:
+    """The line that tells of lost ones."""
+    told = {
+        "msg": "log.lines_lost",
+        "name": "deskwire.log",
+        "levelno": logging.WARNING,
+        "levelname": "WARNING",
+    }
+    since = iso(lost.since)
+    return f"{formatter.format(logging.makeLogRecord({**told, 'lines': lost.lines, 'since': since}))}\n"
+
+
+def _shared() -> list[Processor]:
+    """What happens where an entry is made, in its own task: only there are its context variables right."""
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        timestamped,
+    ]
+
+
+def _finishing() -> list[Processor]:
+    return [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,  # to text before the redaction, which reads tracebacks too
+        without_secrets,
+    ]
+
+
+def _configure(handler: logging.Handler, formatter: logging.Formatter, level: int) -> None:
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.DEBUG if level == logging.DEBUG else logging.WARNING)
+    structlog.configure(
+        processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,  # so that modules' loggers follow a later configure (tests do that)
+    )
+
+
+def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
+    """Add `timestamp`: ISO 8601, UTC, milliseconds, `Z`; as the API writes times (decisions 1)."""
+    entry["timestamp"] = _now()
+    return entry
+
+
+def _now() -> str:
+    return iso(wall_clock())
+
+
+def without_secrets(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
+    """Replace whatever looks like a credential, or is named like one, by `[redacted]`."""
+    clean = redacted(entry)
+    assert isinstance(clean, dict)
+    return clean
+
+
+def without_controls(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
+    """Show control characters as escapes: what a stranger has written begins no line and moves no cursor.
+
+    Tracebacks keep their lines. JSON needs none of this.
+    """
+    return {
+        name: _lines_visible(value) if name in _WITH_LINES else _visible(value)
+        for name, value in entry.items()
+    }
+
+
+def _visible(value: object) -> object:
+    return _CONTROL.sub(_escaped, value) if isinstance(value, str) else value
+
+
+def _lines_visible(value: object) -> object:
+    return "\n".join(_CONTROL.sub(_escaped, line) for line in str(value).split("\n")) if value else value
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return repr(found[0])[1:-1]
+
+
+def _text_renderers(stream: TextIO) -> tuple[Processor, ...]:
+    shown = structlog.dev.ConsoleRenderer(
+        colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback
+    )
+    return without_controls, shown
+
+
+def _json_renderer() -> Processor:
+    # The standard library's encoder: it takes every int and every str, and a log line may never fail.
+    return structlog.processors.JSONRenderer(serializer=json.dumps)

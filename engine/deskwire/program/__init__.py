@@ -1,0 +1,1 @@
+"""The program: its nursery tree, and how its parts are made from the settings."""

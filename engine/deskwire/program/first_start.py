@@ -1,0 +1,196 @@
+"""The installation's secret, and the demo that the first start on an empty directory makes (decisions 2)."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from deskwire.engine.accounts.credentials import (
+    Passwords,
+    Tokens,
+    hash_server_key,
+    new_server_key,
+    random_base62,
+)
+from deskwire.engine.accounts.members import join
+from deskwire.engine.accounts.teams import Team
+from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.secret import Former, Secrets
+from deskwire.engine.ports import Transaction
+from deskwire.storage.files import sync
+
+SECRET_FILE: Final = "secret"
+DEMO_FILE: Final = "demo.json"
+DEMO_EMAIL: Final = "owner@demo.example"
+DEMO_TOKEN_S: Final = 30 * 24 * 3_600
+FOR_EVER: Final = 253_370_764_800_000
+"""The year 9999, in milliseconds."""
+
+_SHORTEST: Final = 32
+_PRIVATE: Final = 0o600
+_OTHERS: Final = 0o077
+_OTHERS_WRITE: Final = 0o022
+_DATABASE: Final = ("deskwire.sqlite3", "deskwire.sqlite3-wal")
+
+
+class SecretError(Exception):
+    """The secret's file can't be used; the text says why."""
+
+
+def present_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets | None:
+    """The secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
+    if given is None and not (directory / SECRET_FILE).exists():
+        return None
+    return installation_secrets(directory, given, previous)
+
+
+def installation_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets:
+    """The secrets of the settings, else those of the data directory, made at the first start.
+
+    Args:
+        given: the settings' secret.
+        previous: the one before it, for as long as it is in the settings.
+
+    Raises SecretError if the file can't be read or written, or has been cut short.
+    """
+    if given is not None:
+        return Secrets(given, [] if previous is None else [Former(previous, 0, FOR_EVER)])
+    path = directory / SECRET_FILE
+    try:
+        if not path.exists():
+            write_private(path, Secrets(new_secret()).written())
+        return secrets_in(path)
+    except OSError as error:
+        raise SecretError(f"The installation's secret in {path} can't be used: {error}") from error
+
+
+def secrets_in(path: Path) -> Secrets:
+    """The secrets in a file. Raises OSError, and SecretError if they are no secrets."""
+    try:
+        found = Secrets.read(path.read_text())
+    except ValueError:
+        found = Secrets("")
+    if any(len(secret) < _SHORTEST for secret in found.known):
+        raise SecretError(
+            f"The installation's secret in {path} is damaged: restore it, or sealed data is lost."
+        )
+    return found
+
+
+def new_secret() -> str:
+    """A secret for an installation that nobody can guess."""
+    return secrets.token_urlsafe(48)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read; it appears whole or not at all, and is on disk at the return."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.unlink(missing_ok=True)  # a crash's, or somebody's link to another place
+    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PRIVATE)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    sync(path.parent)
+
+
+def exposed(directory: Path) -> list[str]:
+    """Names in the data directory that other users may read or write, `.` for the directory itself.
+
+    A restored backup or a volume may bring such modes along; what the program makes has them not.
+    """
+    looked_at = (directory, *(directory / name for name in (SECRET_FILE, DEMO_FILE, *_DATABASE)))
+    return [
+        str(path.relative_to(directory))
+        for path in looked_at
+        if path.exists() and path.stat().st_mode & (_OTHERS if path != directory else _OTHERS_WRITE)
+    ]
+
+
+def refresh_url(directory: Path, base_url: str) -> None:
+    """Bring the address in `demo.json` up to date, if there is that file."""
+    path = directory / DEMO_FILE
+    if not path.exists():
+        return
+    document = json.loads(path.read_text())
+    if document.get("baseUrl") != base_url:
+        write_private(path, json.dumps({**document, "baseUrl": base_url}, indent=2) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """The demo project's credentials; they are shown once."""
+
+    project_id: str
+    server_key: str
+    stream_key: str
+    email: str
+    password: str
+    token: str
+
+    def document(self, base_url: str) -> dict[str, Any]:
+        """What `demo.json` says."""
+        return {
+            "baseUrl": base_url,
+            "projectId": self.project_id,
+            "serverKey": self.server_key,
+            "streamKey": self.stream_key,
+            "user": {"email": self.email, "password": self.password},
+            "token": self.token,
+        }
+
+    def write(self, directory: Path, base_url: str) -> Path:
+        """Write `demo.json`, readable by its owner only; returns its path."""
+        path = directory / DEMO_FILE
+        write_private(path, json.dumps(self.document(base_url), indent=2) + "\n")
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPlan:
+    """The demo's ids and hashes, made before the commit as hashing a password takes long."""
+
+    user_id: str
+    project_id: str
+    password_hash: str
+    demo: Demo
+
+
+def plan_demo(tokens: Tokens, passwords: Passwords, now: int) -> DemoPlan:
+    """Make up a demo organisation, project, user and server key."""
+    user_id, project_id, password = new_id("usr", now), new_id("prj", now), random_base62(16)
+    demo = Demo(
+        project_id=project_id,
+        server_key=new_server_key(),
+        stream_key=random_base62(12),
+        email=DEMO_EMAIL,
+        password=password,
+        token=tokens.issue(user_id, now, DEMO_TOKEN_S),
+    )
+    return DemoPlan(user_id, project_id, passwords.hash(password), demo)
+
+
+def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
+    """Store the demo, if there is no project yet; whether it did."""
+    if tx.has_projects():
+        return False
+    with tx.signed(By(Actor("system"), now)):
+        _provide(tx, plan, now)
+    return True
+
+
+def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
+    demo = plan.demo
+    organisation = tx.insert_organisation(new_id("org", now), "Demo organisation", now)
+    project = tx.insert_project(plan.project_id, organisation, "Demo project", demo.stream_key, now)
+    user = tx.insert_user(plan.user_id, demo.email, "Demo owner", plan.password_hash, now)
+    join(tx, organisation, user, "owner", now)
+    tx.insert_team(Team(new_id("team", now), project.rowid, "Support", now, now))
+    key = demo.server_key
+    tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)

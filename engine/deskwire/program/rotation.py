@@ -1,0 +1,108 @@
+"""Replaces the installation's secret while everything goes on (ADR 46).
+
+The file comes first, with the new secret and the former ones; then what is stored sealed is sealed anew, in one transaction.
+Whatever ends the process in between, the next start finds all secrets that anything needs, and finishes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+import trio
+
+from deskwire.config.settings import Config
+from deskwire.engine.core.clock import Clock, iso, wall_clock
+from deskwire.engine.core.errors import Conflict, Unavailable
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.ports import Store
+from deskwire.program.first_start import SECRET_FILE, new_secret, write_private
+
+log: Final = structlog.get_logger(__name__)
+
+_SECOND_MS: Final = 1_000
+
+
+class Rotation:
+    """The secret's life in one process that has the data directory.
+
+    Args:
+        secrets: everybody's; a rotation changes them in place.
+        directory: where the secret's file is; None if the secret comes from the settings.
+        kept_s: how long answers to requests are kept, which only the secret of then finds again.
+    """
+
+    def __init__(
+        self, store: Store, secrets: Secrets, directory: Path | None, clock: Clock, kept_s: float
+    ) -> None:
+        self._store = store
+        self._secrets = secrets
+        self._directory = directory
+        self._clock = clock
+        self._kept_ms = int(kept_s * _SECOND_MS)
+        self._sealing = Sealing(secrets)
+        self._in_file = secrets.former
+        self._one_at_a_time = trio.Lock()
+
+    @classmethod
+    def of(cls, config: Config, store: Store, secrets: Secrets) -> Rotation:
+        """That of a directory as the settings have it."""
+        directory = config.data_dir if config.secret is None else None
+        return cls(store, secrets, directory, wall_clock, config.idempotency_s)
+
+    async def settle(self) -> None:
+        """Seal anew what a former secret has sealed, and forget the former ones that nothing needs any more.
+
+        In memory they stay: what was read before may still have to be opened.
+
+        Raises SecretError if the file can't be written.
+        """
+        if not self._in_file:
+            return
+        async with self._one_at_a_time:
+            await self._renew()
+            left = self._secrets.without_spent(self._clock(), self._kept_ms)
+            if left.former != self._in_file and self._directory is not None:
+                await self._write(left)
+                log.info("secret.former_forgotten", left=len(left.former))
+
+    async def run(self, interval_s: float) -> None:
+        """Settle from time to time, until cancelled."""
+        while True:
+            await trio.sleep(interval_s)
+            await self.settle()
+
+    async def rotate(self, overlap_s: int) -> dict[str, Any]:
+        """Take a new secret; what the old one signed is accepted for so long; what was done.
+
+        Raises Conflict (`secret_in_settings`), or Unavailable if the disk refuses; then nothing has changed, or the next start
+        does the rest.
+        """
+        if self._directory is None:
+            raise Conflict(
+                "The secret comes from DESKWIRE_SECRET. Set that to a new one and DESKWIRE_SECRET_PREVIOUS to the old one, "
+                "restart, and take the old one away when its overlap is over.",
+                code="secret_in_settings",
+            )
+        async with self._one_at_a_time:
+            now = self._clock()
+            after = self._secrets.rotated(new_secret(), now, overlap_s * _SECOND_MS)
+            await self._write(after)
+            self._secrets.become(after)
+            until = iso(after.former[0].until)
+            log.info("secret.rotated", former_until=until)
+            return {"rotatedAt": iso(now), "formerUntil": until, "sealedAnew": await self._renew()}
+
+    async def _renew(self) -> int:
+        return await self._store.write(lambda tx: tx.renew_seals(self._sealing.renewed))
+
+    async def _write(self, secrets: Secrets) -> None:
+        assert self._directory is not None
+        path = self._directory / SECRET_FILE
+        try:
+            await trio.to_thread.run_sync(write_private, path, secrets.written())
+        except OSError as error:
+            raise Unavailable(f"{path} can't be written: {error}", code="storage_failed") from error
+        self._in_file = secrets.former

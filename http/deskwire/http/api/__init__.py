@@ -1,0 +1,1 @@
+"""The way of a request: routing, authentication, limits, the handler, the response."""

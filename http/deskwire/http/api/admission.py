@@ -1,0 +1,173 @@
+"""How much is under way at once: what is more is refused at once, and not queued (ADR 24).
+
+Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work. Of each kind of
+place nobody has all (ADR 43): what is refused to one for that is its own affair, and told by 429.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sized
+from contextlib import contextmanager
+from typing import Final, Literal
+
+from deskwire.engine.core.errors import TooManyRequests, Unavailable
+from deskwire.engine.core.limits.fair_share import Paced, Shares
+
+RETRY_AFTER_S: Final = 1
+
+IMPORTS_MAX: Final = 2
+"""Imports that may be under way; each commits as fast as it can, so more of them only make each other wait."""
+
+STRANGERS_PART: Final = 4
+"""Of the room for bodies those who have shown no credential get this part at most."""
+
+LARGE_BYTES: Final = 64 * 1024
+"""A body of more than that can take milliseconds to be parsed, in which nobody else has a turn."""
+
+_Kind = Literal["requests", "waits", "bodies", "writes", "imports"]
+
+_FULL: Final = {
+    "requests": "Too many requests are under way.",
+    "waits": "Too many calls wait for events.",
+    "bodies": "Too many large requests are arriving.",
+    "imports": f"There are {IMPORTS_MAX} imports under way.",
+}
+CROWDED: Final = "too_many_at_once"
+"""The code for who has its share."""
+
+_CROWDED: Final = {
+    "requests": "Too many of your requests are under way.",
+    "waits": "Too many of your calls wait for events.",
+    "bodies": "Too many of your requests with large bodies are arriving.",
+    "imports": "There is an import of yours under way.",
+}
+
+
+class Load:
+    """What requests take of the process.
+
+    `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all,
+    by what there was too much of, and `crowded` those whose sender had its share.
+
+    Args:
+        requests_max: handlers that may be at work.
+        waits_max: long polls that may wait.
+        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
+        writes_max: jobs that may wait for the writer.
+        writes: those that do.
+    """
+
+    def __init__(
+        self,
+        *,
+        requests_max: int,
+        waits_max: int,
+        bodies_bytes_max: int,
+        writes_max: int,
+        writes: Sized,
+    ) -> None:
+        self.refused: Final[dict[str, int]] = {
+            "requests": 0,
+            "waits": 0,
+            "bodies": 0,
+            "writes": 0,
+            "imports": 0,
+        }
+        self.crowded = 0
+        self._requests = Shares(requests_max)
+        self._waits = Shares(waits_max)
+        self._bodies = Shares(bodies_bytes_max)
+        self._strangers = Shares(bodies_bytes_max // STRANGERS_PART)
+        self._imports = Shares(IMPORTS_MAX)
+        self.parsing: Final = Paced()
+        self._writes_max = writes_max
+        self._writes = writes
+
+    @property
+    def requests(self) -> int:
+        """Handlers at work."""
+        return self._requests.taken
+
+    @property
+    def waits(self) -> int:
+        """Long polls that wait."""
+        return self._waits.taken
+
+    @property
+    def bodies_bytes(self) -> int:
+        """Bytes of bodies in memory."""
+        return self._bodies.taken
+
+    @property
+    def imports(self) -> int:
+        """Imports under way."""
+        return self._imports.taken
+
+    def check(self, *, changes: bool = False) -> None:
+        """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
+        if self._requests.full():
+            raise self._overloaded("requests", _FULL["requests"])
+        if changes and len(self._writes) >= self._writes_max:
+            raise self._overloaded("writes", "Too many changes wait for the disk.")
+
+    def begin(self, who: Hashable) -> None:
+        """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`)."""
+        self.check()
+        self._take(self._requests, "requests", who)
+
+    def end(self, who: Hashable) -> None:
+        """Give the place back."""
+        self._requests.give_back(who)
+
+    @contextmanager
+    def waiting(self, who: Hashable) -> Iterator[None]:
+        """Between `begin` and `end`: give that place up for one to wait in. Raises as `begin` does."""
+        self._take(self._waits, "waits", who)
+        self._requests.give_back(who)
+        try:
+            yield
+        finally:
+            self._waits.give_back(who)
+            self._requests.take(who)  # perhaps one too many for a moment: this one is nearly done
+
+    @contextmanager
+    def importing(self, who: Hashable) -> Iterator[None]:
+        """Hold one of the few places for an import. Raises as `begin` does."""
+        self._take(self._imports, "imports", who)
+        try:
+            yield
+        finally:
+            self._imports.give_back(who)
+
+    def room(self, who: Hashable, size: int, *, stranger: bool) -> None:
+        """Take room for a part of a body, until `leave`. Raises as `begin` does.
+
+        Args:
+            stranger: whether no credential was shown.
+        """
+        if stranger:
+            self._take(self._strangers, "bodies", who, size)
+            if self._bodies.full(size):
+                self._strangers.give_back(who, size)
+                raise self._overloaded("bodies", _FULL["bodies"])
+            self._bodies.take(None, size)
+        else:
+            self._take(self._bodies, "bodies", who, size)
+
+    def leave(self, who: Hashable, size: int, *, stranger: bool) -> None:
+        """Give the room back."""
+        if stranger:
+            self._strangers.give_back(who, size)
+        self._bodies.give_back(None if stranger else who, size)
+
+    def _take(self, shares: Shares, kind: _Kind, who: Hashable, size: int = 1) -> None:
+        if shares.full(size):
+            raise self._overloaded(kind, _FULL[kind])
+        if not shares.fits(who, size):
+            self.crowded += 1
+            raise TooManyRequests(_CROWDED[kind], code=CROWDED, retry_after_s=RETRY_AFTER_S)
+        shares.take(who, size)
+
+    def _overloaded(self, kind: _Kind, detail: str) -> Unavailable:
+        self.refused[kind] += 1
+        return Unavailable(detail, code="overloaded", retry_after_s=RETRY_AFTER_S)

@@ -1,0 +1,118 @@
+"""Who calls: credentials from the headers, checked against what the route asks for (decisions 2, 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import structlog
+
+from deskwire.engine.accounts.credentials import KEY_PREFIX
+from deskwire.engine.accounts.identity.verifier import user_of
+from deskwire.engine.accounts.people import PERMISSIONS, ServerKey, User
+from deskwire.engine.accounts.roles import membership_of, project_of
+from deskwire.engine.core.errors import BadRequest, Forbidden, Unauthenticated, Unavailable
+from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.ports import Reader
+from deskwire.http.api.input.headers import Fields
+from deskwire.http.api.routing import Access, Caller
+from deskwire.http.api.services import Services
+from deskwire.http.metrics.scraper import Scraping
+
+log: Final = structlog.get_logger(__name__)
+
+_TOUCH_MS: Final = 60_000
+"""How old the noted time of a key's last use may be; it saves a write on every call."""
+
+
+async def admit(
+    services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str]
+) -> Caller:
+    """The caller, if the credential is good for the route; what it may do is `require_permission`'s to say.
+
+    Args:
+        peer: address of the connection's other end.
+
+    Raises:
+        Unauthenticated: no valid credential of the right kind.
+        BadRequest: no `project` header where one is needed (`missing_project`).
+        NotFound: a project or organisation that does not exist, or that the user is no member of.
+        Forbidden: a scraper is not local.
+        Unavailable: the token can't be verified at the moment.
+    """
+    if access.kind == "none":
+        return Caller()
+    if access.kind == "metrics":
+        _admit_scraper(services.scraping, headers, peer)
+        return Caller()
+    credential = _bearer(headers)
+    if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
+        key = await services.keys.authenticate(credential)
+        now = services.clock()
+        if now - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
+            await _note_use(services, key, now)
+        return Caller(project=key.project, key=key, credential=f"key {key.rowid}")
+    identity = await services.verifier.identity(credential)
+    named = headers.get("project")
+
+    def caller(reader: Reader) -> Caller:
+        user = user_of(reader, identity)
+        if access.kind in ("dashboard", "either") and not named:
+            raise BadRequest("This call needs the header `project`.", code="missing_project")
+        return _caller(reader, access, user, named, path)
+
+    return await services.store.read(Inline(caller))
+
+
+def require_permission(access: Access, caller: Caller) -> None:
+    """Raise Forbidden if the user's role lacks the route's permission; a server key needs none."""
+    if caller.user is None or access.permission is None:
+        return
+    if access.permission not in PERMISSIONS[caller.role or "viewer"]:
+        raise Forbidden(f"This needs the permission {access.permission}.")
+
+
+def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
+    """The user with what the route is about."""
+    known_by = f"user {user.rowid}"
+    match access.kind:
+        case "organisation":
+            organisation, role = membership_of(reader, user, path["organisation_id"])
+            return Caller(None, user, organisation, role, credential=known_by)
+        case "project":
+            project, role = project_of(reader, user, path["project_id"])
+            owner = reader.organisation_of(project.organisation)
+            return Caller(project, user, owner, role, credential=known_by)
+        case "dashboard" | "either":
+            project, role = project_of(reader, user, named or "")
+            return Caller(project, user, role=role, credential=f"{known_by} in {project.rowid}")
+        case _:
+            return Caller(user=user, named_project=named, credential=known_by)
+
+
+def _admit_scraper(scraping: Scraping, headers: Fields, peer: str | None) -> None:
+    if scraping.token is None:
+        scraping.check_local(peer, headers)
+    else:
+        scraping.check_token(_bearer(headers))
+
+
+def _bearer(headers: Fields) -> str:
+    header = headers.get("authorization")
+    if header is None:
+        raise Unauthenticated(
+            "This call needs the header `Authorization: Bearer …`.", code="missing_credential"
+        )
+    scheme, _, credential = header.partition(" ")
+    if scheme.lower() != "bearer" or not credential.strip():
+        raise Unauthenticated("The header `Authorization` must read `Bearer …`.", code="bad_credential")
+    return credential.strip()
+
+
+async def _note_use(services: Services, key: ServerKey, now: int) -> None:
+    """Record when the key was last used; a full disk does not stop a read."""
+    services.key_uses[key.rowid] = now
+    try:
+        await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))
+    except Unavailable as error:
+        log.warning("server_key.use_not_noted", reason=error.reason)

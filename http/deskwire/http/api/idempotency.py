@@ -1,0 +1,95 @@
+"""`Idempotency-Key`: a request that was carried out is answered as it was the first time (decisions 1, ADR 24)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.core.errors import (
+    AlreadyAnswered,
+    AnswerErased,
+    BadRequest,
+    Conflict,
+    IdempotencyMismatch,
+    Invalid,
+    NotFound,
+    Problem,
+)
+from deskwire.engine.core.store import Inline
+from deskwire.engine.idempotency.once import Once
+from deskwire.http.api.input.headers import Fields
+from deskwire.http.api.routing import Answer, Call, Replayed, Route
+
+HEADER: Final = "Idempotency-Key"
+_FIELD: Final = HEADER.lower()
+REPLAYED: Final = "Idempotent-Replayed"
+_KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
+
+
+def key_of(route: Route, headers: Fields) -> str | None:
+    """The request's key; None if it has none, or the route takes none.
+
+    Raises BadRequest (`bad_idempotency_key`).
+    """
+    given = headers.getlist(_FIELD) if route.idempotent else []
+    if not given:
+        return None
+    if len(given) > 1 or not _KEY.fullmatch(given[0]):
+        message = "An Idempotency-Key is given once, and has 1 to 255 printable ASCII characters."
+        problem = Problem(f"header:{HEADER}", "invalid", message)
+        raise BadRequest(message, code="bad_idempotency_key", problems=(problem,))
+    return given[0]
+
+
+async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answer:
+    """The handler's answer, or the one that was given before under this key.
+
+    Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased, and
+    what the handler does.
+    """
+    if key is None:
+        return await route.handler(call)
+    answers = call.services.answers
+    place = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
+    with answers.under_way(call.access.credential, route.method, route.path, place, key) as once:
+        try:
+            if not route.streamed:  # the body of one that is, is known at its end
+                once = once.about(canonical(call.raw))
+                await call.services.store.read(Inline(once.check))
+            answer = await _handled(route, call, once)
+        except AlreadyAnswered as found:
+            answers.repeats.replayed += 1
+            return Replayed(found.body)
+        except IdempotencyMismatch:
+            answers.repeats.mismatch += 1
+            raise
+        except AnswerErased:
+            answers.repeats.erased += 1
+            raise
+    answers.repeats.carried_out += 1
+    return answer
+
+
+async def _handled(route: Route, call: Call[Any, Any], once: Once) -> Answer:
+    """The handler's answer. Raises AlreadyAnswered for a refusal if the request was carried out after all.
+
+    The first one, whose caller has left, may be carried out between the look for its answer and the handler's own
+    look at things; what refuses the second one then is what the first has done.
+    """
+    try:
+        return await route.handler(replace(call, once=once))
+    except (Conflict, Invalid, NotFound):
+        if once.fingerprints:
+            await call.services.store.read(Inline(once.check))
+        raise
+
+
+def canonical(raw: bytes) -> bytes:
+    """The JSON body in one form: neither the order of its fields nor blanks make it another body."""
+    try:
+        return orjson.dumps(orjson.loads(raw or b"{}"), option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # nested deeper than can be written out; then every byte counts
+        return raw

@@ -1,0 +1,86 @@
+"""All that is wrong with a request: what its handler's own checks find, too, though something else was refused first.
+
+A body that does not fit its model never reaches its handler. What of it does fit is put together here, so that the
+route's further checks can look at it. They run for refused requests alone, and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from deskwire.engine.core.errors import DomainError, Invalid, Problem
+from deskwire.http.api.input.unknown_fields import Unknown, without_null, without_unknown
+from deskwire.http.api.routing import Call, Route
+
+B = TypeVar("B", bound=BaseModel)
+
+
+async def refusal_with_all(route: Route, call: Call[Any, Any], refused: Invalid) -> Invalid:
+    """The refusal, with what the route's further checks find besides. Their other refusals do not matter now."""
+    problems: dict[str, list[Problem]] = {}
+    for each in refused.problems:
+        problems.setdefault(each.pointer, []).append(each)
+    for look in route.further:
+        try:
+            await look(call)
+        except Invalid as more:
+            for pointer, found in _by_pointer(more).items():
+                problems.setdefault(pointer, found)
+        except DomainError:
+            continue
+    every = [each for found in problems.values() for each in found]
+    return Invalid(*every, unnamed=refused.unnamed) if len(every) > len(refused.problems) else refused
+
+
+def _by_pointer(refusal: Invalid) -> Mapping[str, list[Problem]]:
+    found: dict[str, list[Problem]] = {}
+    for each in refusal.problems:
+        found.setdefault(each.pointer, []).append(each)
+    return found
+
+
+def what_fits(model: type[B], value: Any) -> B:
+    """The fields of a JSON value that fit its model, each by itself; in their place None for those that do not.
+
+    So it is for one that is required and was not sent; others that were not sent have their defaults.
+    """
+    known = without_unknown(model, value, Unknown())
+    return _fitting(model, known if isinstance(known, dict) else {})
+
+
+def _fitting(model: type[B], given: Mapping[str, Any]) -> B:
+    fields = dict(_fields(model, given))
+    others = {
+        name: None
+        if field.is_required() or (field.alias or name) in given
+        else field.get_default(call_default_factory=True)
+        for name, field in model.model_fields.items()
+        if name not in fields
+    }
+    return model.model_construct({*fields}, **fields, **others)
+
+
+def _fields(model: type[BaseModel], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, field in model.model_fields.items():
+        alias = field.alias or name
+        if alias not in given:
+            continue
+        inner = without_null(field.annotation)
+        if isinstance(inner, type) and issubclass(inner, BaseModel) and isinstance(given[alias], dict):
+            yield name, _fitting(inner, given[alias])
+            continue
+        try:
+            yield name, _adapter(model, name).validate_python(given[alias], strict=True)
+        except ValidationError:
+            continue
+
+
+@cache
+def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    field = model.model_fields[name]
+    kind: Any = field.annotation
+    return TypeAdapter(Annotated[(kind, *field.metadata)] if field.metadata else kind)

@@ -1,0 +1,123 @@
+"""Names that a model does not have, taken out of an input before it is validated.
+
+Validation makes an error of each of them, which costs a hundred times what the name cost its sender. Here the first ones
+become problems, and the others are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import islice
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from deskwire.engine.core.errors import PROBLEMS_MAX, Problem
+from deskwire.http.api.input.decoding import escaped
+
+
+class Unknown:
+    """What was taken out.
+
+    Args:
+        code, message: what is said of each.
+        mark: what stands in front of a name in a pointer.
+    """
+
+    __slots__ = ("_code", "_mark", "_message", "count", "problems")
+
+    def __init__(
+        self, code: str = "unknown_field", message: str = "There is no such field.", mark: str = "/"
+    ) -> None:
+        self._code = code
+        self._message = message
+        self._mark = mark
+        self.count = 0
+        self.problems: list[Problem] = []
+
+    @property
+    def unnamed(self) -> int:
+        """How many of them are no problem of their own."""
+        return self.count - len(self.problems)
+
+    def note(self, place: str, names: Iterator[str], count: int) -> None:
+        """Count names at a place; the first ones become problems."""
+        self.count += count
+        for name in islice(names, PROBLEMS_MAX - len(self.problems)):
+            self.problems.append(Problem(f"{place}{self._mark}{escaped(name)}", self._code, self._message))
+
+
+def without_unknown(model: type[BaseModel], value: Any, unknown: Unknown, place: str = "") -> Any:
+    """The value without the names that the model does not have, at every level; itself if there are none.
+
+    Args:
+        unknown: told of them.
+        place: where the value stands, as a JSON pointer.
+    """
+    if type(value) is not dict:
+        return value  # validation says so
+    plan = _plan(model)
+    if plan.names is not None and not value.keys() <= plan.names:
+        names = plan.names
+        kept = {name: each for name, each in value.items() if name in names}
+        unknown.note(place, (name for name in value if name not in names), len(value) - len(kept))
+        value = kept
+    for name, inner, many in plan.inner:
+        given = value.get(name)
+        if given is None:
+            continue
+        here = f"{place}/{name}"
+        left = _each(inner, given, unknown, here) if many else without_unknown(inner, given, unknown, here)
+        if left is not given:
+            value = {**value, name: left}
+    return value
+
+
+def _each(model: type[BaseModel], items: Any, unknown: Unknown, place: str) -> Any:
+    if type(items) is not list:
+        return items
+    left = [without_unknown(model, each, unknown, f"{place}/{index}") for index, each in enumerate(items)]
+    return left if any(map(_differ, left, items)) else items
+
+
+def _differ(one: Any, other: Any) -> bool:
+    return one is not other
+
+
+class _Plan(NamedTuple):
+    """Where a model's names are. `names` is None if it takes others, too; `inner` are fields that are models, or lists of them."""
+
+    names: frozenset[str] | None
+    inner: tuple[tuple[str, type[BaseModel], bool], ...]
+
+
+@cache
+def _plan(model: type[BaseModel]) -> _Plan:
+    fields: Mapping[str, Any] = {field.alias or name: field for name, field in model.model_fields.items()}
+    names = frozenset(fields) if model.model_config.get("extra") == "forbid" else None
+    found = [(name, *_models_in(field.annotation)) for name, field in fields.items()]
+    return _Plan(names, tuple((name, inner, many) for name, inner, many in found if inner is not None))
+
+
+def _models_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The model that a field is of, and whether it is a list of them."""
+    only = without_null(annotation)
+    if get_origin(only) is list:
+        return _model(without_null(get_args(only)[0])), True
+    return _model(only), False
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+def without_null(annotation: Any) -> Any:
+    """What a field is of, null and constraints aside; itself if it is of several kinds."""
+    if get_origin(annotation) is Annotated:
+        return without_null(get_args(annotation)[0])
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation
+    kinds = [each for each in get_args(annotation) if each is not NoneType]
+    return without_null(kinds[0]) if len(kinds) == 1 else annotation

@@ -1,0 +1,355 @@
+"""Input against its model, with every problem named: the one small layer over pydantic."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from deskwire.engine.core.clock import milliseconds
+from deskwire.engine.core.errors import PROBLEMS_MAX, BadRequest, Invalid, Problem
+from deskwire.http.api.input.decoding import INTEGERS, Malformed, decoded, escaped, large_integers
+from deskwire.http.api.input.unknown_fields import Unknown, without_unknown
+
+B = TypeVar("B", bound="Body")
+L = TypeVar("L", bound=Sequence[str])
+Q = TypeVar("Q", bound="Query")
+
+LIMIT_MAX: Final = 200
+"""Items in one page of a list (decisions 1)."""
+
+
+_FEW_BYTES: Final = 4 * 1024
+"""A body of this size is validated as it is: the errors of all that can be wrong in it are made in some milliseconds."""
+
+_WORDS: Final = {
+    "unknown_field": "There is no such field.",
+    "unknown_parameter": "There is no such parameter.",
+    "required": "This field is required.",
+    "model_type": "This must be a JSON object.",
+}
+"""Our words where pydantic's would speak of Python."""
+
+
+class Body(BaseModel):
+    """A JSON body: camelCase, strict types, no unknown fields.
+
+    `as_sent` says that its bytes are what counts, so that a number in it may have any digits.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+    as_sent: ClassVar[bool] = False
+
+
+class Empty(Body):
+    """A body without fields; it may be left out."""
+
+
+class Query(BaseModel):
+    """Query parameters: camelCase, no unknown ones."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """What the handler checks by itself, so that all that is wrong can be named. Raises BadRequest."""
+
+
+class Paged(Query):
+    """A list's parameters. A cursor of it has so many `parts`."""
+
+    parts: ClassVar[int] = 1
+
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
+    cursor: str | None = None
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """See `Query`."""
+        if given.get("cursor"):
+            decode_cursor(given["cursor"], cls.parts)
+
+
+def _flag(value: object) -> object:
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag), Field(strict=True)]
+"""A query parameter that is `true` or `false`, in no other spelling."""
+
+_POSITIVE: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+
+def _positive(text: object) -> int:
+    """The positive integer that a text in plain digits is. Raises ValueError if it is none."""
+    if not isinstance(text, str) or not _POSITIVE.fullmatch(text):
+        raise ValueError("This must be a positive integer.")
+    return int(text)
+
+
+Positive = Annotated[
+    int,
+    BeforeValidator(_positive),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 999_999_999}),
+]
+"""A query parameter that is a positive integer."""
+
+Time = Annotated[
+    int, BeforeValidator(milliseconds), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+"""A time, as milliseconds since the epoch."""
+
+_CODES: Final = {
+    "missing": "required",
+    "extra_forbidden": "unknown_field",
+    "string_too_short": "too_short",
+    "string_too_long": "too_long",
+    "too_short": "too_few",
+    "too_long": "too_many",
+    "greater_than_equal": "too_small",
+    "less_than_equal": "too_large",
+    "greater_than": "too_small",
+    "less_than": "too_large",
+    "literal_error": "not_allowed",
+    "duplicate": "duplicate",
+    "too_deep": "too_deep",
+}
+
+
+def unique(items: L) -> L:
+    """The list itself, if it has nothing twice; for pydantic's validators."""
+    if len(set(items)) < len(items):
+        twice = sorted(item for item, count in Counter(items).items() if count > 1)
+        raise PydanticCustomError(
+            "duplicate", "These are given more than once: {twice}", {"twice": ", ".join(twice)}
+        )
+    return items
+
+
+def few(most: int) -> BeforeValidator:
+    """Of an object with more names than that none is looked at; its own bound comes behind all that is wrong with them."""
+
+    def look(value: object) -> object:
+        if isinstance(value, dict) and len(value) > most:
+            said = "Dictionary should have at most {most} items after validation, not {found}"
+            raise PydanticCustomError("too_long", said, {"most": most, "found": len(value)})
+        return value
+
+    return BeforeValidator(look)
+
+
+def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
+    """Raise Invalid for each field of a patch that is null, unless null clears it; others may be left out only.
+
+    Args:
+        nullable: those that null clears.
+        pointer: where the patch stands in the body.
+    """
+    nulls = sorted(name for name in body.model_fields_set - nullable if getattr(body, name) is None)
+    if nulls:
+        message = "This field can't be null."
+        raise Invalid(*(Problem(f"{pointer}/{to_camel(name)}", "not_nullable", message) for name in nulls))
+
+
+def nulls(
+    *nullable: str, within: str | None = None, pointer: str = ""
+) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """A look (`routing.Look`) at the nulls of a patch; see `refuse_null`.
+
+    Args:
+        within: the field that the patch is, if it is not the whole body.
+    """
+
+    async def look(call: Any) -> None:
+        patch = call.body if within is None else getattr(call.body, within)
+        if patch is not None:
+            refuse_null(patch, frozenset(nullable), pointer)
+
+    return look
+
+
+def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dict[str, Any]:
+    """The fields that a patch names, with their values.
+
+    Args:
+        nullable: those that null clears.
+        pointer: where the patch stands in the body.
+
+    Raises Invalid for a null that clears nothing, and for no field at all.
+    """
+    refuse_null(body, nullable, pointer)
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    if not given:
+        raise Invalid(Problem(pointer, "required", "Give at least one field to change."))
+    return given
+
+
+def parse_body(model: type[B], raw: bytes) -> B:
+    """The body as its model. Nothing at all is taken as `{}`.
+
+    Raises:
+        BadRequest: it is not JSON.
+        Invalid: it does not fit; every problem is named.
+    """
+    try:
+        value = decoded(raw) if raw else {}
+    except Malformed as error:
+        raise BadRequest(f"The body is not valid JSON: {error}.", code="malformed_json") from None
+    try:
+        return fitted(model, value, raw)
+    except Invalid as invalid:
+        if raw:
+            raise
+        raise Invalid(*invalid.problems, detail="The body is empty; it must be a JSON object.") from None
+
+
+def fitted(model: type[B], value: object, raw: bytes) -> B:
+    """JSON that was read as its model. Raises Invalid if it does not fit; every problem is named.
+
+    Args:
+        raw: what the value was read from; a number in it that the value does not show is a problem, too.
+    """
+    if len(raw) <= _FEW_BYTES:
+        try:
+            return _exact(model, model.model_validate(value), raw, value)
+        except ValidationError:
+            pass  # what is wrong is said in one way below, whatever the size
+    unknown = Unknown()
+    known = without_unknown(model, value, unknown)
+    try:
+        body = model.model_validate(known)
+    except ValidationError as error:
+        found = [_problem(each, "/") for each in error.errors(include_url=False)]
+        large, unnamed = large_integers(raw, known)
+        if model.as_sent:  # where it fits; elsewhere the parser's words are about a double that nobody sent
+            large, unnamed = [each.pointer for each in found if each.pointer in large], 0
+        others = (each for each in found if each.pointer not in large)
+        problems = (*others, *map(_too_large, large), *unknown.problems)
+        raise Invalid(*problems, unnamed=unnamed + unknown.unnamed) from None
+    if unknown.count:
+        large, unnamed = large_integers(raw, known) if _takes_doubles(model) else ([], 0)
+        raise Invalid(*map(_too_large, large), *unknown.problems, unnamed=unnamed + unknown.unnamed)
+    return _exact(model, body, raw, known)
+
+
+def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
+    """The body, if no integer in it has become a double. Raises Invalid."""
+    large, unnamed = large_integers(raw, value) if _takes_doubles(model) else ([], 0)
+    if large:
+        raise Invalid(*map(_too_large, large), unnamed=unnamed)
+    return body
+
+
+@cache
+def _takes_doubles(of: Hashable) -> bool:
+    """Whether a model, or an annotation in one, lets a double pass: there an integer may have become one."""
+    if isinstance(of, type) and issubclass(of, Body):
+        return not of.as_sent and any(
+            _takes_doubles(cast(Hashable, field.annotation)) for field in of.model_fields.values()
+        )
+    return of in (Any, float) or any(map(_takes_doubles, getattr(of, "__args__", ())))
+
+
+def _too_large(pointer: str) -> Problem:
+    return Problem(pointer, "too_large", INTEGERS)
+
+
+def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
+    """The query parameters as their model.
+
+    Raises BadRequest naming every parameter that is unknown, bad, or given more than once.
+    """
+    if not pairs and not _required(model):
+        default: Q = _default(model)
+        return default
+    unknown = Unknown("unknown_parameter", _WORDS["unknown_parameter"], mark="?")
+    known: dict[str, list[str]] = without_unknown(model, dict(pairs), unknown)
+    twice = [
+        Problem(f"?{name}", "repeated", "The parameter is given more than once.")
+        for name, values in known.items()
+        if len(values) > 1
+    ]
+    given = {name: values[0] for name, values in known.items()}
+    try:
+        parsed = model.model_validate(given)
+    except ValidationError as error:
+        found = [_problem(each, "?") for each in error.errors(include_url=False)]
+    else:
+        if not twice and not unknown.count:
+            return parsed
+        found = []
+    problems = (*twice, *found, *_further(model, given), *unknown.problems)
+    raise bad_query(*problems, unnamed=unknown.unnamed)
+
+
+def _further(model: type[Query], given: Mapping[str, str]) -> Sequence[Problem]:
+    try:
+        model.further(given)
+    except BadRequest as refused:
+        return refused.problems
+    return ()
+
+
+@cache
+def _required(model: type[Query]) -> bool:
+    return any(each.is_required() for each in model.model_fields.values())
+
+
+@cache
+def _default(model: type[Q]) -> Q:
+    """What a request without parameters asks for; shared by all, as nobody changes it."""
+    return model()
+
+
+def bad_query(*problems: Problem, unnamed: int = 0) -> BadRequest:
+    """The refusal of a query, with everything that is wrong with it; `unnamed` problems more are only counted."""
+    named = ", ".join(problem.pointer[1:] for problem in problems[:PROBLEMS_MAX])
+    detail = f"Query parameters are not right: {named}."
+    return BadRequest(detail, code="bad_query", problems=problems, unnamed=unnamed)
+
+
+def _problem(error: ErrorDetails, mark: str) -> Problem:
+    parts = [escaped(str(part)) for part in error["loc"]]
+    pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
+    kind = error["type"]
+    code = _CODES.get(kind, "invalid")
+    return Problem(pointer, code, _WORDS.get(code) or _WORDS.get(kind) or _message(error))
+
+
+def _message(error: ErrorDetails) -> str:
+    return error["msg"].removeprefix("Value error, ")  # one of our own validators, in its own words
+
+
+def encode_cursor(*parts: int) -> str:
+    """A position in a list as an opaque text."""
+    return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, size: int) -> list[int]:
+    """The parts of a cursor. Raises BadRequest if it is none of ours."""
+    try:
+        parts: Any = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, binascii.Error):
+        parts = None
+    if (
+        not isinstance(parts, list)
+        or len(parts) != size
+        or not all(type(part) is int and abs(part) < 1 << 63 for part in parts)
+    ):
+        raise bad_cursor("This is not a cursor that this list has given.")
+    return parts
+
+
+def bad_cursor(message: str) -> BadRequest:
+    """The refusal of a cursor."""
+    return bad_query(Problem("?cursor", "bad_cursor", message))

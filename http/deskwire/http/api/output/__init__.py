@@ -1,0 +1,1 @@
+"""Responses: headers, files, ranges."""

@@ -1,0 +1,110 @@
+"""What a file is answered with: its part, its headers, its bytes one piece after the other (RFC 9110, 6266)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+from urllib.parse import quote
+
+from werkzeug.http import parse_etags, parse_range_header
+
+from deskwire.engine.core.errors import RangeNotSatisfiable
+from deskwire.engine.uploads.service import Shelf
+from deskwire.engine.uploads.upload import Upload
+from deskwire.http.api.input.headers import Fields
+
+INLINE: Final = frozenset(
+    {
+        "audio/aac",
+        "audio/flac",
+        "audio/mp4",
+        "audio/mpeg",
+        "audio/ogg",
+        "audio/wav",
+        "image/avif",
+        "image/gif",
+        "image/jpeg",
+        "image/png",
+        "image/webp",
+        "text/plain",
+        "video/mp4",
+        "video/webm",
+    }
+)
+"""Types that a browser may show by itself: they hold no program. All others are saved."""
+
+_PIECE: Final = 128 * 1024
+"""Bytes that are read and sent at a time; each has the time that a write may take."""
+
+_TOKEN: Final = "!#$&+-.^_`|~"  # RFC 8187, attr-char
+
+
+class Pieces(AsyncIterator[bytes]):
+    """A part of an upload. Nothing stays open between two pieces, so it may be left anywhere."""
+
+    def __init__(self, shelf: Shelf, upload: Upload, start: int, end: int) -> None:
+        self._shelf = shelf
+        self._upload = upload
+        self._at = start
+        self._end = end
+
+    async def __anext__(self) -> bytes:
+        """The next bytes. Raises Unavailable if the file was removed meanwhile, which ends the connection."""
+        if self._at >= self._end:
+            raise StopAsyncIteration
+        data = await self._shelf.read(self._upload, self._at, min(_PIECE, self._end - self._at))
+        self._at = self._at + len(data) if data else self._end
+        return data
+
+
+def etag_of(upload: Upload) -> str:
+    """The entity tag: the content's own."""
+    return upload.sha256
+
+
+def unchanged(headers: Fields, upload: Upload) -> bool:
+    """Whether the client has the file already (RFC 9110 section 13.1.2)."""
+    return parse_etags(headers.get("if-none-match")).contains_weak(etag_of(upload))
+
+
+def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
+    """Where the one part that is asked for begins and ends; None for the whole file (RFC 9110 section 14.2).
+
+    More parts than one are answered with the whole, which a server may always do. Raises RangeNotSatisfiable.
+    """
+    asked = headers.get("range") or ""
+    condition = headers.get("if-range")
+    if not asked.lower().startswith("bytes=") or condition not in (None, f'"{etag_of(upload)}"'):
+        return None
+    parsed = parse_range_header(asked)
+    if parsed is not None and len(parsed.ranges) > 1:
+        return None
+    found = parsed and parsed.range_for_length(upload.size)
+    if not found:
+        raise RangeNotSatisfiable(upload.size)
+    return found
+
+
+def headers_of(upload: Upload) -> Mapping[str, str]:
+    """What a browser has to know to do no harm with the file."""
+    return {
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": disposition(upload),
+        "Content-Security-Policy": "default-src 'none'; base-uri 'none'; sandbox",
+        "Cross-Origin-Resource-Policy": "cross-origin",
+        "ETag": f'"{etag_of(upload)}"',
+        "Referrer-Policy": "no-referrer",
+    }
+
+
+def disposition(upload: Upload) -> str:
+    """The header Content-Disposition: shown or saved, and under which name (RFC 6266, RFC 8187)."""
+    how = "inline" if upload.type in INLINE else "attachment"
+    plain = "".join(each if " " <= each <= "~" and each not in '"\\%' else "_" for each in upload.name)
+    return f"{how}; filename=\"{plain}\"; filename*=UTF-8''{quote(upload.name, safe=_TOKEN)}"
+
+
+def content_type(upload: Upload) -> str:
+    """The header Content-Type; text is in UTF-8, or it was not found to be text."""
+    return "text/plain; charset=utf-8" if upload.type == "text/plain" else upload.type

@@ -1,0 +1,314 @@
+"""A request on its way through its route's checks to its handler, and back as an answer in bytes.
+
+Whoever has read the request from its connection, Quart or our own lane (ADR 28), has it carried out here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
+from dataclasses import field
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import orjson
+import structlog
+import trio
+
+from deskwire.engine.core.errors import (
+    BadRequest,
+    DomainError,
+    Invalid,
+    Problem,
+    TooLarge,
+    Unauthenticated,
+    UnsupportedMediaType,
+)
+from deskwire.engine.core.failure import survived
+from deskwire.engine.core.limits.network import network_of
+from deskwire.engine.core.limits.rate_limit import Quota
+from deskwire.engine.core.limits.tenant import TENANT, Tenant
+from deskwire.engine.core.record import value
+from deskwire.http.api.admission import CROWDED, LARGE_BYTES
+from deskwire.http.api.authentication import admit, require_permission
+from deskwire.http.api.idempotency import REPLAYED, answered, key_of
+from deskwire.http.api.input.client_address import client_address
+from deskwire.http.api.input.decoding import decoded
+from deskwire.http.api.input.headers import Fields
+from deskwire.http.api.input.partial import refusal_with_all, what_fits
+from deskwire.http.api.input.validation import Body, Empty, bad_query, parse_body, parse_query
+from deskwire.http.api.problems import PROBLEM, problem, refusal
+from deskwire.http.api.rate_limits import refusal_of
+from deskwire.http.api.routing import (
+    NO_CONTENT,
+    Answer,
+    Call,
+    Caller,
+    Page,
+    RawJson,
+    Replayed,
+    Route,
+    Streamed,
+)
+from deskwire.http.api.services import Services
+from deskwire.http.server.connections import Place
+
+log: Final = structlog.get_logger(__name__)
+
+JSON: Final = "application/json"
+_COUNTED_ELSEWHERE: Final = ("missing_credential", "invalid_login")
+"""Refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
+
+REFUSED_S: Final = 0.1
+"""What a stranger waits for the refusal of a body, and who has its share for that of more.
+
+Whoever sends nothing but such requests, and waits for their answers, sends few.
+"""
+
+_PARAMETERS_MAX: Final = 100
+"""Parameters of a query that are read at all; no call has a tenth of them."""
+
+
+@value
+class Asked:
+    """A request that has found its route.
+
+    Args:
+        id: the request's own, `req_…`.
+        path: the values of the route's parameters.
+        arguments: reads those of the query, each as often as it came; not before it is known who asks.
+        peer: address of the connection's other end.
+        mimetype: of the body, in small letters and without parameters; empty if the request says none.
+        length: of the body, as the request says it.
+        body: its pieces, as they come.
+        whole: the body, if it has come already.
+        place: that of the connection among all.
+    """
+
+    id: str
+    method: str
+    route: Route
+    path: Mapping[str, str]
+    arguments: Callable[[], Mapping[str, list[str]]]
+    headers: Fields
+    peer: str | None
+    mimetype: str
+    length: int | None
+    body: AsyncIterable[bytes]
+    whole: bytes | None = None
+    place: Place | None = None
+
+
+@value
+class Reply:
+    """An answer. With `pieces` these are its body, of an unknown length."""
+
+    status: int
+    content_type: str
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pieces: AsyncIterator[bytes] | None = None
+
+
+async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | None]:
+    """The answer, and what the caller has left of its calls; None if that was not counted.
+
+    Raises what is a bug.
+    """
+    exchange = _Exchange(services, asked)
+    try:
+        reply = _reply(await exchange.serve())
+    except DomainError as error:
+        if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
+            error = services.quotas.note_failure(exchange.client) or error
+        if exchange.can_wait(error):
+            await trio.sleep(REFUSED_S)
+        reply = refused(error, asked.id)
+    return reply, exchange.quota
+
+
+def parameters(query: str) -> Mapping[str, list[str]]:
+    """The parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
+    found: dict[str, list[str]] = {}
+    if query.count("&") >= _PARAMETERS_MAX:
+        raise bad_query(Problem("?", "too_many", f"A query has at most {_PARAMETERS_MAX} parameters."))
+    for name, given in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
+        found.setdefault(name, []).append(given)  # what is no UTF-8 stays as it was written
+    return found
+
+
+def refused(error: DomainError, request_id: str) -> Reply:
+    """The answer to a request that is refused."""
+    document, headers = refusal(error, request_id)
+    return Reply(document["status"], PROBLEM, orjson.dumps(document), headers)
+
+
+def failed(request_id: str, error: BaseException) -> Reply:
+    """The answer to a request that met a bug: the log has the traceback, the client the id to ask for.
+
+    Raises what of the error ends the task on purpose; see `survived`.
+    """
+    survived(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
+    detail = "Something went wrong here. Give the request id when you report it."
+    document = problem(500, "internal_error", detail, request_id)
+    return Reply(500, PROBLEM, orjson.dumps(document))
+
+
+def note(
+    services: Services, method: str, route: str | None, status: int, began: float, request_id: str
+) -> None:
+    """Count an answer and log it.
+
+    Args:
+        route: the rule, not the path: ids of people may stand in that, and the log outlives their erasure.
+        began: when the request was read, by `time.perf_counter`.
+    """
+    seconds = time.perf_counter() - began
+    services.measured.requests.note(method, route, status, seconds)
+    services.tell_request(method, route, status, seconds, request_id)
+
+
+class _Exchange:
+    """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `carried_out`."""
+
+    __slots__ = ("_asked", "_services", "_stranger", "_taken", "_who", "client", "quota")
+
+    def __init__(self, services: Services, asked: Asked) -> None:
+        self._services = services
+        self._asked = asked
+        forwarded_for = asked.headers.getlist("x-forwarded-for")
+        self.client = client_address(asked.peer, forwarded_for, services.trusted_proxies)
+        self.quota: Quota | None = None
+        self._who: Hashable = None
+        self._stranger = False
+        self._taken = 0  # of the room for bodies
+
+    def can_wait(self, error: DomainError) -> bool:
+        """Whether nobody else should have to do with how often the request is refused; see `REFUSED_S`."""
+        if self._stranger and self._asked.route.body is not None:
+            return isinstance(error, _AGAINST_BODIES)
+        return error.reason == CROWDED
+
+    async def serve(self) -> Answer:
+        asked, services = self._asked, self._services
+        route, load = asked.route, services.load
+        if not route.watching:
+            load.check(changes=route.method != "GET")
+        caller = await self._admitted()
+        self._who = caller.tenant or ("address", network_of(self.client))
+        self._stranger = caller.tenant is None
+        tenant = Tenant(self._who)
+        TENANT.set(tenant)
+        query = parse_query(route.query, asked.arguments())
+        key = key_of(route, asked.headers)
+        try:
+            raw = await self._read()
+            if raw and route.json_only and asked.mimetype != JSON:
+                raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
+            if route.json_only and raw.isspace():
+                raw = b""
+            body = await self._parsed(parse_body, raw) if route.json_only else Empty()
+            call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
+            if route.watching:
+                return await answered(route, call, key)
+            load.begin(self._who)
+            try:
+                return await answered(route, call, key)
+            finally:
+                load.end(self._who)
+        except Invalid as refused:
+            if not route.further:
+                raise
+            fits = await self._parsed(_what_fits, raw)
+            call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
+            raise await refusal_with_all(route, call, refused) from None
+        finally:
+            tenant.waiting = False
+            if self._taken:
+                load.leave(self._who, self._taken, stranger=self._stranger)
+
+    async def _admitted(self) -> Caller:
+        """The caller, who may call this, and has not called too often."""
+        asked, quotas = self._asked, self._services.quotas
+        access, place = asked.route.access, asked.place
+        if place is not None:
+            place.asked_by(self.client)
+        if access.kind == "metrics":
+            quotas.check_address(self.client)
+        caller = await admit(self._services, access, asked.headers, asked.peer, asked.path)
+        if place is not None and (owner := caller.project or caller.user) is not None:
+            place.shown(owner.id)
+        counted = asked.route.quota
+        self.quota = quotas.take(caller.project, caller.user, counted)
+        if self.quota is not None and self.quota.retry_after_s:
+            raise refusal_of(self.quota, counted)
+        require_permission(access, caller)
+        return caller
+
+    async def _read(self) -> bytes:
+        """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
+        asked, limits = self._asked, self._services.limits
+        route = asked.route
+        limit = route.body_max(limits)
+        if (route.body is None and route.json_only) or limit is None:
+            return b""
+        if asked.length is not None and asked.length > limit:
+            raise _too_large(limit)
+        if route.streamed:
+            return b""
+        if asked.whole is not None:
+            self._take(len(asked.whole))
+            return asked.whole
+        body = bytearray()
+        with trio.move_on_after(limits.body_timeout_s) as slow:
+            async for chunk in asked.body:
+                self._take(len(chunk))
+                body += chunk
+                if len(body) > limit:
+                    raise _too_large(limit)
+        if slow.cancelled_caught:
+            raise BadRequest(
+                f"The body did not arrive within {limits.body_timeout_s:g} s.", code="body_timeout"
+            )
+        return bytes(body)
+
+    async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
+        """The body as its model, parsed in turn if that may hold up others."""
+        model, load = self._asked.route.body, self._services.load
+        if model is None:
+            return Empty()
+        if len(raw) <= LARGE_BYTES and not self._stranger:
+            return parse(model, raw)
+        async with load.parsing.turn(self._who):
+            return parse(model, raw)
+
+    def _take(self, size: int) -> None:
+        self._services.load.room(self._who, size, stranger=self._stranger)
+        self._taken += size
+
+
+_AGAINST_BODIES: Final = (BadRequest, Invalid, TooLarge, UnsupportedMediaType)
+
+
+def _what_fits(model: type[Body], raw: bytes) -> Body:
+    return what_fits(model, decoded(raw) if raw else {})
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body may have at most {limit:,} bytes.")
+
+
+def _reply(answer: Answer) -> Reply:
+    if answer is NO_CONTENT:
+        return Reply(204, "")
+    match answer:
+        case Page(body, content_type, headers, status):
+            return Reply(status, content_type, body, headers)
+        case Replayed(body):
+            return Reply(200, JSON, body, {REPLAYED: "true"})
+        case Streamed(pieces, content_type, headers, status):
+            return Reply(status, content_type, b"", headers, pieces)
+        case RawJson(body):
+            return Reply(200, JSON, body)
+        case _:
+            return Reply(200, JSON, orjson.dumps(answer))

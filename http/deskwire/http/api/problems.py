@@ -1,0 +1,97 @@
+"""Refusals as problem documents (RFC 9457), from one table (decisions 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.core import errors
+from deskwire.engine.core.errors import PROBLEMS_MAX, DomainError, Problem
+from deskwire.http.api.output.headers import missing
+
+PROBLEM: Final = "application/problem+json"
+
+_POINTER_MAX: Final = 200
+_MESSAGE_MAX: Final = 500
+_DETAIL_MAX: Final = 1_000
+"""Characters: names and values of the request may be in all of them, and it can be a thousand times as long."""
+
+STATUS: Final[Mapping[type[DomainError], int]] = {
+    errors.BadRequest: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Gone: 410,
+    errors.AnswerErased: 410,
+    errors.TooLarge: 413,
+    errors.UnsupportedMediaType: 415,
+    errors.RangeNotSatisfiable: 416,
+    errors.Invalid: 422,
+    errors.IdempotencyMismatch: 422,
+    errors.TooManyRequests: 429,
+    errors.BadGateway: 502,
+    errors.Unavailable: 503,
+}
+
+
+def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The document of a refusal and its headers; a subclass has the status of its base unless it has one of its own."""
+    status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    headers = {}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, errors.RangeNotSatisfiable):
+        headers["Content-Range"] = f"bytes */{error.size}"
+    document = problem(status, error.reason, error.detail, request_id)
+    if isinstance(error, errors.BadRequest | errors.Invalid) and error.problems:
+        document["errors"] = named(error.problems)
+        document["errorsTotal"] = len(error.problems) + error.unnamed
+    return document, headers
+
+
+def named(problems: Sequence[Problem]) -> list[dict[str, str]]:
+    """The first of the problems as they are shown."""
+    return [
+        {
+            "pointer": cut(each.pointer, _POINTER_MAX),
+            "code": each.code,
+            "message": cut(each.message, _MESSAGE_MAX),
+        }
+        for each in problems[:PROBLEMS_MAX]
+    ]
+
+
+def cut(text: str, most: int) -> str:
+    """The text, with so many characters at most; an ellipsis says that there were more."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
+    """A problem document."""
+    return {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": cut(detail, _DETAIL_MAX),
+        "code": code,
+        "requestId": request_id,
+    }
+
+
+def raw_problem(
+    status: int, code: str, detail: str, request_id: str
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The headers and the body of a problem document, for what is answered without Quart."""
+    body = orjson.dumps(problem(status, code, detail, request_id))
+    headers = [
+        (b"content-type", PROBLEM.encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-request-id", request_id.encode()),
+    ]
+    return [*headers, *missing(headers)], body

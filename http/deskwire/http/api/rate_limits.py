@@ -1,0 +1,93 @@
+"""How often projects may call, and how often an address may fail to say who it is (decisions 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import trio
+
+from deskwire.engine.accounts.people import Project, User
+from deskwire.engine.core.errors import TooManyRequests
+from deskwire.engine.core.limits.network import party_of
+from deskwire.engine.core.limits.rate_limit import Buckets, Quota, Rate
+from deskwire.engine.core.limits.sketch import Sketch
+
+Counted = Literal["calls", "authorizations"]
+"""Which quota of a project a call takes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The limits on calls.
+
+    Args:
+        calls: of projects; of a user, for what is about no project.
+        authorizations: of channels of the stream, by project. Who has thousands of channels asks for all of them at
+            once, after each reconnect, and pusher-js takes a refusal for final.
+        failures: of networks to authenticate.
+        clock: Trio's.
+    """
+
+    calls: Buckets
+    authorizations: Buckets
+    failures: Sketch
+    clock: Callable[[], float] = trio.current_time
+
+    def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
+        """Count a call; what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
+        buckets = self.calls if counted == "calls" else self.authorizations
+        if project is not None:
+            return buckets.take(("project", project.rowid), self.clock())
+        if user is not None:
+            return buckets.take(("user", user.rowid), self.clock())
+        return None
+
+    def check_address(self, address: str | None) -> None:
+        """Raise TooManyRequests (`too_many_failures`) if this address's network has failed too often.
+
+        For credentials that people choose, which can be guessed. A server key or an access token can't: it is looked
+        at whatever came before, so that nobody is shut out by a neighbour (ADR 24).
+        """
+        network = party_of(address)
+        left = None if network is None else self.failures.look(network, self.clock())
+        if left is not None and left.retry_after_s:
+            self.failures.refused += 1
+            raise _failed_too_often(left)
+
+    def note_failure(self, address: str | None) -> TooManyRequests | None:
+        """Count a call with a wrong credential; the refusal if its network had failed too often before."""
+        network = party_of(address)
+        left = None if network is None else self.failures.take(network, self.clock())
+        return _failed_too_often(left) if left is not None and left.retry_after_s else None
+
+
+def _failed_too_often(left: Quota) -> TooManyRequests:
+    return TooManyRequests(
+        "Too many calls from this address came without a valid credential.",
+        code="too_many_failures",
+        retry_after_s=left.retry_after_s,
+    )
+
+
+def refusal_of(left: Quota, counted: Counted) -> TooManyRequests:
+    """The refusal of a call for which nothing was left."""
+    what = "calls" if counted == "calls" else "authorizes channels"
+    return TooManyRequests(
+        f"This project {what} too often.", code="rate_limited", retry_after_s=left.retry_after_s
+    )
+
+
+def header_fields(left: Quota) -> dict[str, str]:
+    """What every answer of a counted call says."""
+    return {
+        "RateLimit-Limit": str(left.limit),
+        "RateLimit-Remaining": str(left.remaining),
+        "RateLimit-Reset": str(left.reset_s),
+    }
+
+
+def rate_of(per_minute: int, burst: int) -> Rate | None:
+    """The rate of the settings; 0 per minute is no limit."""
+    return Rate(per_minute, burst) if per_minute else None

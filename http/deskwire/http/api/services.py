@@ -1,0 +1,141 @@
+"""What the handlers work with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import trio
+
+from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.accounts.identity.standins import StandIns
+from deskwire.engine.accounts.identity.throttle import Throttle
+from deskwire.engine.accounts.identity.verifier import Verifier
+from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.refusals import Refusals
+from deskwire.engine.audit.trail import By
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import Problem
+from deskwire.engine.core.secret import Keyring
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.ports import Store
+from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.stream.hub import Hub
+from deskwire.engine.surveys.insights.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
+from deskwire.engine.uploads.service import Shelf
+from deskwire.engine.voice.reply import Voice
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.http.api.admission import Load
+from deskwire.http.api.input.client_address import Network
+from deskwire.http.api.output.static import Once, Static
+from deskwire.http.api.rate_limits import Quotas
+from deskwire.http.api.server_keys import Keys
+from deskwire.http.metrics.measurements import Measured
+from deskwire.http.metrics.scraper import Scraping
+from deskwire.http.resources.accounts.password_hashing import Hashing
+from deskwire.http.resources.service.readiness import Readiness
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """What the endpoints' routes need of the delivery side.
+
+    Args:
+        check_url: all that speaks against a URL, nothing if it may be posted to.
+        seal: an endpoint's secret as it is stored.
+        change, remove: start or adapt the deliveries of an endpoint, and stop them; the latter by its storage key.
+        probe: send a delivery to an endpoint although its circuit is open: the one at this position, or the oldest.
+        first_result: return when an attempt at a delivery is recorded, or one would have been.
+        following: held from when an endpoint is read until its deliveries follow, so that none follows an older state.
+    """
+
+    check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
+    seal: Callable[[str], bytes]
+    change: Callable[[Endpoint], None]
+    remove: Callable[[int], None]
+    probe: Callable[[int, int | None], None]
+    first_result: Callable[[Delivery], Awaitable[None]]
+    following: trio.Lock = field(default_factory=trio.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Surveys:
+    """What the surveys' routes need of what goes on behind them."""
+
+    refreshes: Refreshes
+    removals: Removals
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on requests: sizes in bytes, times in seconds, and the origins whose pages may make them."""
+
+    body_limit_bytes: int
+    network_logs_limit_bytes: int
+    body_timeout_s: float
+    stream_token_s: float
+    upload_body_bytes: int
+    upload_timeout_s: float
+    cors_origins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The engine as the HTTP layer sees it.
+
+    Args:
+        keys: the server keys, those that were looked up remembered.
+        shelf: the uploads.
+        voice: makes voice replies.
+        answers: those kept for requests that are sent again.
+        quotas, load: how often callers may call, and how much may be under way at once.
+        stream_keys: what stream tokens are signed with.
+        description: the description of the API.
+        stand_ins: what passwords of unknown addresses are checked against.
+        sign_in: whether users sign in here with a password.
+        tell_request: logs an answer: method, route, status, seconds, the request's id.
+        trusted_proxies: networks of proxies that say whose request they pass on.
+        refusals: of sign-ins, those that the audit trail has.
+        key_uses: when each server key's use was last noted, in milliseconds.
+    """
+
+    store: Store
+    keys: Keys
+    directory: Directory
+    erasures: Erasures
+    log: EventLog
+    clock: Clock
+    tokens: Tokens
+    verifier: Verifier
+    passwords: Passwords
+    webhooks: Webhooks
+    hub: Hub
+    surveys: Surveys
+    shelf: Shelf
+    voice: Voice
+    answers: Answers
+    quotas: Quotas
+    load: Load
+    stream_keys: Keyring
+    limits: Limits
+    version: str
+    measured: Measured
+    scraping: Scraping
+    description: Once[Static]
+    tell_request: Callable[[str, str | None, int, float, str], None]
+    readiness: Readiness
+    stand_ins: StandIns
+    sign_in: bool = True
+    trusted_proxies: Sequence[Network] = ()
+    throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))
+    hashing: Hashing = field(default_factory=Hashing)
+    refusals: Refusals = field(default_factory=Refusals)
+    key_uses: dict[int, int] = field(default_factory=dict)
+
+    def signed(self, by: By) -> Services:
+        """The same, whose store writes in this name."""
+        return replace(self, store=InNameOf(by, self.store))

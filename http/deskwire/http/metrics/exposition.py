@@ -1,0 +1,59 @@
+"""What an operator watches, for Prometheus (ADR 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, generate_latest
+from prometheus_client.metrics_core import Metric as Family
+
+from deskwire.engine.core.counters import Room
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import SCRAPER, Answer, Call, Media, Page, Routes, Tag
+from deskwire.http.metrics.families import METRICS
+from deskwire.http.metrics.measurements import Measured
+from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
+
+routes = Routes(
+    Tag("Metrics", "What an operator watches, for Prometheus."), SCRAPER, prefix="", watching=True
+)
+PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
+"""Memory, CPU time and file descriptors, where the system tells them by `/proc`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """Families as what the library can write out."""
+
+    families: Sequence[Family]
+
+    def collect(self) -> Iterable[Family]:
+        return self.families
+
+
+@routes.add("GET", "/metrics", operation_id="metrics", answer=Media("text/plain"))
+async def metrics(call: Call[Body, Query]) -> Answer:
+    """What the service has counted and how it is now, in the text format of Prometheus."""
+    services = call.services
+    measured = services.measured
+    lags = await services.hub.lags()
+    room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
+    scrape = Scrape(services, lags, room, await services.readiness.refusal() is None)
+    rows = [(each, list(each.read(scrape))) for each in METRICS]  # here, where the numbers change
+    text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
+    return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def _room(measured: Measured) -> Room | None:
+    try:
+        return measured.room()
+    except OSError:  # the metrics that need it are left out; the disk's trouble is logged where it hurts
+        return None
+
+
+def _written(rows: Sequence[tuple[Metric, Rows]]) -> bytes:
+    families = [metric.family(values) for metric, values in rows]
+    return generate_latest(_Gathered([*families, *PROCESS.collect()]))

@@ -1,0 +1,401 @@
+"""Every metric of ours: its name, what it means, and where its values come from.
+
+Labels have few values, which are known beforehand. No id of a project, conversation, contact or endpoint is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Final
+
+from deskwire.engine.core.counters import Histogram
+from deskwire.http.api.routing import public_path
+from deskwire.http.api.services import Services
+from deskwire.http.metrics.metric import Metric, Rows, Scrape
+
+
+def _one(read: Callable[[Services], float | Histogram]) -> Callable[[Scrape], Rows]:
+    """A metric without labels."""
+    return lambda scrape: [((), read(scrape.services))]
+
+
+def _named(read: Callable[[Services], Mapping[str, float]]) -> Callable[[Scrape], Rows]:
+    """A metric with one label."""
+    return lambda scrape: [((name,), value) for name, value in read(scrape.services).items()]
+
+
+def _route(rule: str | None) -> str:
+    return "none" if rule is None else public_path(rule)
+
+
+def _answers(scrape: Scrape) -> Rows:
+    for (method, rule, status), count in scrape.services.measured.requests.answers.items():
+        yield (method, _route(rule), str(status)), count
+
+
+def _request_seconds(scrape: Scrape) -> Rows:
+    for (method, rule), seconds in scrape.services.measured.requests.seconds.items():
+        yield (method, _route(rule)), seconds
+
+
+def _deliveries(scrape: Scrape) -> Rows:
+    counters = scrape.services.measured.couriers.counters
+    yield ("stored", "delivered"), counters.delivered
+    yield ("stored", "dropped"), counters.dropped
+    yield ("stored", "skipped"), counters.skipped
+    yield ("typing", "delivered"), counters.typing_delivered
+    yield ("typing", "dropped"), counters.typing_dropped
+
+
+def _attempts(scrape: Scrape) -> Rows:
+    counters = scrape.services.measured.couriers.counters
+    for kind, attempts, failed, paused in (
+        ("stored", counters.attempts, counters.failed_attempts, counters.paused_attempts),
+        (
+            "typing",
+            counters.typing_attempts,
+            counters.typing_failed_attempts,
+            counters.typing_paused_attempts,
+        ),
+    ):
+        yield (kind, "good"), attempts - failed - paused
+        yield (kind, "failed"), failed
+        yield (kind, "paused"), paused
+
+
+def _room(scrape: Scrape) -> Rows:
+    if scrape.room is not None:
+        yield ("database",), scrape.room.database
+        yield ("wal",), scrape.room.wal
+
+
+def _free(scrape: Scrape) -> Rows:
+    if scrape.room is not None:
+        yield (), scrape.room.free
+
+
+def _retained_at(scrape: Scrape) -> Rows:
+    done_at = scrape.services.measured.pruned.done_at
+    if done_at is not None:
+        yield (), done_at / 1000
+
+
+def _certificate_ends(scrape: Scrape) -> Rows:
+    ends = scrape.services.measured.certificate_ends()
+    if ends is not None:
+        yield (), ends / 1000
+
+
+def _collections(scrape: Scrape) -> Rows:
+    for generation, seconds in enumerate(scrape.services.measured.stalls.collections):
+        yield (str(generation),), seconds
+
+
+METRICS: Final = (
+    Metric(
+        "build_info",
+        "gauge",
+        "Always 1; the version runs.",
+        lambda s: [((s.services.version,), 1)],
+        ("version",),
+    ),
+    Metric(
+        "ready",
+        "gauge",
+        "1 while requests may be sent here, as `/readyz` says, else 0.",
+        lambda scrape: [((), scrape.ready)],
+    ),
+    # Requests
+    Metric(
+        "http_requests_total",
+        "counter",
+        "Answered requests. Route `none` is for those that no route takes.",
+        _answers,
+        ("method", "route", "status"),
+    ),
+    Metric(
+        "http_request_duration_seconds",
+        "histogram",
+        "Time from a request's head to its answer's. The feed's long polls are in it.",
+        _request_seconds,
+        ("method", "route"),
+    ),
+    Metric(
+        "http_requests_under_way",
+        "gauge",
+        "Requests that are worked on; those whose body is arriving, or that wait in the feed, are not in it.",
+        _one(lambda s: s.load.requests),
+    ),
+    Metric("connections", "gauge", "Connections of clients.", _one(lambda s: s.measured.connections.open)),
+    Metric(
+        "connections_ended_total",
+        "counter",
+        "Connections ended for the sake of others: `idle` ones for a new one, `unread` ones whose clients do not take "
+        "their answers; and `refused` ones, as all were in use.",
+        _named(lambda s: dict(s.measured.connections.ended.items())),
+        ("why",),
+    ),
+    Metric(
+        "http_unsent_bytes",
+        "gauge",
+        "Answers in memory that wait for their clients to take them.",
+        _one(lambda s: s.measured.connections.unsent),
+    ),
+    Metric("feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.load.waits)),
+    Metric(
+        "http_request_bodies_bytes", "gauge", "Request bodies in memory.", _one(lambda s: s.load.bodies_bytes)
+    ),
+    Metric(
+        "http_overloaded_total",
+        "counter",
+        "Requests answered with 503 as there was too much of: `requests` under way, `bodies` in memory, `waits` in "
+        "the feed, `writes` waiting for the writer, `imports`.",
+        _named(lambda s: s.load.refused),
+        ("reason",),
+    ),
+    Metric(
+        "http_rate_limited_total",
+        "counter",
+        "Calls answered with 429: of a `project` that calls too often, for the `authorization` of too many stream "
+        "channels, of an `address` that failed to authenticate, of one that has its share of the places (`at_once`).",
+        _named(
+            lambda s: {
+                "project": s.quotas.calls.refused,
+                "authorization": s.quotas.authorizations.refused,
+                "address": s.quotas.failures.refused,
+                "at_once": s.load.crowded,
+            }
+        ),
+        ("reason",),
+    ),
+    Metric(
+        "idempotency_total",
+        "counter",
+        "Requests with an `Idempotency-Key`: carried out, replayed, or refused for what `outcome` says.",
+        _named(lambda s: asdict(s.answers.repeats)),
+        ("outcome",),
+    ),
+    # Commands and commits
+    Metric("actors", "gauge", "Conversations in memory.", _one(lambda s: len(s.directory))),
+    Metric(
+        "actors_started_total",
+        "counter",
+        "Conversations that were taken into memory.",
+        _one(lambda s: s.directory.commands.actors),
+    ),
+    Metric(
+        "commands_refused_total",
+        "counter",
+        "Commands answered with 503: `mailbox_full`, too many waited for the conversation; "
+        "`too_many_actors`, no further conversation fits into memory.",
+        _named(
+            lambda s: {
+                "mailbox_full": s.directory.commands.mailbox_full,
+                "too_many_actors": s.directory.commands.too_many_actors,
+            }
+        ),
+        ("reason",),
+    ),
+    Metric(
+        "writer_waiting_jobs",
+        "gauge",
+        "Changes that wait for a commit.",
+        _one(lambda s: s.measured.waiting()),
+    ),
+    Metric(
+        "commit_jobs",
+        "histogram",
+        "Changes that one commit has taken together.",
+        _one(lambda s: s.measured.commits.jobs),
+    ),
+    Metric(
+        "commit_duration_seconds",
+        "histogram",
+        "Time that one commit took, until it was on disk.",
+        _one(lambda s: s.measured.commits.seconds),
+    ),
+    Metric(
+        "commits_refused_total",
+        "counter",
+        "Commits that the disk has refused; nothing of them is stored.",
+        _one(lambda s: s.measured.commits.refused),
+    ),
+    Metric("storage_bytes", "gauge", "Size of the database and of its write-ahead log.", _room, ("file",)),
+    Metric("storage_free_bytes", "gauge", "Room that is left on the database's disk.", _free),
+    # The event log
+    Metric(
+        "log_position",
+        "gauge",
+        "Position of the newest event; it grows by about one with each.",
+        _one(lambda s: s.log.position),
+    ),
+    Metric("log_ring_events", "gauge", "Newest events that are in memory.", _one(lambda s: s.log.kept[0])),
+    Metric("log_ring_bytes", "gauge", "Bytes of their envelopes.", _one(lambda s: s.log.kept[1])),
+    # Webhooks
+    Metric(
+        "webhook_deliveries_total",
+        "counter",
+        "Deliveries that are over. Those of typing events, which are not stored, are counted apart.",
+        _deliveries,
+        ("kind", "outcome"),
+    ),
+    Metric(
+        "webhook_attempts_total",
+        "counter",
+        "Requests to receivers; `good` is a 2xx in time.",
+        _attempts,
+        ("kind", "result"),
+    ),
+    Metric(
+        "webhook_attempt_duration_seconds",
+        "histogram",
+        "Time from the start of an attempt to the end of its answer; without typing.",
+        _one(lambda s: s.measured.couriers.counters.attempt_s),
+    ),
+    Metric(
+        "webhook_held_deliveries",
+        "gauge",
+        "Pending deliveries in memory, at most `DESKWIRE_WEBHOOK_MEMORY_DELIVERIES` of an endpoint; "
+        "more may wait in the database.",
+        _named(lambda s: {"stored": s.measured.couriers.held, "typing": s.measured.couriers.typing_held}),
+        ("kind",),
+    ),
+    Metric(
+        "webhook_outage_deliveries",
+        "gauge",
+        "Deliveries that outages keep waiting: held by an open circuit, or missed and to be sent once more.",
+        _named(lambda s: s.measured.couriers.outages),
+        ("why",),
+    ),
+    Metric(
+        "webhook_endpoints",
+        "gauge",
+        "Enabled endpoints by the state of their circuit.",
+        _named(lambda s: s.measured.couriers.circuits()),
+        ("circuit",),
+    ),
+    # The stream
+    Metric("stream_connections", "gauge", "Open websockets.", _one(lambda s: s.measured.consumers())),
+    Metric(
+        "stream_consumers",
+        "gauge",
+        "Consumers that hold a channel, by what the channel is about.",
+        lambda s: [((kind,), lag.consumers) for kind, lag in s.lags.items()],
+        ("channel",),
+    ),
+    Metric(
+        "stream_lag_events",
+        "gauge",
+        "Events that these consumers have not confirmed, all together; of each up to 10,000 are counted.",
+        lambda s: [((kind,), lag.summed) for kind, lag in s.lags.items()],
+        ("channel",),
+    ),
+    Metric(
+        "stream_lag_max_events",
+        "gauge",
+        "The same of the one that is farthest behind.",
+        lambda s: [((kind,), lag.largest) for kind, lag in s.lags.items()],
+        ("channel",),
+    ),
+    Metric(
+        "stream_subscriptions_total",
+        "counter",
+        "Channels taken, by where the consumer began: `live`, with what came next; `resumed`, behind what it had; "
+        "`gap`, events that it missed are no longer there for it.",
+        _named(
+            lambda s: {
+                "live": s.hub.takings.live,
+                "resumed": s.hub.takings.resumed,
+                "gap": s.hub.takings.gaps,
+            }
+        ),
+        ("start",),
+    ),
+    Metric(
+        "stream_takeovers_total",
+        "counter",
+        "Channels taken from a connected consumer: `other`, by another one; `same`, by another connection of its own.",
+        _named(lambda s: {"other": s.hub.takings.takeovers, "same": s.hub.takings.replaced}),
+        ("by",),
+    ),
+    Metric(
+        "stream_fenced_total",
+        "counter",
+        "Superseded consumers that were kept from coming back.",
+        _one(lambda s: s.hub.takings.fenced),
+    ),
+    Metric(
+        "stream_frames_total",
+        "counter",
+        "Events written to consumers.",
+        _named(lambda s: {"stored": s.measured.traffic.events, "typing": s.measured.traffic.typing}),
+        ("kind",),
+    ),
+    Metric(
+        "stream_dropped_connections_total",
+        "counter",
+        "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not answer pings; "
+        "`flooded`, it sent more than it may; `crowded`, too many of its address had not subscribed.",
+        _named(
+            lambda s: {
+                "write_timeout": s.measured.traffic.write_timeouts,
+                "no_pong": s.measured.traffic.no_pong,
+                "flooded": s.measured.traffic.flooded,
+                "crowded": s.measured.traffic.crowded,
+            }
+        ),
+        ("reason",),
+    ),
+    # Retention and the process
+    Metric(
+        "storage_scrub_pending",
+        "gauge",
+        "1 while bytes of something that was erased may still be in the database file, else 0.",
+        _one(lambda s: s.measured.scrubbing()),
+    ),
+    Metric(
+        "storage_scrub_delay_seconds",
+        "gauge",
+        "How long the oldest of that waits; with deletions all the time it stays at about the time of one round.",
+        _one(lambda s: s.measured.scrub_delay()),
+    ),
+    Metric(
+        "retention_pruned_rows_total",
+        "counter",
+        "What has left its window and was removed: conversations by why, rows, uploads that nothing referred to.",
+        _named(lambda s: {**s.measured.pruned.rows, "uploads": s.shelf.expired}),
+        ("what",),
+    ),
+    Metric(
+        "retention_done_timestamp_seconds",
+        "gauge",
+        "When retention was last done, in Unix time.",
+        _retained_at,
+    ),
+    Metric(
+        "tls_certificate_end_timestamp_seconds",
+        "gauge",
+        "When the server's certificate ends to be valid, in Unix time; not there without one.",
+        _certificate_ends,
+    ),
+    Metric(
+        "log_dropped_total",
+        "counter",
+        "Lines of the log that are lost, as whoever reads it hangs or is gone, or its disk is full.",
+        _one(lambda s: s.measured.log_dropped()),
+    ),
+    Metric(
+        "loop_delay_seconds",
+        "histogram",
+        "How late a task runs that was due, looked at four times a second: what keeps the process busy shows here.",
+        _one(lambda s: s.measured.stalls.turns),
+    ),
+    Metric(
+        "gc_pause_seconds",
+        "histogram",
+        "Time that the process stood still for a garbage collection.",
+        _collections,
+        ("generation",),
+    ),
+)

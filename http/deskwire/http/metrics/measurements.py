@@ -1,0 +1,127 @@
+"""What the HTTP layer and the process count for the metrics, and where the engine's own counts are."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import trio
+
+from deskwire.engine.core.counters import Commits, Histogram, Room
+from deskwire.engine.privacy.retention import Pruned
+from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.http.server.connections import Connections
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_STALL_S: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_TURN_S: Final = 0.25
+
+
+class Requests:
+    """Answers by method, route and status, and how long they took to make.
+
+    A request that no route takes counts for the route None. Its method is anything that a client may write, so
+    what is not common counts as `other`: what callers send must not make metrics grow.
+    """
+
+    def __init__(self) -> None:
+        self.answers: Final[dict[tuple[str, str | None, int], int]] = {}
+        self.seconds: Final[dict[tuple[str, str | None], Histogram]] = {}
+
+    def note(self, method: str, route: str | None, status: int, seconds: float) -> None:
+        """Count an answer; `route` is the rule of the URL map that took the request."""
+        if route is None and method not in _METHODS:
+            method = "other"
+        answer = (method, route, status)
+        self.answers[answer] = self.answers.get(answer, 0) + 1
+        taken = self.seconds.get((method, route))
+        if taken is None:
+            taken = self.seconds[method, route] = Histogram()
+        taken.observe(seconds)
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What has been written to the stream's consumers since the start, and why connections were given up.
+
+    Args:
+        events, typing: frames that were written whole.
+        write_timeouts: connections whose peer did not read in time.
+        no_pong: connections whose peer left its pings without an answer.
+        flooded: connections that sent more than they may.
+        crowded: connections that were refused as too many from their address had not subscribed.
+    """
+
+    events: int = 0
+    typing: int = 0
+    write_timeouts: int = 0
+    no_pong: int = 0
+    flooded: int = 0
+    crowded: int = 0
+
+
+class Stalls:
+    """When the process could not go on.
+
+    `collections` are its garbage collections by generation: how long everything stood still. `turns` tells how
+    late a task runs that was due, once for each `_TURN_S`: whatever keeps Trio's one thread busy shows here.
+    """
+
+    def __init__(self) -> None:
+        self.collections: Final = tuple(Histogram(_STALL_S) for _ in gc.get_threshold())
+        self.turns: Final = Histogram(_STALL_S)
+        self._began = 0.0
+
+    async def run(self) -> None:
+        """Observe until cancelled."""
+        gc.callbacks.append(self._note)
+        try:
+            while True:
+                due = trio.current_time() + _TURN_S
+                await trio.sleep_until(due)
+                self.turns.observe(trio.current_time() - due)
+        finally:
+            gc.callbacks.remove(self._note)
+
+    def _note(self, phase: str, info: dict[str, Any]) -> None:
+        if phase == "start":
+            self._began = time.perf_counter()
+        else:
+            self.collections[info["generation"]].observe(time.perf_counter() - self._began)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Where the numbers are that the metrics show.
+
+    Args:
+        commits: the writer's.
+        waiting: how many jobs wait for the writer.
+        scrubbing: whether bytes of something that was erased may still be in the file.
+        scrub_delay: for how many seconds the oldest of that waits.
+        room: what the database takes; raises OSError.
+        threads: of what a scrape does outside of Trio.
+        connections: all that clients have.
+        consumers: how many stream connections are open.
+        log_dropped: how many lines of the log nobody took in time.
+        certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
+    """
+
+    commits: Commits
+    waiting: Callable[[], int]
+    scrubbing: Callable[[], bool]
+    scrub_delay: Callable[[], float]
+    room: Callable[[], Room]
+    couriers: Couriers
+    connections: Connections
+    consumers: Callable[[], int]
+    traffic: Traffic
+    log_dropped: Callable[[], int] = lambda: 0
+    certificate_ends: Callable[[], int | None] = lambda: None
+    pruned: Pruned = field(default_factory=Pruned)
+    stalls: Stalls = field(default_factory=Stalls)
+    requests: Requests = field(default_factory=Requests)
+    threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(1))

@@ -1,0 +1,80 @@
+"""What a metric is: a family of time series whose values are read when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Final, Literal
+
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.metrics_core import Metric as Family
+
+from deskwire.engine.core.counters import Histogram, Room
+from deskwire.engine.stream.channel import Kind
+from deskwire.engine.stream.lag import Lag
+from deskwire.http.api.services import Services
+
+PREFIX: Final = "deskwire_"
+
+Rows = Iterable[tuple[tuple[str, ...], float | Histogram]]
+"""Values with those of their labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """What one look at the service is made of.
+
+    Args:
+        room: None if the disk did not tell.
+    """
+
+    services: Services
+    lags: Mapping[Kind, Lag]
+    room: Room | None
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A family of time series.
+
+    Args:
+        name: without the prefix; its unit is in it, and counters end in `_total`.
+        meaning: what a value says, in a sentence or two.
+        read: the values as they are now.
+    """
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    meaning: str
+    read: Callable[[Scrape], Rows]
+    labels: tuple[str, ...] = ()
+
+    def family(self, rows: Rows) -> Family:
+        """The family with the values that were read."""
+        name = PREFIX + self.name
+        if self.kind == "histogram":
+            return self._histogram(name, rows)
+        kind = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
+        made = kind(name, self.meaning, labels=self.labels)
+        for labels, value in rows:
+            assert not isinstance(value, Histogram)
+            made.add_metric(labels, value)
+        return made
+
+    def _histogram(self, name: str, rows: Rows) -> Family:
+        made = HistogramMetricFamily(name, self.meaning, labels=self.labels)
+        for labels, value in rows:
+            assert isinstance(value, Histogram)
+            buckets = [(_bound(bound), count) for bound, count in value.cumulative()]
+            made.add_metric(labels, buckets, value.total)
+        return made
+
+
+def _bound(bound: float) -> str:
+    return "+Inf" if bound == inf else repr(bound)

@@ -1,0 +1,106 @@
+"""The description of this API, and a page to explore it and try it out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Final
+
+from werkzeug.http import parse_accept_header
+
+from deskwire.engine.core.errors import NotFound
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.output.static import Once, Static, pieces
+from deskwire.http.api.routing import BASE, OPEN, Answer, Call, Media, Page, Routes, Streamed, Tag
+
+routes = Routes(
+    Tag("API description", "The description of this API, and a page to explore it and try it out."),
+    OPEN,
+    prefix="",
+)
+_JSON: Final = "application/json"
+_HTML: Final = "text/html; charset=utf-8"
+_SCRIPT: Final = "text/javascript; charset=utf-8"
+_STYLE: Final = "text/css; charset=utf-8"
+_PAGE: Final = "explorer.html"
+_ASSETS: Final[Mapping[str, str]] = {
+    "explorer.js": _SCRIPT,
+    "swagger-ui-bundle.js": _SCRIPT,
+    "swagger-ui.css": _STYLE,
+}
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The page may load and call nothing but this service (CSP 3)."""
+
+_CHECKED: Final = {"Cache-Control": "no-cache"}
+_KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+"""For what has its content in its name."""
+
+
+@routes.add("GET", f"{BASE}/openapi.json", operation_id="openapiDocument", answer=Media(_JSON, bare=(304,)))
+async def openapi_document(call: Call[Body, Query]) -> Answer:
+    """This document: the whole API in OpenAPI 3.1."""
+    found = await call.services.description.get()
+    return _page(call, found, _CHECKED)
+
+
+@routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,)))
+async def explorer(call: Call[Body, Query]) -> Answer:
+    """The page to explore the API with; all that it needs comes from here."""
+    page = (await _explorer.get())[_PAGE]
+    return _page(call, page, {**_CHECKED, "Content-Security-Policy": _POLICY})
+
+
+@routes.add(
+    "GET",
+    "/docs/<asset>",
+    operation_id="explorerAsset",
+    answer=Media("*/*", bare=(304,)),
+    errors=("not_found",),
+)
+async def explorer_asset(call: Call[Body, Query]) -> Answer:
+    """A file of that page; its name has its content in it, so it never changes."""
+    found = (await _explorer.get()).get(call.path["asset"])
+    if found is None or found.content_type == _HTML:
+        raise NotFound("The explorer has no such file.")
+    return _page(call, found, _KEPT)
+
+
+def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Answer:
+    """The document in pieces, packed if the client can unpack it; nothing if it has the content already."""
+    request = call.incoming.headers
+    told = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
+    if static.known_to(request.get("if-none-match")):
+        return Page(b"", static.content_type, told, 304)
+    if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
+        return _sent(static.packed, static.content_type, {**told, "Content-Encoding": "gzip"})
+    return _sent(static.body, static.content_type, told)
+
+
+def _sent(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
+    return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})
+
+
+def _loaded() -> Mapping[str, Static]:
+    """The page and its files, by names that have their content in them."""
+    folder: Any = files("deskwire.http.pages") / "assets"
+    found: dict[str, Static] = {}
+    page: str = (folder / _PAGE).read_text("utf-8")
+    for name, content_type in _ASSETS.items():
+        packed = folder / f"{name}.gz"
+        if packed.is_file():
+            static = Static.of_packed(content_type, packed.read_bytes())
+        else:
+            static = Static.of(content_type, (folder / name).read_bytes())
+        stem, _, ending = name.rpartition(".")
+        named = f"{stem}.{static.tag}.{ending}"
+        found[named] = static
+        page = page.replace(f"docs/{name}", f"docs/{named}")
+    found[_PAGE] = Static.of(_HTML, page.encode())
+    return MappingProxyType(found)
+
+
+_explorer: Final = Once(_loaded)

@@ -1,0 +1,1 @@
+"""Organisations, projects, members, users and the audit trail."""

@@ -1,0 +1,131 @@
+"""Members of an organisation and their roles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from deskwire.engine.accounts import members
+from deskwire.engine.accounts.credentials import random_base62
+from deskwire.engine.accounts.members import Newcomer, member_view
+from deskwire.engine.accounts.people import Member
+from deskwire.engine.accounts.roles import MANAGE, Actor
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.api.routing import Answer, Call, Routes, Tag, in_organisation
+from deskwire.http.resources.accounts.bodies import MemberBody, RoleBody, hash_password
+from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
+from deskwire.http.schemas import people as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+routes = Routes(Tag("Members", "Members of an organisation and their roles."), in_organisation(MANAGE))
+_ANY = in_organisation()
+_ALL = f"{ORGANISATION}/members"
+_ONE = f"{_ALL}/<user_id>"
+ONE_TIME_BYTES = 16
+
+
+@routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=Paged, answer=page_of(shapes.Member))
+async def list_members(call: Call[Body, Paged]) -> Answer:
+    """List the members, the oldest account first."""
+    organisation, limit, cursor = call.organisation.rowid, call.query.limit, call.query.cursor
+    (after,) = [0] if cursor is None else decode_cursor(cursor, 1)
+    found = await call.services.store.read(lambda reader: reader.members(organisation, after, limit + 1))
+    shown = found[:limit]
+    return {
+        "items": [member_view(each) for each in shown],
+        "nextCursor": encode_cursor(shown[-1].user.rowid) if len(found) > limit else None,
+    }
+
+
+@routes.add("GET", _ONE, _ANY, operation_id="getMember", answer=shapes.Member)
+async def get_member(call: Call[Body, Query]) -> Answer:
+    """Fetch a member."""
+
+    def find(reader: Reader) -> Member:
+        member = reader.organisation_member(call.organisation.rowid, call.path["user_id"])
+        if member is None:
+            raise NotFound("The organisation has no such member.", code="member_not_found")
+        return member
+
+    return member_view(await call.services.store.read(Inline(find)))
+
+
+@routes.add(
+    "POST",
+    _ALL,
+    operation_id="addMember",
+    body=MemberBody,
+    answer=shapes.NewMember,
+    errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy"),
+    idempotent=True,
+    records=("account.created", "account.changed", "account.password_changed", "member.added"),
+)
+async def add_member(call: Call[MemberBody, Query]) -> Answer:
+    """Make an account for an e-mail address, and a member of it. The answer shows its one-time password, this once."""
+    services, body, now = call.services, call.body, call.services.clock()
+    password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
+    password_hash = None if password is None else await hash_password(services, password)
+    newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
+    organisation, actor = call.organisation.rowid, _actor(call)
+    return await call.commit(
+        lambda tx: members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now),
+        lambda member: {**member_view(member), "password": password},
+        newcomer.id,
+    )
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    operation_id="changeMember",
+    body=RoleBody,
+    answer=shapes.Member,
+    errors=("last_owner", "owner_protected"),
+    records=("member.role_changed",),
+)
+async def change_member(call: Call[RoleBody, Query]) -> Answer:
+    """Give a member another role. Only an owner makes owners, and only an owner ends being one."""
+    organisation, user_id, role, actor = (
+        call.organisation.rowid,
+        call.path["user_id"],
+        call.body.role,
+        _actor(call),
+    )
+    member = await call.services.store.write(
+        lambda tx: members.change_role(tx, actor(tx), organisation, user_id, role)
+    )
+    return member_view(member)
+
+
+@routes.add(
+    "DELETE",
+    _ONE,
+    _ANY,
+    operation_id="removeMember",
+    answer=Deleted,
+    errors=("last_owner", "owner_protected", "permission_denied"),
+    records=("member.removed",),
+)
+async def remove_member(call: Call[Body, Query]) -> Answer:
+    """End a membership: anybody's with the permission `members.manage`, one's own without. The account stays."""
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], _actor(call)
+    removed = await call.services.store.write(
+        lambda tx: members.remove_member(tx, actor(tx), organisation, user_id)
+    )
+    return {"id": removed.user.id, "deleted": True}
+
+
+def _actor(call: Call[Any, Any]) -> Callable[[Transaction], Actor]:
+    """Who acts, with the role of the moment of the change: it may have been taken since the call was let in."""
+
+    def find(tx: Transaction) -> Actor:
+        role = tx.role(call.organisation.rowid, call.user.rowid)
+        if role is None:
+            raise NotFound("There is no such organisation.", code="organisation_not_found")
+        return Actor(call.user.rowid, role)
+
+    return find

@@ -1,0 +1,74 @@
+"""Organisations that the signed-in user is a member of."""
+
+from __future__ import annotations
+
+from deskwire.engine.accounts.members import membership_view, organisation_view
+from deskwire.engine.accounts.people import Organisation
+from deskwire.engine.ports import Transaction
+from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag, in_organisation
+from deskwire.http.resources.accounts.bodies import NameBody
+from deskwire.http.schemas import people as shapes
+from deskwire.http.schemas.base import page_of
+
+routes = Routes(
+    Tag("Organisations", "Organisations that the signed-in user is a member of."), in_organisation()
+)
+ONE = "/organisations/<organisation_id>"
+
+
+class OrganisationList(Paged):
+    """A page of organisations."""
+
+    parts = 2
+
+
+@routes.add(
+    "GET",
+    "/organisations",
+    SIGNED_IN,
+    operation_id="listOrganisations",
+    query=OrganisationList,
+    answer=page_of(shapes.Organisation),
+)
+async def list_organisations(call: Call[Body, OrganisationList]) -> Answer:
+    """List the user's organisations, the oldest membership first."""
+    user, limit, cursor = call.user.rowid, call.query.limit, call.query.cursor
+    joined, organisation = (-1, -1) if cursor is None else decode_cursor(cursor, OrganisationList.parts)
+    found = await call.services.store.read(
+        lambda reader: reader.memberships(user, (joined, organisation), limit + 1)
+    )
+    shown = found[:limit]
+    more = len(found) > limit
+    return {
+        "items": [membership_view(each) for each in shown],
+        "nextCursor": encode_cursor(shown[-1].joined_at, shown[-1].organisation.rowid) if more else None,
+    }
+
+
+@routes.add("GET", ONE, operation_id="getOrganisation", answer=shapes.Organisation)
+async def get_organisation(call: Call[Body, Query]) -> Answer:
+    """Fetch an organisation."""
+    return organisation_view(call.organisation, call.role)
+
+
+@routes.add(
+    "PATCH",
+    ONE,
+    in_organisation("members.manage"),
+    operation_id="changeOrganisation",
+    body=NameBody,
+    answer=shapes.Organisation,
+    records=("organisation.changed",),
+)
+async def change_organisation(call: Call[NameBody, Query]) -> Answer:
+    """Change an organisation's name."""
+    identifier, name = call.organisation.id, call.body.name
+
+    def rename(tx: Transaction) -> Organisation:
+        tx.rename_organisation(call.organisation.rowid, name)
+        renamed = tx.organisation(identifier)
+        assert renamed is not None, "organisations are never removed"
+        return renamed
+
+    return organisation_view(await call.services.store.write(rename), call.role)

@@ -1,0 +1,97 @@
+"""The threads that hash passwords, and the few places of those who wait for one.
+
+A hash takes tens of milliseconds on purpose, and nobody needs a credential to ask for one. So a network has two places at
+most, one at work and one behind it: a thread is left for the others.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+import trio
+
+from deskwire.engine.core.errors import Unavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS: Final = 2
+PLACES: Final = 50
+"""Passwords that may be with the threads or wait for them; half a minute's work."""
+NICENESS: Final = 15
+"""What the scheduler knows the threads by (setpriority(2)): beside others that have work they get a tenth of a core."""
+PER_NETWORK: Final = 2
+"""Places of one network's clients, of which one has a thread."""
+
+
+def _give_way() -> None:
+    """Let this thread, and those that a hash starts, have what the others leave, where the system can tell threads apart."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
+_workers: Final = ThreadPoolExecutor(THREADS, "passwords", initializer=_give_way)
+"""Threads of their own: one that has given way can't take it back."""
+
+
+async def _in_a_thread(job: Callable[[], T]) -> T:
+    """The job's result; it is waited for whatever is cancelled, as a thread can't be stopped."""
+    token, done = trio.lowlevel.current_trio_token(), trio.Event()
+    future = _workers.submit(job)
+    future.add_done_callback(lambda _: token.run_sync_soon(done.set))
+    with trio.CancelScope(shield=True):
+        await done.wait()
+    return future.result()
+
+
+class Hashing:
+    """Carries out what hashes passwords."""
+
+    def __init__(self) -> None:
+        self._threads = trio.Semaphore(THREADS)
+        self._taken = 0
+        self._turns: dict[str, trio.Lock] = {}
+
+    async def run(self, network: str | None, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The job's result, made in a thread.
+
+        Args:
+            network: the client's; None for one on this machine, or who has shown a credential.
+
+        Raises what the job raises, or Unavailable (`sign_in_busy`) if there is no place, or none for that network.
+        """
+        with self._place():
+            async with self._turn_of(network), self._threads:
+                return await _in_a_thread(partial(job, *args, **kwargs))
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        if self._taken >= PLACES:
+            raise Unavailable("Too many are signing in at once.", code="sign_in_busy", retry_after_s=5)
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+
+    @asynccontextmanager
+    async def _turn_of(self, network: str | None) -> AsyncIterator[None]:
+        if network is None:
+            yield
+            return
+        turn = self._turns.setdefault(network, trio.Lock())
+        if turn.locked() and turn.statistics().tasks_waiting >= PER_NETWORK - 1:
+            raise Unavailable("Too many are signing in at once from your network.", code="sign_in_busy")
+        try:
+            async with turn:
+                yield
+        finally:
+            if not turn.locked() and not turn.statistics().tasks_waiting:
+                self._turns.pop(network, None)

@@ -1,0 +1,16 @@
+"""The project that a server key belongs to."""
+
+from __future__ import annotations
+
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.schemas import webhooks as shapes
+
+routes = Routes(Tag("Project of a server key", "The project that a server key belongs to."), S2S)
+
+
+@routes.add("GET", "/s2s/project", operation_id="getOwnProject", answer=shapes.ServerProject)
+async def get_own_project(call: Call[Body, Query]) -> Answer:
+    """The server key's project, and the stream key to connect with."""
+    project = call.project
+    return {"id": project.id, "name": project.name, "streamKey": project.stream_key}

@@ -1,0 +1,264 @@
+"""Projects of the user's organisations, their settings, and their server keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from deskwire.engine.accounts import projects
+from deskwire.engine.accounts.credentials import hash_server_key, new_server_key, random_base62
+from deskwire.engine.accounts.people import DEFAULT_SETTINGS, Organisation, Project, ProjectSettings
+from deskwire.engine.accounts.projects import key_view, project_view, with_languages
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.language import TAG_MAX
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.http.api.input.validation import (
+    Body,
+    Paged,
+    Query,
+    decode_cursor,
+    encode_cursor,
+    nulls,
+    refuse_null,
+)
+from deskwire.http.api.routing import (
+    MEDIUM,
+    SIGNED_IN,
+    Answer,
+    Call,
+    Routes,
+    Tag,
+    in_organisation,
+    in_project,
+)
+from deskwire.http.resources.accounts.bodies import KeyBody, Name
+from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
+from deskwire.http.schemas import people as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+_MANAGE = in_project("projects.manage")
+routes = Routes(
+    Tag("Projects", "Projects of the user's organisations, their settings, and their server keys."), _MANAGE
+)
+_ONE = "/projects/<project_id>"
+_KEYS = f"{_ONE}/keys"
+_DAYS_MAX = 36_500
+_QUOTA_MAX = 1 << 50
+_NEWEST = (1 << 63) - 1
+_NULLABLE = frozenset({"archived_retention_days"})
+
+LanguageTag = Annotated[str, Field(min_length=2, max_length=TAG_MAX)]
+
+
+class SettingsBody(Body):
+    """What the project chooses; what is left out stays. `archivedRetentionDays` null keeps archived conversations."""
+
+    memory_enabled: bool | None = None
+    archived_retention_days: Annotated[int, Field(ge=1, le=_DAYS_MAX)] | None = None
+    primary_language: LanguageTag | None = None
+    languages: Annotated[list[LanguageTag], Field(min_length=1, max_length=50)] | None = None
+    upload_quota_bytes: Annotated[int, Field(ge=0, le=_QUOTA_MAX)] | None = None
+
+
+class ProjectBody(Body):
+    """A new project."""
+
+    name: Name
+    settings: Annotated[SettingsBody, Field(default_factory=SettingsBody)]
+
+
+class ProjectPatch(Body):
+    """Fields to change."""
+
+    name: Name | None = None
+    settings: SettingsBody | None = None
+
+
+async def _look_at_languages(call: Call[Any, Query]) -> None:
+    if call.body.settings is not None:
+        before = DEFAULT_SETTINGS if call.access.project is None else call.project.settings
+        with_languages(before, call.body.settings.primary_language, call.body.settings.languages)
+
+
+@routes.add(
+    "GET", "/projects", SIGNED_IN, operation_id="listProjects", query=Paged, answer=page_of(shapes.Project)
+)
+async def list_projects(call: Call[Body, Paged]) -> Answer:
+    """List the projects of all the user's organisations, newest first."""
+    return await _list(call, None, call.user.rowid)
+
+
+@routes.add(
+    "GET",
+    f"{ORGANISATION}/projects",
+    in_organisation(),
+    operation_id="listOrganisationProjects",
+    query=Paged,
+    answer=page_of(shapes.Project),
+)
+async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
+    """List an organisation's projects, newest first."""
+    return await _list(call, call.organisation.rowid, None)
+
+
+@routes.add(
+    "POST",
+    f"{ORGANISATION}/projects",
+    in_organisation("projects.manage"),
+    operation_id="createProject",
+    body=ProjectBody,
+    limit=MEDIUM,
+    answer=shapes.Project,
+    errors=("project_limit_reached",),
+    idempotent=True,
+    further=(nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
+    records=("project.created", "project.changed"),
+)
+async def create_project(call: Call[ProjectBody, Query]) -> Answer:
+    """Make a project."""
+    organisation, now = call.organisation, call.services.clock()
+    project = new_project(call.body, organisation, now)
+    return await call.commit(
+        lambda tx: projects.make_project(tx, organisation.rowid, project),
+        lambda made: project_view(made, organisation),
+    )
+
+
+@routes.add("GET", _ONE, in_project(), operation_id="getProject", answer=shapes.Project)
+async def get_project(call: Call[Body, Query]) -> Answer:
+    """Fetch a project."""
+    return project_view(call.project, call.organisation)
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    operation_id="changeProject",
+    body=ProjectPatch,
+    limit=MEDIUM,
+    answer=shapes.Project,
+    further=(nulls(), nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
+    records=("project.changed",),
+)
+async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
+    """Change a project's name and settings."""
+    body, identifier = call.body, call.project.id
+    changed = await call.services.store.write(lambda tx: patch_project(tx, identifier, body))
+    return project_view(changed, call.organisation)
+
+
+@routes.add(
+    "DELETE",
+    _ONE,
+    operation_id="deleteProject",
+    answer=Deleted,
+    errors=("project_not_empty",),
+    records=("project.deleted", "key.revoked"),
+)
+async def delete_project(call: Call[Body, Query]) -> Answer:
+    """Remove a project that holds no data, with its server keys."""
+    identifier, now = call.project.id, call.services.clock()
+    await call.services.store.write(lambda tx: projects.remove_project(tx, found(tx, identifier), now))
+    return {"id": identifier, "deleted": True}
+
+
+@routes.add("GET", _KEYS, operation_id="listKeys", query=Paged, answer=page_of(shapes.ServerKey))
+async def list_keys(call: Call[Body, Paged]) -> Answer:
+    """List a project's server keys, newest first, masked, revoked ones included."""
+    project, limit, before = call.project.rowid, call.query.limit, _before(call)
+    keys = await call.services.store.read(lambda reader: reader.keys(project, before, limit + 1))
+    shown = keys[:limit]
+    return {
+        "items": [key_view(each) for each in shown],
+        "nextCursor": encode_cursor(shown[-1].rowid) if len(keys) > limit else None,
+    }
+
+
+@routes.add(
+    "POST",
+    _KEYS,
+    operation_id="createKey",
+    body=KeyBody,
+    answer=shapes.ServerKey,
+    errors=("key_limit_reached",),
+    idempotent=True,
+    records=("key.created",),
+)
+async def create_key(call: Call[KeyBody, Query]) -> Answer:
+    """Make a server key. The answer shows it, this once."""
+    identifier, label, now = call.project.id, call.body.label, call.services.clock()
+    secret, key_id = new_server_key(), new_id("key", now)
+    return await call.commit(
+        lambda tx: projects.make_key(
+            tx, found(tx, identifier), key_id, hash_server_key(secret), secret[-4:], label, now
+        ),
+        lambda key: key_view(key, secret),
+    )
+
+
+@routes.add(
+    "POST",
+    f"{_KEYS}/<key_id>/revoke",
+    operation_id="revokeKey",
+    answer=shapes.ServerKey,
+    records=("key.revoked",),
+)
+async def revoke_key(call: Call[Body, Query]) -> Answer:
+    """Revoke a server key: no call can use it any more, and the streams that it has authorized end. It stays listed."""
+    key_id, project, now = call.path["key_id"], call.project, call.services.clock()
+    return key_view(await call.services.store.write(lambda tx: projects.revoke_key(tx, key_id, project, now)))
+
+
+def new_project(body: ProjectBody, organisation: Organisation, now: int) -> Project:
+    """A project that is not stored yet. Raises Invalid."""
+    settings = _settings(DEFAULT_SETTINGS, body.settings)
+    return Project(0, new_id("prj", now), organisation.rowid, body.name, random_base62(12), settings, now)
+
+
+def patch_project(tx: Transaction, project_id: str, body: ProjectPatch) -> Project:
+    """The changed project. Raises NotFound and Invalid."""
+    before = found(tx, project_id)
+    refuse_null(body)
+    settings = before.settings if body.settings is None else _settings(before.settings, body.settings)
+    after = replace(before, name=body.name or before.name, settings=settings)
+    if after != before:
+        tx.save_project(after)
+    return after
+
+
+def found(reader: Reader, project_id: str) -> Project:
+    """The project with this id. Raises NotFound."""
+    project = reader.project(project_id)
+    if project is None:
+        raise NotFound("There is no such project.", code="project_not_found")
+    return project
+
+
+def _settings(before: ProjectSettings, body: SettingsBody) -> ProjectSettings:
+    refuse_null(body, _NULLABLE, "/settings")
+    after = with_languages(before, body.primary_language, body.languages)
+    given = body.model_dump(exclude_unset=True, exclude={"primary_language", "languages"})
+    return replace(after, **given)
+
+
+async def _list(call: Call[Body, Paged], organisation: int | None, user: int | None) -> Answer:
+    limit, before = call.query.limit, _before(call)
+
+    def query(reader: Reader) -> tuple[Sequence[Project], dict[int, Organisation]]:
+        listed = reader.projects(organisation, user, before, limit + 1)
+        return listed, {each: reader.organisation_of(each) for each in {one.organisation for one in listed}}
+
+    listed, owners = await call.services.store.read(query)
+    shown = listed[:limit]
+    return {
+        "items": [project_view(each, owners[each.organisation]) for each in shown],
+        "nextCursor": encode_cursor(shown[-1].rowid) if len(listed) > limit else None,
+    }
+
+
+def _before(call: Call[Any, Paged]) -> int:
+    return _NEWEST if call.query.cursor is None else decode_cursor(call.query.cursor, 1)[0]

@@ -1,0 +1,36 @@
+"""Sign-ins and their failures, in the audit trail (ADR 45)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import structlog
+
+from deskwire.engine.accounts.people import User
+from deskwire.engine.audit.deeds import sign_in_failed, signed_in
+from deskwire.engine.core.errors import DomainError, TooManyRequests, Unavailable
+from deskwire.engine.core.limits.network import network_of
+from deskwire.http.api.routing import Call
+
+log: Final = structlog.get_logger(__name__)
+
+
+async def record_sign_in(call: Call[Any, Any], user: User) -> None:
+    """Record that the user signs in; no token without that. Raises Unavailable if the disk does not take it."""
+    await call.signed(user).services.store.write(lambda tx: tx.record(signed_in(user)))
+
+
+async def record_failure(call: Call[Any, Any], user: User | None, refusal: DomainError) -> None:
+    """Record that somebody failed to sign in; a disk that does not take it lets nobody in, either.
+
+    A flood of attempts that are refused unlooked at is recorded once in a quarter of an hour.
+    """
+    services, by, reason = call.services, call.by, refusal.reason
+    if isinstance(refusal, TooManyRequests):
+        account = None if user is None else user.id
+        if not services.refusals.is_news(account, network_of(by.address), by.at):
+            return
+    try:
+        await services.store.write(lambda tx: tx.record(sign_in_failed(user, reason)))
+    except Unavailable as error:
+        log.warning("sign_in.failure_not_recorded", reason=error.reason)

@@ -1,0 +1,171 @@
+"""Teams, to which conversations and tickets are given (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, team_view
+from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.http.api.input.validation import (
+    Body,
+    Paged,
+    Query,
+    decode_cursor,
+    encode_cursor,
+    given_fields,
+    nulls,
+    unique,
+)
+from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.resources.bodies import Name
+from deskwire.http.schemas import tickets as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+routes = Routes(
+    Tag("Teams", "Teams, to which conversations and tickets are given."),
+    unrecorded="A team grants nothing: it is a name to give work to.",
+)
+_ONE: Final = "/teams/<team_id>"
+_READ: Final = dashboard("tickets.read")
+_MANAGE: Final = dashboard("members.manage")
+
+UserIds = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=40)]],
+    Field(max_length=MEMBERS_MAX),
+    AfterValidator(unique),
+]
+
+
+class TeamBody(Body):
+    """A new team; `members` are ids of users of the organisation."""
+
+    name: Name
+    members: Annotated[UserIds, Field(default_factory=list)]
+
+
+class TeamPatch(Body):
+    """Fields to change; `members` are replaced."""
+
+    name: Name | None = None
+    members: UserIds | None = None
+
+
+async def _look_at_members(call: Call[Any, Query]) -> None:
+    if call.body.members is not None:
+        await call.services.store.read(lambda reader: _members(reader, call.project, call.body.members))
+
+
+@routes.add(
+    "POST",
+    "/teams",
+    _MANAGE,
+    operation_id="createTeam",
+    body=TeamBody,
+    limit=LARGE,
+    answer=shapes.Team,
+    errors=("team_name_taken",),
+    idempotent=True,
+    further=(_look_at_members,),
+)
+async def create_team(call: Call[TeamBody, Query]) -> Answer:
+    """Make a team."""
+    body, now, project = call.body, call.services.clock(), call.project
+    team_id = new_id("team", now)
+
+    def create(tx: Transaction) -> Team:
+        team = Team(team_id, project.rowid, body.name, now, now, _members(tx, project, body.members))
+        _check_name(tx, team)
+        return tx.insert_team(team)
+
+    return await call.commit(create, team_view)
+
+
+@routes.add("GET", "/teams", _READ, operation_id="listTeams", query=Paged, answer=page_of(shapes.Team))
+async def list_teams(call: Call[Body, Paged]) -> Answer:
+    """List the project's teams with their members, newest first."""
+    limit = call.query.limit
+    before = decode_cursor(call.query.cursor, 1)[0] if call.query.cursor else None
+    found = await call.services.store.read(lambda reader: reader.teams(call.project.rowid, before, limit + 1))
+    cursor = encode_cursor(found[limit - 1].rowid) if len(found) > limit else None
+    return {"items": [team_view(team) for team in found[:limit]], "nextCursor": cursor}
+
+
+@routes.add("GET", _ONE, _READ, operation_id="getTeam", answer=shapes.Team)
+async def get_team(call: Call[Body, Query]) -> Answer:
+    """Fetch a team."""
+    return team_view(await call.services.store.read(lambda reader: _find(reader, call)))
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="changeTeam",
+    body=TeamPatch,
+    limit=LARGE,
+    answer=shapes.Team,
+    errors=("team_name_taken",),
+    further=(nulls(), _look_at_members),
+)
+async def change_team(call: Call[TeamPatch, Query]) -> Answer:
+    """Change a team's name, or its members. Conversations given to it before keep the old name."""
+    given, now = given_fields(call.body, frozenset()), call.services.clock()
+
+    def change(tx: Transaction) -> Team:
+        before = _find(tx, call)
+        members = _members(tx, call.project, given["members"]) if "members" in given else before.members
+        after = replace(before, name=given.get("name", before.name), members=members)
+        if after == before:
+            return before
+        _check_name(tx, after)
+        after = replace(after, updated_at=now)
+        tx.save_team(after)
+        return after
+
+    return team_view(await call.services.store.write(change))
+
+
+@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", answer=Deleted)
+async def delete_team(call: Call[Body, Query]) -> Answer:
+    """Remove a team. Its tickets are taken from it; conversations keep its name until they are given to others."""
+    now = call.services.clock()
+
+    def delete(tx: Transaction) -> Team:
+        team = _find(tx, call)
+        tx.delete_team(team.rowid, now)
+        return team
+
+    team = await call.services.store.write(delete)
+    return {"id": team.id, "deleted": True}
+
+
+def _find(reader: Reader, call: Call[Any, Any]) -> Team:
+    team = reader.team(call.project.rowid, call.path["team_id"])
+    if team is None:
+        raise NotFound("There is no such team.", code="team_not_found")
+    return team
+
+
+def _members(reader: Reader, project: Project, ids: Sequence[str]) -> tuple[Member, ...]:
+    """The users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
+    found = {user_id: reader.teammate(project.organisation, user_id) for user_id in ids}
+    problems = [
+        Problem(f"/members/{index}", "unknown", "There is no such user in this organisation.")
+        for index, user_id in enumerate(ids)
+        if found[user_id] is None
+    ]
+    if problems:
+        raise Invalid(*problems)
+    return tuple(sorted((each for each in found.values() if each is not None), key=lambda each: each.rowid))
+
+
+def _check_name(reader: Reader, team: Team) -> None:
+    if reader.team_named(team.project, team.name) not in (None, team.id):
+        raise Conflict("Another team of the project has this name.", code="team_name_taken")

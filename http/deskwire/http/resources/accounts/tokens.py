@@ -1,0 +1,149 @@
+"""Signing in: e-mail address and password for an access token (decisions 2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import structlog
+from pydantic import Field
+
+from deskwire.engine.accounts.credentials import TOKEN_S
+from deskwire.engine.accounts.members import with_password
+from deskwire.engine.accounts.people import User
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    Problem,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+)
+from deskwire.engine.core.limits.network import party_of
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Transaction
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import OPEN, Answer, Call, Routes, Tag
+from deskwire.http.api.services import Services
+from deskwire.http.resources.accounts.bodies import GivenPassword, NewPassword, hash_new_password
+from deskwire.http.resources.accounts.sign_ins import record_failure, record_sign_in
+from deskwire.http.schemas.people import AccessToken
+
+log: Final = structlog.get_logger(__name__)
+
+routes = Routes(Tag("Signing in", "Signing in: e-mail address and password for an access token."), OPEN)
+
+
+class LoginBody(Body):
+    """Who signs in. A `newPassword` takes the password's place; a one-time password can't do without."""
+
+    email: Annotated[str, Field(min_length=3, max_length=320)]
+    password: GivenPassword
+    new_password: NewPassword | None = None
+
+
+@routes.add(
+    "POST",
+    "/auth/token",
+    operation_id="issueToken",
+    body=LoginBody,
+    answer=AccessToken,
+    errors=(
+        "invalid_login",
+        "too_many_sign_ins",
+        "sign_in_busy",
+        "sign_in_disabled",
+        "password_change_required",
+        "password_changed",
+    ),
+    records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
+)
+async def issue_token(call: Call[LoginBody, Query]) -> Answer:
+    """Get an access token for the dashboard endpoints, valid for an hour."""
+    services, body = call.services, call.body
+    if not services.sign_in:
+        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+    user = await services.store.read(Inline(lambda reader: reader.user_by_email(body.email)))
+    user = await check_password(call, body.email, user, body.password)
+    if body.new_password is not None:
+        user = await change_password(call.signed(user).services, user, body.password, body.new_password)
+    elif user.password_temporary:
+        refusal = Forbidden(
+            "This is a one-time password: sign in with a `newPassword` beside it.",
+            code="password_change_required",
+        )
+        await record_failure(call, user, refusal)
+        raise refusal
+    else:
+        await _bring_up_to_date(services, user, body.password)
+    await record_sign_in(call, user)
+    return token_view(services, user)
+
+
+async def check_password(call: Call[Any, Any], email: str, user: User | None, password: str) -> User:
+    """The user, if that is the password.
+
+    Raises Unauthenticated (`invalid_login`), TooManyRequests (`too_many_sign_ins`), Unavailable (`sign_in_busy`).
+    """
+    services, network = call.services, party_of(call.address)
+    try:
+        with services.throttle.attempt(email, network):
+            stand_in = await services.stand_ins.of(email)
+            return await services.hashing.run(network, services.passwords.check, user, password, stand_in)
+    except (TooManyRequests, Unauthenticated) as refusal:
+        log.warning(
+            "sign_in.failed", address=call.address, reason=refusal.reason
+        )  # for whoever bans addresses
+        await record_failure(call, user, refusal)
+        raise
+
+
+async def _bring_up_to_date(services: Services, user: User, password: str) -> None:
+    """Hash a password that was just right anew, if what a hash costs has changed; another time if that can't be now."""
+    if services.passwords.is_of_today(user):
+        return
+
+    def change(tx: Transaction) -> None:
+        now = tx.user(user.id)
+        if now is not None and now.password_hash == user.password_hash:
+            tx.save_user(replace(now, password_hash=password_hash))
+
+    try:
+        password_hash = await services.hashing.run(None, services.passwords.hash, password)
+        await services.store.write(change)
+    except Unavailable as reason:
+        log.info("sign_in.not_hashed_anew", reason=reason.reason)
+
+
+async def change_password(services: Services, before: User, present: str, new: str) -> User:
+    """The user with another password, which ends every token issued before.
+
+    Raises:
+        Invalid: it is easy to guess, or the present one, which may be known to who has made it up.
+        Conflict: another call has changed it since `before` was read (`password_changed`).
+    """
+    if new == present:
+        raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
+    password_hash = await hash_new_password(services, new, before)
+
+    def change(tx: Transaction) -> User:
+        user = tx.user(before.id)
+        if user is None or user.generation != before.generation:
+            raise Conflict("The password has just been changed by another call.", code="password_changed")
+        user = with_password(user, password_hash)
+        tx.save_user(user)
+        return user
+
+    return await services.store.write(change)
+
+
+def token_view(services: Services, user: User) -> Answer:
+    """A fresh access token for the user."""
+    now = services.clock()
+    return {
+        "token": services.tokens.issue(user.id, now, generation=user.generation),
+        "tokenType": "Bearer",
+        "expiresAt": iso(now + TOKEN_S * 1000),
+    }

@@ -1,0 +1,121 @@
+"""The signed-in user: name, password, permissions (contract 4.8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from deskwire.engine.accounts.members import delete_user, user_view
+from deskwire.engine.accounts.people import PERMISSIONS, User
+from deskwire.engine.accounts.roles import Scope, role_at
+from deskwire.engine.core.errors import Forbidden, Unauthenticated
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Transaction
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag
+from deskwire.http.resources.accounts.bodies import GivenPassword, NameBody, NewPassword
+from deskwire.http.resources.accounts.tokens import change_password, check_password, token_view
+from deskwire.http.schemas import people as shapes
+from deskwire.http.schemas.base import Deleted
+
+routes = Routes(Tag("Signed-in user", "The signed-in user: name, password, permissions."), SIGNED_IN)
+
+
+class PasswordBody(Body):
+    """The present password and the new one."""
+
+    password: GivenPassword
+    new_password: NewPassword
+
+
+class PermissionQuery(Query):
+    """Where the permissions are asked for."""
+
+    organisation_id: str | None = None
+
+
+@routes.add("GET", "/users/me", operation_id="getMe", answer=shapes.User)
+async def get_me(call: Call[Body, Query]) -> Answer:
+    """Fetch the signed-in user."""
+    return user_view(call.user)
+
+
+@routes.add(
+    "PATCH",
+    "/users/me",
+    operation_id="changeMe",
+    body=NameBody,
+    answer=shapes.User,
+    records=("account.changed",),
+)
+async def change_me(call: Call[NameBody, Query]) -> Answer:
+    """Change the signed-in user's name."""
+
+    def rename(tx: Transaction) -> User:
+        user = replace(_me(tx, call.user.id), name=call.body.name)
+        tx.save_user(user)
+        return user
+
+    return user_view(await call.services.store.write(rename))
+
+
+@routes.add(
+    "DELETE",
+    "/users/me",
+    operation_id="deleteMe",
+    answer=Deleted,
+    errors=("last_owner",),
+    records=("member.removed", "account.deleted"),
+)
+async def delete_me(call: Call[Body, Query]) -> Answer:
+    """Delete the signed-in user's account for good, with all memberships; all access tokens end.
+
+    What the user wrote stays, under the name of then. The last owner of an organisation can't go: 409 `last_owner`.
+    """
+    now = call.services.clock()
+    await call.services.store.write(lambda tx: delete_user(tx, _me(tx, call.user.id), now))
+    return {"id": call.user.id, "deleted": True}
+
+
+@routes.add(
+    "POST",
+    "/users/me/password",
+    operation_id="setPassword",
+    body=PasswordBody,
+    answer=shapes.AccessToken,
+    errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
+    records=("account.password_changed", "sign_in.failed"),
+)
+async def set_password(call: Call[PasswordBody, Query]) -> Answer:
+    """Change the password. All access tokens issued before end; the answer has a new one."""
+    services, body = call.services, call.body
+    if not services.sign_in:
+        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+    user = await check_password(call, call.user.email, call.user, body.password)
+    return token_view(services, await change_password(services, user, body.password, body.new_password))
+
+
+@routes.add(
+    "GET",
+    "/users/me/permissions",
+    operation_id="getPermissions",
+    query=PermissionQuery,
+    answer=shapes.Permissions,
+    errors=("organisation_not_found", "project_not_found", "role_not_found"),
+)
+async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
+    """List the user's permissions and roles in one organisation.
+
+    That is `organisationId`, else the one that owns the project in the header `project`, else the one that the user
+    joined first.
+    """
+    scope = Scope(call.query.organisation_id, call.access.named_project)
+    role = await call.services.store.read(Inline(lambda reader: role_at(reader, call.user, scope)))
+    return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
+
+
+def _me(tx: Transaction, user_id: str) -> User:
+    """The signed-in user as stored. Raises Unauthenticated if there is none any more."""
+    user = tx.user(user_id)
+    if user is None:
+        raise Unauthenticated("The access token's user does not exist.", code="invalid_token")
+    return user

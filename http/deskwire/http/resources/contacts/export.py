@@ -1,0 +1,76 @@
+"""Exports of what is stored about a contact."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from deskwire.engine.audit.deeds import exported
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.privacy.export import Export, Subject
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import S2S, Answer, Call, Routes, Streamed, Tag, dashboard
+from deskwire.http.schemas.exports import ContactExport
+
+routes = Routes(Tag("Contacts", "Exports of what is stored about a contact."))
+
+
+@routes.add(
+    "GET",
+    "/s2s/contacts/<user_id>/export",
+    S2S,
+    operation_id="exportContact",
+    answer=ContactExport,
+    whole=False,
+    records=("contact.exported",),
+)
+async def export_contact(call: Call[Body, Query]) -> Answer:
+    """Export what is stored about a contact as one JSON document, without agents' notes.
+
+    Identity, memory, survey responses, tickets, and conversations with messages, links to their files, and network logs. It is
+    made while it is sent, and complete if its last field is `"complete": true`.
+    """
+    return await _export(call, call.path["user_id"], internal=False)
+
+
+@routes.add(
+    "GET",
+    "/contacts/<contact_id>/export",
+    dashboard("contacts.manage"),
+    operation_id="exportContactWithNotes",
+    answer=ContactExport,
+    whole=False,
+    records=("contact.exported",),
+)
+async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
+    """Export a contact (its con_ id) as S2S does, with what only agents see: notes, and the tickets' activity."""
+    return await _export(call, call.path["contact_id"], internal=True)
+
+
+async def _export(call: Call[Body, Query], wanted: str, *, internal: bool) -> Answer:
+    services, now = call.services, call.services.clock()
+    contact = await _found(call, wanted, internal)
+    deed = exported(contact.id, call.project.rowid)
+    await services.store.write(Brief(lambda tx: tx.record(deed)))
+    show = partial(services.shelf.links.shown, now=now)
+    export = Export(services.store, Subject(call.project, contact, show, internal), now)
+    disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}
+    return Streamed(export.pieces(), "application/json", disposition)
+
+
+async def _found(call: Call[Body, Query], wanted: str, by_id: bool) -> Contact:
+    project = call.project.rowid
+    if by_id:
+        known = is_id(wanted, "con")
+        contact = (
+            await call.services.store.read(Inline(lambda reader: reader.contact_by_id(project, wanted)))
+            if known
+            else None
+        )
+    else:
+        contact = await call.services.store.read(Inline(lambda reader: reader.contact(project, wanted)))
+    if contact is None:
+        raise NotFound("There is no such contact.", code="contact_not_found")
+    return contact

@@ -1,0 +1,218 @@
+"""What is remembered of a contact (contract 4.7; decisions 7). A session is the contact, by its `con_` id.
+
+Where a project has switched memory off every call says so, with 200 and `ok: false`: that is no failure of
+the caller's. A contact always has a user id, so `no_userId` does not occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import Field
+
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.memory import ENTRIES_MAX, MemoryEntry, memory_view
+from deskwire.engine.core.errors import Conflict, NotFound
+from deskwire.engine.core.ids import is_id, new_id
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.http.api.input.validation import (
+    Body,
+    Paged,
+    Query,
+    decode_cursor,
+    encode_cursor,
+    nulls,
+    refuse_null,
+)
+from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.schemas import content as shapes
+
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+routes = Routes(
+    Tag(
+        "Memory",
+        "What is remembered of a contact. A session is the contact, by its `con_` id.\n\n"
+        "Where a project has switched memory off every call says so, with 200 and `ok: false`: that is no failure of "
+        "the caller's. A contact always has a user id, so `no_userId` does not occur.",
+    ),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
+_ALL: Final = "/sessions/<session_id>/memory"
+_ONE: Final = f"{_ALL}/<entry_name>"
+_READ: Final = dashboard("memory.read")
+_MANAGE: Final = dashboard("memory.manage")
+_DISABLED: Final[Mapping[str, Any]] = {"ok": False, "reason": "disabled"}
+
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=100,
+        pattern=r"^[^/\p{C}]+$",
+        json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},  # in the words of ECMA 262
+    ),
+]
+Content = Annotated[str, Field(min_length=1, max_length=10_000)]
+Description = Annotated[str, Field(max_length=500)]
+
+
+class MemoryBody(Body):
+    """What to remember, under which name."""
+
+    name: Name
+    content: Content
+    description: Description | None = None
+
+
+class MemoryPatch(Body):
+    """Fields to change; `description` may be null."""
+
+    content: Content | None = None
+    description: Description | None = None
+
+
+@routes.add("GET", _ALL, _READ, operation_id="listMemory", query=Paged, answer=shapes.MemoryPage)
+async def list_memory(call: Call[Body, Paged]) -> Answer:
+    """List what is remembered of a contact, newest first."""
+    query, find = call.query, _session(call)
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    if not await _enabled(call):
+        return {**_DISABLED, "items": [], "nextCursor": None}
+    entries = await call.services.store.read(
+        lambda reader: reader.memory_entries(find(reader).rowid, before, query.limit + 1)
+    )
+    page = entries[: query.limit]
+    cursor = encode_cursor(page[-1].rowid) if len(entries) > query.limit else None
+    return {"ok": True, "items": [memory_view(entry) for entry in page], "nextCursor": cursor}
+
+
+@routes.add(
+    "POST",
+    _ALL,
+    _MANAGE,
+    operation_id="putMemory",
+    body=MemoryBody,
+    limit=LARGE,
+    answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
+    errors=("memory_limit_reached",),
+    idempotent=True,
+)
+async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
+    """Remember something of a contact; what has the same name is replaced."""
+    body, now, find = call.body, call.services.clock(), _session(call)
+
+    def put(tx: Transaction) -> MemoryEntry:
+        contact = find(tx).rowid
+        known = tx.memory_entry(contact, body.name)
+        if known is not None:
+            changed = replace(known, content=body.content, description=body.description, updated_at=now)
+            return tx.put_memory_entry(contact, changed)
+        if tx.memory_size(contact) >= ENTRIES_MAX:
+            message = f"A contact has at most {ENTRIES_MAX} memory entries."
+            raise Conflict(message, code="memory_limit_reached")
+        entry = MemoryEntry(0, new_id("mem", now), body.name, body.content, body.description, now, now)
+        return tx.put_memory_entry(contact, entry)
+
+    if not await _enabled(call):
+        return _DISABLED
+    return await call.commit(put, lambda entry: {"ok": True, **memory_view(entry)})
+
+
+@routes.add("DELETE", _ALL, _MANAGE, operation_id="clearMemory", answer=shapes.MemoryCleared)
+async def clear_memory(call: Call[Body, Query]) -> Answer:
+    """Forget everything of a contact; `entries` says how much that was."""
+    find = _session(call)
+    if not await _enabled(call):
+        return {**_DISABLED, "consolidationEnqueued": False, "entries": 0}
+    entries = await call.services.store.write(lambda tx: tx.clear_memory(find(tx).rowid))
+    return {"ok": True, "consolidationEnqueued": False, "entries": entries}
+
+
+@routes.add("GET", _ONE, _READ, operation_id="getMemory", answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
+async def get_memory(call: Call[Body, Query]) -> Answer:
+    """Fetch one memory entry by its name."""
+    if not await _enabled(call):
+        return _DISABLED
+    _, entry = await call.services.store.read(Inline(_entry(call)))
+    return {"ok": True, **memory_view(entry)}
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="changeMemory",
+    body=MemoryPatch,
+    limit=LARGE,
+    answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
+    further=(nulls("description"),),
+)
+async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
+    """Change a memory entry's content or description."""
+    find, now = _entry(call), call.services.clock()
+    changes: dict[str, Any] = call.body.model_dump(exclude_unset=True)
+    refuse_null(call.body, frozenset({"description"}))
+
+    def change(tx: Transaction) -> MemoryEntry:
+        contact, entry = find(tx)
+        changed = replace(entry, **changes)
+        return entry if changed == entry else tx.put_memory_entry(contact, replace(changed, updated_at=now))
+
+    if not await _enabled(call):
+        return _DISABLED
+    return {"ok": True, **memory_view(await call.services.store.write(change))}
+
+
+@routes.add(
+    "DELETE", _ONE, _MANAGE, operation_id="deleteMemory", answer=shapes.MemoryEntryDeleted | shapes.MemoryOff
+)
+async def delete_memory(call: Call[Body, Query]) -> Answer:
+    """Forget one memory entry."""
+    find = _entry(call)
+
+    def delete(tx: Transaction) -> MemoryEntry:
+        _, entry = find(tx)
+        tx.delete_memory_entry(entry)
+        return entry
+
+    if not await _enabled(call):
+        return _DISABLED
+    return {"ok": True, "id": (await call.services.store.write(delete)).id, "deleted": True}
+
+
+async def _enabled(call: Call[B, Q]) -> bool:
+    """Whether the project remembers anything; an unknown session is refused first."""
+    await call.services.store.read(Inline(_session(call)))
+    return call.project.settings.memory_enabled
+
+
+def _session(call: Call[B, Q]) -> Callable[[Reader], Contact]:
+    """The query for the contact in the path; it raises NotFound."""
+    project, session_id = call.project.rowid, call.path["session_id"]
+
+    def find(reader: Reader) -> Contact:
+        contact = reader.contact_by_id(project, session_id) if is_id(session_id, "con") else None
+        if contact is None:
+            raise NotFound("There is no such session: it is the id of a contact.", code="session_not_found")
+        return contact
+
+    return find
+
+
+def _entry(call: Call[B, Q]) -> Callable[[Reader], tuple[int, MemoryEntry]]:
+    """The query for the contact and the entry in the path; it raises NotFound."""
+    session, name = _session(call), call.path["entry_name"]
+
+    def find(reader: Reader) -> tuple[int, MemoryEntry]:
+        contact = session(reader).rowid
+        entry = reader.memory_entry(contact, name)
+        if entry is None:
+            raise NotFound("The contact has no memory entry of this name.", code="memory_entry_not_found")
+        return contact, entry
+
+    return find

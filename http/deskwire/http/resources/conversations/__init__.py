@@ -1,0 +1,1 @@
+"""Conversations, for a backend and for agents."""

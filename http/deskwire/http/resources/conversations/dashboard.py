@@ -1,0 +1,252 @@
+"""Conversations for agents, signed in as users (decisions 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from deskwire.engine.conversations.commands import Close, Delete, MarkRead, PostMessage, Reopen
+from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.listing import ConversationFilter
+from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.engine.core.errors import Invalid
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.ports import Reader
+from deskwire.engine.uploads.upload import Attachment
+from deskwire.http.api.input.validation import Body, Flag, Query, nulls
+from deskwire.http.api.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
+from deskwire.http.resources.bodies import (
+    AssignBody,
+    Content,
+    ConversationList,
+    ConversationPatch,
+    MessageList,
+    SequenceList,
+    StartWorkflowBody,
+    TypingBody,
+)
+from deskwire.http.resources.conversations import common as shared
+from deskwire.http.schemas import conversations as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+from deskwire.http.schemas.events import Event
+from deskwire.http.schemas.workflows import PendingStep
+
+routes = Routes(
+    Tag("Conversations for agents", "Conversations for agents, signed in as users."),
+    unrecorded="The conversation's events tell of it, messages of their authors.",
+)
+_ONE = "/conversations/<conversation_id>"
+_READ = dashboard("conversations.read")
+_REPLY = dashboard("conversations.reply")
+_MANAGE = dashboard("conversations.manage")
+_DELETE = dashboard("conversations.delete")
+
+
+class DashboardList(ConversationList):
+    """Which conversations to list. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
+
+    assignee: str | None = None
+    contact: str | None = None
+    archived: Flag | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+class AgentMessageBody(Content):
+    """A message of the signed-in agent, or with `internal` a note that only agents see."""
+
+    internal: bool = False
+
+
+@routes.add(
+    "GET",
+    "/conversations",
+    _READ,
+    operation_id="dashboardListConversations",
+    query=DashboardList,
+    answer=page_of(shapes.Conversation),
+)
+async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
+    """List the project's conversations, newest activity first."""
+    query, contact = call.query, None
+    if query.contact is not None:
+        contact = await shared.contact_key(call, query.contact)
+        if contact is None:
+            return {"items": [], "nextCursor": None}
+    wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
+    return await shared.list_conversations(call, wanted)
+
+
+@routes.add("GET", _ONE, _READ, operation_id="dashboardGetConversation", answer=shapes.Conversation)
+async def get_conversation(call: Call[Body, Query]) -> Answer:
+    """Fetch a conversation."""
+    return await shared.get_conversation(call)
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="dashboardChangeConversation",
+    body=ConversationPatch,
+    limit=LARGE,
+    answer=shapes.Conversation,
+    errors=("conversation_closed",),
+    further=(nulls(*shared.NULLABLE),),
+)
+async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
+    """Change title, status, attributes, archived or visible."""
+    return await shared.carry_out(call, shared.patch_of(call.body))
+
+
+@routes.add("DELETE", _ONE, _DELETE, operation_id="dashboardDeleteConversation", answer=Deleted)
+async def delete_conversation(call: Call[Body, Query]) -> Answer:
+    """Remove a conversation and all that belongs to it, for good."""
+    return await shared.delete_conversation(call, Delete("manual"))
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/messages",
+    _READ,
+    operation_id="dashboardListMessages",
+    query=MessageList,
+    answer=page_of(shapes.AgentMessage),
+    errors=("message_not_found",),
+)
+async def list_messages(call: Call[Body, MessageList]) -> Answer:
+    """List messages and internal notes, oldest first."""
+    return await shared.list_messages(call, internal=True)
+
+
+async def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:
+    """The attachments. Raises Invalid."""
+    attachments, problems = await shared.attached(call, call.body.attachments, "")
+    if problems:
+        raise Invalid(*problems)
+    return attachments
+
+
+async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
+    await _attached(call)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/messages",
+    _REPLY,
+    operation_id="dashboardPostMessage",
+    body=AgentMessageBody,
+    limit=LARGE,
+    answer=shapes.AgentMessage,
+    idempotent=True,
+    further=(_look_at_attachments,),
+)
+async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
+    """Write to the customer, or with `internal` a note to other agents."""
+    body = call.body
+    attachments = await _attached(call)
+    author = Author("agent", call.user.id, call.user.name)
+    message_id = new_id("msg", call.services.clock())
+    command = PostMessage(message_id, author, body.text, body.internal, attachments)
+    return await shared.post(call, command, lambda message: {**message, "internal": body.internal})
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/typing",
+    _REPLY,
+    operation_id="dashboardSetTyping",
+    body=TypingBody,
+    answer=shapes.Conversation,
+)
+async def set_typing(call: Call[TypingBody, Query]) -> Answer:
+    """Say that the signed-in agent types, to be repeated every few seconds, or has stopped."""
+    agent = Agent(call.user.id, call.user.name)
+    return await shared.carry_out(call, SetTyping(agent, call.body.typing))
+
+
+@routes.add(
+    "POST", f"{_ONE}/close", _MANAGE, operation_id="dashboardCloseConversation", answer=shapes.Conversation
+)
+async def close_conversation(call: Call[Body, Query]) -> Answer:
+    """Close a conversation for the customer."""
+    return await shared.carry_out(call, Close("agent"))
+
+
+@routes.add(
+    "POST", f"{_ONE}/reopen", _MANAGE, operation_id="dashboardReopenConversation", answer=shapes.Conversation
+)
+async def reopen_conversation(call: Call[Body, Query]) -> Answer:
+    """Reopen a closed conversation."""
+    return await shared.carry_out(call, Reopen())
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/assign",
+    _MANAGE,
+    operation_id="dashboardAssignConversation",
+    body=AssignBody,
+    answer=shapes.Conversation,
+    further=(shared.look_at_assignee,),
+)
+async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
+    """Assign a conversation to a user or team, or to nobody."""
+    return await shared.carry_out(call, await shared.assign_of(call))
+
+
+@routes.add("POST", f"{_ONE}/read", _MANAGE, operation_id="dashboardMarkRead", answer=shapes.Conversation)
+async def mark_read(call: Call[Body, Query]) -> Answer:
+    """Record that the contact has read everything."""
+    return await shared.carry_out(call, MarkRead())
+
+
+@routes.add(
+    "GET", f"{_ONE}/network-logs", _READ, operation_id="dashboardGetNetworkLogs", answer=shapes.NetworkLogs
+)
+async def get_network_logs(call: Call[Body, Query]) -> Answer:
+    """The network log snapshot as it was sent; no requests if there is none."""
+    identifier = shared.conversation_id(call)
+
+    def snapshot(reader: Reader) -> bytes | None:
+        state, _ = shared.find(reader, call.project, identifier)
+        return reader.network_logs(state.rowid)
+
+    found = await call.services.store.read(snapshot)
+    return {"requests": []} if found is None else RawJson(found)
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/events",
+    _READ,
+    operation_id="dashboardListConversationEvents",
+    query=SequenceList,
+    answer=page_of(Event),
+    errors=("window_passed",),
+)
+async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
+    """List the stored events of a conversation behind a sequence."""
+    return await shared.list_events(call)
+
+
+@routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="dashboardGetWorkflowStep", answer=PendingStep)
+async def get_workflow_step(call: Call[Body, Query]) -> Answer:
+    """The workflow step that waits for the contact, null if none does."""
+    return await shared.get_workflow_step(call)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/start",
+    _MANAGE,
+    operation_id="dashboardStartWorkflow",
+    body=StartWorkflowBody,
+    answer=shapes.Conversation,
+    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+    idempotent=True,
+)
+async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
+    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
+    return await shared.carry_out(call, await shared.start_of(call))

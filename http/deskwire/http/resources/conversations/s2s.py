@@ -1,0 +1,384 @@
+"""Conversations for a project's own backend (contract 4.3, decisions 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from deskwire.engine.conversations.automation.answers import answer_problems
+from deskwire.engine.conversations.automation.published import running
+from deskwire.engine.conversations.commands import (
+    AnswerStep,
+    Close,
+    ContactRef,
+    Create,
+    Delete,
+    MarkRead,
+    PostMessage,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
+)
+from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import Invalid, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Reader
+from deskwire.engine.workflows.definition import Buttons, Form
+from deskwire.http.api.input.validation import Body, Query, nulls
+from deskwire.http.api.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes, Tag
+from deskwire.http.resources.bodies import (
+    AssignBody,
+    Attributes,
+    Closer,
+    Content,
+    ConversationPatch,
+    Identity,
+    MessageList,
+    Name,
+    SequenceList,
+    StartWorkflowBody,
+    Title,
+    UserId,
+)
+from deskwire.http.resources.conversations import common as shared
+from deskwire.http.schemas import conversations as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+from deskwire.http.schemas.events import Event
+from deskwire.http.schemas.workflows import PendingStep
+
+routes = Routes(
+    Tag("Conversations", "Conversations for a project's own backend."),
+    S2S,
+    unrecorded="The conversation's events tell of it, messages of their authors.",
+)
+_ONE = "/s2s/conversations/<conversation_id>"
+
+
+class ContactBody(Identity):
+    """Whose conversation it is; the identity fields given are taken over."""
+
+    user_id: UserId
+
+
+class AuthorBody(Body):
+    """Who writes. A contact is the conversation's own; an agent's id must be a member's."""
+
+    type: Literal["contact", "agent", "bot", "system"] = "contact"
+    id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    name: Name | None = None
+
+
+_CONTACT: Final = AuthorBody()
+
+
+class MessageBody(Content):
+    """A message."""
+
+    author: Annotated[AuthorBody, Field(default_factory=lambda: _CONTACT)]  # nobody changes it
+
+
+class CreateBody(Body):
+    """A new conversation. With `visible: false` it emits nothing until it is made visible."""
+
+    contact: ContactBody
+    title: Title | None = None
+    attributes: Annotated[Attributes, Field(default_factory=dict)]
+    visible: bool = True
+    message: MessageBody | None = None
+
+
+class CloseBody(Body):
+    """Who closes it."""
+
+    closed_by: Closer = "system"
+
+
+class RatingBody(Body):
+    """The contact's rating (CSAT)."""
+
+    rating: Annotated[int, Field(ge=0, le=10)]
+
+
+class NetworkRequest(Body):
+    """One request that a customer's client made (contract 2.3). Null is allowed in no other field."""
+
+    url: str
+    type: str = ""
+    date: str = ""
+    duration: Annotated[float, Field(allow_inf_nan=False)] = 0
+    success: bool = False
+    request: Any = None
+    response: Any = None
+    initiator_type: str = ""
+
+
+class NetworkLogsBody(Body):
+    """A snapshot; it replaces the previous one. Every digit is kept (contract 2.3: any JSON value)."""
+
+    as_sent = True
+
+    requests: Annotated[list[NetworkRequest], Field(max_length=100)]
+
+
+class ReplyBody(Body):
+    """The answer to a step: an option's id, a text, or an object with the form's fields."""
+
+    action_id: int
+    value: Any
+
+
+async def _look_at_message(call: Call[MessageBody, Query]) -> None:
+    await _refuse_unfit(call, call.body, "")
+
+
+async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
+    if call.body.message is not None:
+        await _refuse_unfit(call, call.body.message, "/message")
+
+
+async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
+    """Raise Invalid with what is wrong with a message that does not fit as a whole."""
+    _, problems = await shared.attached(call, body.attachments, pointer)
+    _, refused = (None, []) if body.author is None else await _author(call, body.author, f"{pointer}/author")
+    if problems or refused:
+        raise Invalid(*problems, *refused)
+
+
+@routes.add(
+    "POST",
+    "/s2s/conversations",
+    operation_id="createConversation",
+    body=CreateBody,
+    limit=LARGE,
+    answer=shapes.Conversation,
+    idempotent=True,
+    further=(_look_at_first_message,),
+)
+async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
+    """Start a conversation for a contact, who is made or brought up to date."""
+    body, now = call.body, call.services.clock()
+    given = body.contact.model_fields_set - {"user_id"}
+    identity = {name: getattr(body.contact, name) for name in given}
+    message = None if body.message is None else await _message(call, body.message, "/message")
+    receipt = await call.services.directory.create(
+        call.project,
+        Create(
+            new_id("cnv", now),
+            call.project.rowid,
+            ContactRef(body.contact.user_id, identity),
+            body.title,
+            body.attributes,
+            body.visible,
+            message,
+        ),
+        call.keeping(shared.shown),
+    )
+    return shared.shown(receipt)
+
+
+@routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
+async def get_conversation(call: Call[Body, Query]) -> Answer:
+    """Fetch a conversation. A 404 means that it must be removed from every mirror."""
+    return await shared.get_conversation(call)
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    operation_id="changeConversation",
+    body=ConversationPatch,
+    limit=LARGE,
+    answer=shapes.Conversation,
+    errors=("conversation_closed",),
+    further=(nulls(*shared.NULLABLE),),
+)
+async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
+    """Change title, status, attributes, archived or visible."""
+    return await shared.carry_out(call, shared.patch_of(call.body))
+
+
+@routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted)
+async def delete_conversation(call: Call[Body, Query]) -> Answer:
+    """Remove a conversation and all that belongs to it, for good."""
+    return await shared.delete_conversation(call, Delete("manual"))
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/messages",
+    operation_id="listMessages",
+    query=MessageList,
+    answer=page_of(shapes.Message),
+    errors=("message_not_found",),
+)
+async def list_messages(call: Call[Body, MessageList]) -> Answer:
+    """List messages, oldest first, after or before one that is known."""
+    return await shared.list_messages(call, internal=False)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/messages",
+    operation_id="postMessage",
+    body=MessageBody,
+    limit=LARGE,
+    answer=shapes.Message,
+    idempotent=True,
+    further=(_look_at_message,),
+)
+async def post_message(call: Call[MessageBody, Query]) -> Answer:
+    """Add a message; one of the contact reopens a closed conversation."""
+    return await shared.post(call, await _message(call, call.body, ""), lambda message: message)
+
+
+@routes.add(
+    "POST", f"{_ONE}/close", operation_id="closeConversation", body=CloseBody, answer=shapes.Conversation
+)
+async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
+    """Close a conversation for the customer."""
+    return await shared.carry_out(call, Close(call.body.closed_by))
+
+
+@routes.add("POST", f"{_ONE}/reopen", operation_id="reopenConversation", answer=shapes.Conversation)
+async def reopen_conversation(call: Call[Body, Query]) -> Answer:
+    """Reopen a closed conversation."""
+    return await shared.carry_out(call, Reopen())
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/assign",
+    operation_id="assignConversation",
+    body=AssignBody,
+    answer=shapes.Conversation,
+    further=(shared.look_at_assignee,),
+)
+async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
+    """Assign a conversation to a user or team, or to nobody."""
+    return await shared.carry_out(call, await shared.assign_of(call))
+
+
+@routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
+async def mark_read(call: Call[Body, Query]) -> Answer:
+    """Record that the contact has read everything."""
+    return await shared.carry_out(call, MarkRead())
+
+
+@routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
+async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
+    """Record the contact's rating, 0 to 10."""
+    receipt = await shared.ask(call, Rate(call.body.rating))
+    assert receipt.state is not None
+    assert receipt.state.rated_at is not None
+    return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
+
+
+@routes.add(
+    "PUT",
+    f"{_ONE}/network-logs",
+    operation_id="replaceNetworkLogs",
+    body=NetworkLogsBody,
+    limit="network_logs_limit_bytes",
+    answer=NOTHING,
+)
+async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
+    """Attach a snapshot of a client's network requests; only agents see it."""
+    await shared.ask(call, ReplaceNetworkLogs(call.raw))
+    return NO_CONTENT
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/events",
+    operation_id="listConversationEvents",
+    query=SequenceList,
+    answer=page_of(Event),
+    errors=("window_passed",),
+)
+async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
+    """List the stored events of a conversation behind a sequence, for gap repair."""
+    return await shared.list_events(call)
+
+
+@routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
+async def get_workflow_step(call: Call[Body, Query]) -> Answer:
+    """The workflow step that waits for the contact, null if none does."""
+    return await shared.get_workflow_step(call)
+
+
+async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
+    body = call.body
+
+    def problems(reader: Reader) -> list[Problem]:
+        state, _ = shared.find(reader, call.project, shared.conversation_id(call))
+        run = state.run
+        if run is None or body.action_id not in (None, run.action_id):
+            return []
+        action = running(reader, call.project, run.version).definition.action((run.flow, run.action))
+        return answer_problems(action, body.value) if isinstance(action, Buttons | Form) else []
+
+    found = await call.services.store.read(problems) if "value" in body.model_fields_set else []
+    if found:
+        raise Invalid(*found)
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/reply",
+    operation_id="replyToStep",
+    body=ReplyBody,
+    limit=LARGE,
+    answer=shapes.Conversation,
+    errors=("step_not_pending",),
+    idempotent=True,
+    further=(_look_at_answer,),
+)
+async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
+    """Answer the pending step for the contact; one that is not pending any more is refused."""
+    return await shared.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/start",
+    operation_id="startWorkflow",
+    body=StartWorkflowBody,
+    answer=shapes.Conversation,
+    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+    idempotent=True,
+    further=(shared.look_at_workflow,),
+)
+async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
+    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
+    return await shared.carry_out(call, await shared.start_of(call))
+
+
+async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
+    attachments, problems = await shared.attached(call, body.attachments, pointer)
+    author, refused = await _author(call, body.author, f"{pointer}/author")
+    if problems or refused:
+        raise Invalid(*problems, *refused)
+    return PostMessage(new_id("msg", call.services.clock()), author, body.text, attachments=attachments)
+
+
+async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
+    """The author, or what is wrong with it."""
+    if body.type == "contact":
+        if body.id is None and body.name is None:
+            return Author("contact"), []
+        given = [name for name in ("id", "name") if getattr(body, name) is not None]
+        message = "The contact is known from the conversation; only other authors have this field."
+        return Author("contact"), [Problem(f"{pointer}/{name}", "not_allowed", message) for name in given]
+    if body.type == "agent" and body.id is not None:
+        organisation, user_id = call.project.organisation, body.id
+        name = await call.services.store.read(
+            Inline(lambda reader: reader.member_name(organisation, user_id))
+        )
+        if name is None:
+            problem = Problem(f"{pointer}/id", "unknown", "There is no such user in this project.")
+            return Author("agent"), [problem]
+        return Author("agent", body.id, body.name or name), []
+    return Author(body.type, body.id, body.name), []

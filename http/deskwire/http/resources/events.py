@@ -1,0 +1,108 @@
+"""The project feed: every stored event in commit order, with long polling (decisions 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import trio
+from pydantic import Field
+
+from deskwire.engine.core.errors import Gone, NotFound, Problem
+from deskwire.engine.core.ids import is_id
+from deskwire.engine.events.log import Chunk
+from deskwire.engine.events.types import STORED
+from deskwire.engine.ports import Reader
+from deskwire.http.api.input.validation import Body, Query, bad_query
+from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.resources.conversations.common import raw_list
+from deskwire.http.schemas.base import page_of
+from deskwire.http.schemas.events import Event
+
+routes = Routes(
+    Tag("Events", "The project feed: every stored event in commit order, with long polling."), S2S
+)
+_EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
+_NAME: Final = "|".join(sorted(STORED)).replace(".", "[.]")
+_TYPES: Final[dict[str, Any]] = {
+    "description": "Event types, separated by commas.",
+    "pattern": f"^({_NAME})(,({_NAME}))*$",
+    "examples": ["message.created,conversation.closed"],
+}
+
+
+class Feed(Query):
+    """Which events to list, and how long to wait for the first of them."""
+
+    after: str | None = Field(None, json_schema_extra=_EVENT_ID)
+    cursor: str | None = Field(None, json_schema_extra=_EVENT_ID)
+    types: str | None = Field(None, json_schema_extra=_TYPES)
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    wait: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 0
+
+    @classmethod
+    def further(cls, given: Mapping[str, str]) -> None:
+        """See `Query`."""
+        problems = [
+            Problem("?types", "unknown_event_type", f"There is no stored event type {name!r}.")
+            for name in _names(given.get("types"))
+            if name not in STORED
+        ]
+        for name in ("cursor", "after"):
+            if name in given and not is_id(given[name], "evt"):
+                problems.append(Problem(f"?{name}", "bad_event_id", "An event id is evt_ and 26 characters."))
+        if problems:
+            raise bad_query(*problems)
+
+
+@routes.add(
+    "GET",
+    "/s2s/events",
+    operation_id="listEvents",
+    query=Feed,
+    answer=page_of(Event),
+    errors=("event_not_found", "window_passed"),
+)
+async def list_events(call: Call[Body, Feed]) -> Answer:
+    """List the project's events behind one that is known, oldest first.
+
+    `nextCursor` is the last event's id if more are there already, for `cursor` or `after`; with none, ask again
+    with `wait` after the last event you have.
+    """
+    query = call.query
+    query.further(query.model_dump(exclude_none=True))
+    types = frozenset(_names(query.types))
+    after = await call.services.store.read(lambda reader: _position(reader, query.cursor or query.after))
+    chunk = await _read(call, after, types)
+    bodies = [event.body for event in chunk.events[: query.limit]]
+    more = len(chunk.events) > query.limit
+    return raw_list(bodies, chunk.events[query.limit - 1].id if more else None)
+
+
+async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Chunk:
+    log, project, limit = call.services.log, call.project.rowid, call.query.limit + 1
+    chunk = await log.read(project, after, limit, types)
+    if chunk.events or not call.query.wait:
+        return chunk
+    with trio.move_on_after(call.query.wait):
+        while not chunk.events:
+            with call.services.load.waiting(project):
+                await log.wait(project, chunk.upto)
+            chunk = await log.read(project, chunk.upto, limit, types)
+    return chunk
+
+
+def _names(listed: str | None) -> list[str]:
+    return [name.strip() for name in listed.split(",")] if listed else []
+
+
+def _position(reader: Reader, event_id: str | None) -> int:
+    """The position to read from. Raises NotFound or Gone for an id that gives none."""
+    if event_id is None:
+        return 0
+    pruned, newest = reader.event_window()
+    if newest is None or event_id > newest:
+        raise NotFound("There is no such event yet.", code="event_not_found")
+    if pruned is not None and event_id < pruned:
+        raise Gone("Events behind that one are no longer stored; fetch the conversations anew.")
+    return reader.event_position(event_id)

@@ -1,0 +1,287 @@
+"""A line of an import as the record that it is, or everything that is wrong with it (ADR 30)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from deskwire.engine.core.clock import milliseconds
+from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
+from deskwire.engine.importing.records import (
+    ContactRecord,
+    ConversationRecord,
+    MessageRecord,
+    Record,
+    Refusal,
+)
+from deskwire.http.api.input.decoding import Malformed, decoded
+from deskwire.http.api.input.ndjson import Line
+from deskwire.http.api.input.partial import what_fits
+from deskwire.http.api.input.validation import Body, fitted
+from deskwire.http.resources.bodies import (
+    AssigneeRef,
+    Attributes,
+    Closer,
+    Content,
+    Identity,
+    Name,
+    StatusName,
+    Title,
+    UserId,
+)
+
+LINE_BYTES: Final = 256 * 1024
+"""The longest text and the most attributes take less, however they are escaped."""
+
+AHEAD_MS: Final = 5 * 60 * 1000
+"""How far in the future a time may be: clocks differ."""
+
+_TEXT_MAX: Final = 20_000
+_ID_MAX: Final = 255
+_NAME_MAX: Final = 200
+
+
+def _moment(value: object) -> int:
+    """The time that a text names. Raises ValueError."""
+    match value:
+        case str():
+            return milliseconds(value)
+        case _:
+            raise ValueError("A time is a text in ISO 8601, such as 2026-11-01T12:00:00Z.")
+
+
+Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX)]
+
+
+class ImportedContact(Identity):
+    """Whose conversation it was. A contact that is known already stays as it is."""
+
+    user_id: UserId
+    created_at: Moment | None = None
+
+
+class ImportedAuthor(Body):
+    """Who wrote it. A contact is the conversation's own; an agent's id must be a member's, or be left out."""
+
+    type: Literal["contact", "agent", "bot", "system"]
+    id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    name: Name | None = None
+
+
+class ImportedConversation(Body):
+    """A conversation; its line stands in front of those of its messages."""
+
+    type: Literal["conversation"]
+    external_id: ExternalId
+    contact: ImportedContact
+    created_at: Moment
+    updated_at: Moment | None = None
+    title: Title | None = None
+    status: StatusName = "OPEN"
+    closed_by: Closer | None = None
+    closed_at: Moment | None = None
+    archived: bool = False
+    unread: bool = False
+    assignee: AssigneeRef | None = None
+    attributes: Annotated[Attributes, Field(default_factory=dict)]
+    rating: Annotated[int, Field(ge=0, le=10)] | None = None
+    rated_at: Moment | None = None
+
+
+class ImportedMessage(Content):
+    """A message, or with `internal` a note that only agents see; its place is that of its line."""
+
+    type: Literal["message"]
+    external_id: ExternalId
+    conversation: ExternalId
+    author: ImportedAuthor
+    created_at: Moment
+    internal: bool = False
+
+
+def read_line(line: Line, now: int) -> Record | Refusal:
+    """The record in a line, or why there is none; `now` in milliseconds."""
+    if line.content is None:
+        return _refusal(line, None, Problem("", "too_long", f"A line has at most {LINE_BYTES:,} bytes."))
+    try:
+        value = decoded(line.content)
+    except Malformed as error:
+        return _refusal(line, None, Problem("", "malformed_json", f"The line is not valid JSON: {error}."))
+    record = _plain_message(line.number, value)
+    if record is not None and 0 <= record.created_at <= now + AHEAD_MS:
+        return record
+    return _examined(line, line.content, value, now)
+
+
+def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Refusal:
+    if not isinstance(value, dict):
+        return _refusal(line, None, Problem("", "invalid", "A line must be a JSON object."))
+    try:
+        match value.get("type"):
+            case "message":
+                return _message(line, fitted(ImportedMessage, value, raw), now)
+            case "conversation":
+                return _conversation(line, fitted(ImportedConversation, value, raw), now)
+            case _:
+                code = "not_allowed" if "type" in value else "required"
+                raise Invalid(Problem("/type", code, "A line's type is conversation or message."))
+    except Invalid as refusal:
+        known = value.get("externalId")
+        problems = {each.pointer: each for each in refusal.problems}
+        for each in _besides(value, now):
+            if each.pointer != "/ratedAt" or "/rating" not in problems:
+                problems.setdefault(each.pointer, each)
+        named = known if isinstance(known, str) else None
+        return _refusal(line, named, *problems.values(), unnamed=refusal.unnamed)
+
+
+def _besides(value: dict[str, Any], now: int) -> list[Problem]:
+    """What is wrong with those fields of a line that fit their model, though others do not."""
+    match value.get("type"):
+        case "message":
+            return _problems_of_message(what_fits(ImportedMessage, value), now)
+        case "conversation":
+            return _problems_of_conversation(what_fits(ImportedConversation, value), now)
+        case _:
+            return []
+
+
+_MESSAGE_FIELDS: Final = frozenset({"type", "externalId", "conversation", "author", "text", "createdAt"})
+_AUTHOR_FIELDS: Final = frozenset({"type", "name"})
+_OTHERS: Final = frozenset({"agent", "bot", "system"})
+
+
+def _plain_message(number: int, value: Any) -> MessageRecord | None:
+    """The record of a message as most are, without attachments; None for whatever needs a closer look.
+
+    What it lets pass, `ImportedMessage` lets pass with the same record; it costs a fifth.
+    """
+    try:
+        author, text, identifier, conversation = (
+            value["author"],
+            value["text"],
+            value["externalId"],
+            value["conversation"],
+        )
+        kind, name = author["type"], author.get("name")
+        if not (
+            value.keys() == _MESSAGE_FIELDS
+            and value["type"] == "message"
+            and author.keys() <= _AUTHOR_FIELDS
+            and (
+                (kind == "contact" and name is None)
+                or (kind in _OTHERS and (name is None or (type(name) is str and 0 < len(name) <= _NAME_MAX)))
+            )
+            and type(text) is type(identifier) is type(conversation) is str
+            and 0 < len(text) <= _TEXT_MAX
+            and 0 < len(identifier) <= _ID_MAX
+            and 0 < len(conversation) <= _ID_MAX
+        ):
+            return None
+        at = milliseconds(value["createdAt"])
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return None
+    return MessageRecord(number, identifier, conversation, kind, None, name, text, False, at)
+
+
+def _problems_of_message(body: ImportedMessage, now: int) -> list[Problem]:
+    problems = _times(now, createdAt=body.created_at)
+    if body.author is not None and body.author.type == "contact":
+        told = "The contact is known from the conversation; only other authors have this field."
+        given = {"id": body.author.id, "name": body.author.name}
+        problems += (
+            Problem(f"/author/{name}", "not_allowed", told) for name in given if given[name] is not None
+        )
+    attachments = body.attachments or ()
+    if len(set(attachments)) < len(attachments):
+        problems.append(Problem("/attachments", "repeated", "A message has an upload once."))
+    return problems
+
+
+def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
+    problems = _problems_of_message(body, now)
+    if problems:
+        raise Invalid(*problems)
+    return MessageRecord(
+        line.number,
+        body.external_id,
+        body.conversation,
+        body.author.type,
+        body.author.id,
+        body.author.name,
+        body.text,
+        body.internal,
+        body.created_at,
+        tuple(body.attachments),
+    )
+
+
+def _problems_of_conversation(body: ImportedConversation, now: int) -> list[Problem]:
+    problems = [
+        *_times(
+            now,
+            createdAt=body.created_at,
+            updatedAt=body.updated_at,
+            closedAt=body.closed_at,
+            ratedAt=body.rated_at,
+        ),
+        *(
+            Problem(f"/contact{each.pointer}", each.code, each.message)
+            for each in _times(now, createdAt=None if body.contact is None else body.contact.created_at)
+        ),
+    ]
+    if body.status in ("OPEN", "PENDING"):
+        message = "Only a conversation with the status CLOSED has this field."
+        given = {"closedBy": body.closed_by, "closedAt": body.closed_at}
+        problems += (
+            Problem(f"/{name}", "not_allowed", message) for name, value in given.items() if value is not None
+        )
+    if body.rated_at is not None and body.rating is None:
+        problems.append(
+            Problem("/ratedAt", "not_allowed", "Only a conversation with a rating has this field.")
+        )
+    return problems
+
+
+def _conversation(line: Line, body: ImportedConversation, now: int) -> ConversationRecord:
+    contact, closed = body.contact, body.status == "CLOSED"
+    problems = _problems_of_conversation(body, now)
+    if problems:
+        raise Invalid(*problems)
+    updated_at = body.created_at if body.updated_at is None else body.updated_at
+    identity = (contact.name, contact.email, contact.phone, contact.avatar)
+    return ConversationRecord(
+        line.number,
+        body.external_id,
+        ContactRecord(contact.user_id, *identity, contact.created_at),
+        body.created_at,
+        {key: value for key, value in body.attributes.items() if value is not None},
+        body.updated_at,
+        body.title,
+        body.status,
+        (body.closed_by or "system") if closed else None,
+        (updated_at if body.closed_at is None else body.closed_at) if closed else None,
+        body.archived,
+        body.unread,
+        None if body.assignee is None else (body.assignee.type, body.assignee.id),
+        body.rating,
+        None if body.rating is None else (updated_at if body.rated_at is None else body.rated_at),
+    )
+
+
+def _times(now: int, **times: int | None) -> list[Problem]:
+    """What is wrong with times, by the names of their fields."""
+    message = "A time is not before 1970, and not in the future."
+    return [
+        Problem(f"/{name}", "out_of_range", message)
+        for name, at in times.items()
+        if at is not None and not 0 <= at <= now + AHEAD_MS
+    ]
+
+
+def _refusal(line: Line, external_id: str | None, *problems: Problem, unnamed: int = 0) -> Refusal:
+    """The refusal of a line; of its problems those are kept that are going to be named."""
+    left = len(problems) - PROBLEMS_MAX
+    return Refusal(line.number, external_id, problems[:PROBLEMS_MAX], unnamed + max(0, left))

@@ -1,0 +1,1 @@
+"""Authorizations for the stream, and its consumers."""

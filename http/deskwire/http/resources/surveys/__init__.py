@@ -1,0 +1,1 @@
+"""Surveys, responses and insights."""

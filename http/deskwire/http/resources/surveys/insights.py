@@ -1,0 +1,231 @@
+"""Insights into surveys: read, stored, and computed in the background (contract 2.1, 4.1; decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from deskwire.engine.core.clock import iso, milliseconds
+from deskwire.engine.core.errors import Invalid, NotFound, Problem
+from deskwire.engine.definitions.checks import escaped
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.insights.insights import Insights, insights_view
+from deskwire.engine.surveys.insights.progress import refresh_view
+from deskwire.engine.surveys.survey import Survey
+from deskwire.http.api.input.validation import Body, Positive, Query, few
+from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag
+from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
+from deskwire.http.schemas import surveys as shapes
+
+routes = Routes(
+    Tag("Survey insights", "Insights into surveys: read, stored, and computed in the background."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
+_INSIGHTS = f"{ONE}/insights"
+
+Id = Annotated[str, Field(min_length=1, max_length=200)]
+Title = Annotated[str, Field(min_length=1, max_length=500)]
+Count = Annotated[int, Field(ge=0, lt=1 << 53)]
+Figure = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _normal(text: str) -> str:
+    """The time in the form of the wire."""
+    return iso(milliseconds(text))
+
+
+class ThemeBody(Body):
+    """A theme. `countsByVersion` has its mentions by version number."""
+
+    id: Id
+    title: Title
+    sentiment: Literal["positive", "neutral", "negative"]
+    count: Count
+    counts_by_version: Annotated[dict[str, Count], Field(max_length=100, default_factory=dict), few(100)]
+    quotes: Annotated[
+        list[Annotated[str, Field(max_length=2_000)]], Field(max_length=20, default_factory=list)
+    ]
+
+
+class DriverBody(Body):
+    """Something that the score goes up (`impact` above 0) or down with."""
+
+    id: Id
+    title: Title
+    impact: Figure
+    count: Count
+
+
+class SegmentBody(Body):
+    """A group of respondents and its score."""
+
+    id: Id
+    title: Title
+    size: Count
+    score: Figure | None
+
+
+class AlertBody(Body):
+    """Something to look at. Without `createdAt` it is there from now on."""
+
+    id: Id
+    severity: Literal["info", "warning", "critical"]
+    message: Annotated[str, Field(min_length=1, max_length=2_000)]
+    created_at: Annotated[str, Field(max_length=40), AfterValidator(_normal)] | None = None
+
+
+class InsightsBody(Body):
+    """Insights in place of the stored ones; what is left out becomes empty."""
+
+    themes: Annotated[list[ThemeBody], Field(max_length=200, default_factory=list)]
+    summary: Annotated[str, Field(max_length=20_000)] = ""
+    drivers: Annotated[list[DriverBody], Field(max_length=200, default_factory=list)]
+    segments: Annotated[list[SegmentBody], Field(max_length=200, default_factory=list)]
+    alerts: Annotated[list[AlertBody], Field(max_length=200, default_factory=list)]
+
+
+class InsightsQuery(Query):
+    """With `version` each theme counts the mentions of that version alone."""
+
+    version: Positive | None = None
+
+
+@routes.add(
+    "GET",
+    _INSIGHTS,
+    READ,
+    operation_id="getInsights",
+    query=InsightsQuery,
+    answer=shapes.Insights,
+    errors=("survey_version_not_found",),
+)
+async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
+    """Fetch the stored insights; nothing is computed. Everything but the themes' counts is across all versions."""
+    project, version = call.project.rowid, call.query.version
+
+    def read(reader: Reader) -> Insights | None:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        if version is not None:
+            find_version(reader, survey, version)
+        return reader.survey_insights(survey.rowid)
+
+    return insights_view(await call.services.store.read(read), version)
+
+
+async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
+    project, body = call.project.rowid, call.body
+    survey = await call.services.store.read(
+        lambda reader: find_survey(reader, project, call.path["survey_id"])
+    )
+    _check(body, survey)
+
+
+@routes.add(
+    "PUT",
+    _INSIGHTS,
+    MANAGE,
+    operation_id="putInsights",
+    body=InsightsBody,
+    limit=WHOLE,
+    answer=shapes.Insights,
+    further=(_look_at_ids,),
+)
+async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
+    """Store insights that were made elsewhere."""
+    body, project, now = call.body, call.project.rowid, call.services.clock()
+    parts = body.model_dump(by_alias=True)
+    for alert in parts["alerts"]:
+        alert["createdAt"] = alert["createdAt"] or iso(now)
+
+    def store(tx: Transaction) -> Insights:
+        survey = find_survey(tx, project, call.path["survey_id"])
+        _check(body, survey)
+        insights = Insights(parts, "api", now)
+        tx.put_insights(survey.rowid, insights)
+        return insights
+
+    return insights_view(await call.services.store.write(store), None)
+
+
+@routes.add(
+    "POST",
+    f"{_INSIGHTS}/refresh",
+    MANAGE,
+    operation_id="refreshInsights",
+    answer=shapes.Refresh,
+    errors=("refresh_busy",),
+)
+async def refresh_insights(call: Call[Body, Query]) -> Answer:
+    """Compute the insights from the responses, in the background. Answers how it stands.
+
+    While a refresh is running a further call joins it.
+    """
+    project = call.project.rowid
+    survey = await call.services.store.read(
+        lambda reader: find_survey(reader, project, call.path["survey_id"])
+    )
+    return refresh_view(await call.services.surveys.refreshes.start(survey))
+
+
+@routes.add(
+    "GET",
+    f"{_INSIGHTS}/refresh",
+    READ,
+    operation_id="getRefresh",
+    answer=shapes.Refresh,
+    errors=("refresh_not_found",),
+)
+async def get_refresh(call: Call[Body, Query]) -> Answer:
+    """How the running refresh stands, or how the last one ended, with the scores that it computed."""
+    project = call.project.rowid
+    survey = await call.services.store.read(
+        lambda reader: find_survey(reader, project, call.path["survey_id"])
+    )
+    refresh = await call.services.surveys.refreshes.latest(survey)
+    if refresh is None:
+        raise NotFound("These insights were never refreshed.", code="refresh_not_found")
+    return refresh_view(refresh)
+
+
+def _check(body: InsightsBody, survey: Survey) -> None:
+    problems = [*_doubles(body), *_unknown_versions(body, survey)]
+    if problems:
+        raise Invalid(*problems)
+
+
+def _doubles(body: InsightsBody) -> list[Problem]:
+    """Ids that stand twice in one list."""
+    lists: dict[str, Sequence[ThemeBody | DriverBody | SegmentBody | AlertBody]] = {
+        "themes": body.themes,
+        "drivers": body.drivers,
+        "segments": body.segments,
+        "alerts": body.alerts,
+    }
+    problems: list[Problem] = []
+    for name, parts in lists.items():
+        seen: set[str] = set()
+        for index, part in enumerate(parts or ()):
+            if part.id in seen:
+                problems.append(
+                    Problem(f"/{name}/{index}/id", "duplicate_id", "An earlier one has the same id.")
+                )
+            seen.add(part.id)
+    return problems
+
+
+def _unknown_versions(body: InsightsBody, survey: Survey) -> list[Problem]:
+    """Versions in `countsByVersion` that the survey does not have."""
+    known = {str(number) for number in range(1, survey.version + 1)}
+    return [
+        Problem(
+            f"/themes/{index}/countsByVersion/{escaped(version)}",
+            "unknown_version",
+            "There is no such version.",
+        )
+        for index, theme in enumerate(body.themes or ())
+        for version in theme.counts_by_version
+        if version not in known
+    ]

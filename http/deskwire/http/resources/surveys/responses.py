@@ -1,0 +1,257 @@
+"""Responses to surveys: taken from a backend, listed, exported, removed (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import orjson
+from pydantic import Field
+
+from deskwire.engine.conversations.commands import ContactRef
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
+from deskwire.engine.core.ids import is_id, new_id
+from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.surveys.answers import answer_problems
+from deskwire.engine.surveys.definition import Definition, definition_of
+from deskwire.engine.surveys.export import Column, columns, head_line, lines
+from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
+from deskwire.http.api.input.validation import (
+    Body,
+    Paged,
+    Positive,
+    Query,
+    Time,
+    decode_cursor,
+    encode_cursor,
+)
+from deskwire.http.api.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed, Tag
+from deskwire.http.resources.conversations.common import contact_key
+from deskwire.http.resources.conversations.s2s import ContactBody
+from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
+from deskwire.http.schemas import surveys as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+routes = Routes(
+    Tag("Survey responses", "Responses to surveys: taken from a backend, listed, exported, removed."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
+_LIST: Final = f"{ONE}/responses"
+_ANSWERS_BYTES: Final = 64 * 1024
+"""All answers of a response together as JSON, so that a page of responses stays within bounds."""
+_PAGE: Final = 200
+
+
+class ResponseBody(Body):
+    """Answers by question id. Without `version` they are to the published one, without `language` in the primary."""
+
+    answers: dict[str, Any]
+    contact: ContactBody | None = None
+    version: Annotated[int, Field(ge=1, lt=1 << 31)] | None = None
+    language: Annotated[str, Field(max_length=100)] | None = None
+
+
+class ResponseExport(Query):
+    """Which responses to export. `contact` is a con_ id or the backend's user id."""
+
+    version: Positive | None = None
+    contact: str | None = None
+    language: str | None = None
+    since: Time | None = None
+    until: Time | None = None
+
+
+class ResponseList(ResponseExport, Paged):
+    """Which responses to list. `contact` is a con_ id or the backend's user id."""
+
+
+async def _look_at_answers(call: Call[ResponseBody, Query]) -> None:
+    version = await call.services.store.read(_answered(call))
+    _check(call.body, definition_of(version.definition))
+
+
+@routes.add(
+    "POST",
+    "/s2s/surveys/<survey_id>/responses",
+    S2S,
+    operation_id="createResponse",
+    body=ResponseBody,
+    limit=LARGE,
+    answer=shapes.SurveyResponse,
+    errors=("survey_closed",),
+    idempotent=True,
+    further=(_look_at_answers,),
+)
+async def create_response(call: Call[ResponseBody, Query]) -> Answer:
+    """Store a customer's answers, checked against the version that they answer.
+
+    A contact is made or brought up to date as for a conversation; without one the response is anonymous.
+    """
+    body, now = call.body, call.services.clock()
+    version = await call.services.store.read(_answered(call))
+    definition = definition_of(version.definition)
+    language = definition.primary_language if body.language is None else body.language
+    _check(body, definition)
+    response = Response(0, new_id("rsp", now), version.number, None, None, language, body.answers, now)
+    return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
+
+
+@routes.add(
+    "GET",
+    _LIST,
+    READ,
+    operation_id="listResponses",
+    query=ResponseList,
+    answer=page_of(shapes.SurveyResponse),
+)
+async def list_responses(call: Call[Body, ResponseList]) -> Answer:
+    """List a survey's responses, newest first."""
+    query, project = call.query, call.project.rowid
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    wanted = await _wanted(call)
+
+    def listed(reader: Reader) -> tuple[Survey, list[Response]]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        return survey, list(reader.survey_responses(survey.rowid, wanted, before, query.limit + 1))
+
+    survey, found = await call.services.store.read(listed)
+    page = found[: query.limit]
+    cursor = encode_cursor(page[-1].rowid) if len(found) > query.limit else None
+    return {"items": [response_view(survey, response) for response in page], "nextCursor": cursor}
+
+
+@routes.add(
+    "GET",
+    f"{ONE}/responses.csv",
+    READ,
+    operation_id="exportResponses",
+    query=ResponseExport,
+    answer=Media("text/csv"),
+)
+async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
+    """Export responses as CSV (RFC 4180, UTF-8 with a byte order mark), newest first, a column for each question.
+
+    Choices are shown by their labels in the primary language. A text that a spreadsheet would take for a formula
+    begins with `'`.
+    """
+    project = call.project.rowid
+
+    def head(reader: Reader) -> tuple[Survey, list[Column]]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        versions = reader.survey_versions(survey.rowid, None, survey.version)
+        return survey, columns({each.number: definition_of(each.definition) for each in versions})
+
+    wanted = await _wanted(call)
+    survey, shown = await call.services.store.read(head)
+    pieces = _exported(call.services.store, survey.rowid, wanted, shown)
+    disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
+    return Streamed(pieces, "text/csv; charset=utf-8", disposition)
+
+
+@routes.add("GET", f"{_LIST}/<response_id>", READ, operation_id="getResponse", answer=shapes.SurveyResponse)
+async def get_response(call: Call[Body, Query]) -> Answer:
+    """Fetch one response."""
+    return response_view(*await call.services.store.read(_one(call)))
+
+
+@routes.add("DELETE", f"{_LIST}/<response_id>", MANAGE, operation_id="deleteResponse", answer=Deleted)
+async def delete_response(call: Call[Body, Query]) -> Answer:
+    """Remove a response, and what the insights quote of it."""
+
+    def delete(tx: Transaction) -> Response:
+        survey, response = _one(call)(tx)
+        tx.delete_response(survey.rowid, response)
+        return response
+
+    response = await call.services.store.write(delete)
+    return {"id": response.id, "deleted": True}
+
+
+def _check(body: ResponseBody, definition: Definition) -> None:
+    """Raise Invalid with all that speaks against the answers."""
+    too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
+    # Of as much as that the answers are not looked at one by one.
+    problems = [] if body.answers is None or too_long else answer_problems(definition, body.answers)
+    if body.language not in (None, *definition.languages):
+        said = f"The languages of this version are {', '.join(definition.languages)}."
+        problems.append(Problem("/language", "unknown_language", said))
+    if too_long:
+        said = f"All answers together may take at most {_ANSWERS_BYTES:,} bytes."
+        problems.append(Problem("/answers", "too_long", said))
+    if problems:
+        raise Invalid(*problems)
+
+
+def _answered(call: Call[ResponseBody, Query]) -> Callable[[Reader], SurveyVersion]:
+    """The query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
+    project, wanted = call.project.rowid, call.body.version
+
+    def read(reader: Reader) -> SurveyVersion:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        _require_open(survey)
+        if wanted is not None and wanted > survey.version:
+            said = f"The survey has the versions 1 to {survey.version}."
+            raise Invalid(Problem("/version", "unknown_version", said))
+        return find_version(reader, survey, wanted or survey.version)
+
+    return read
+
+
+def _store(tx: Transaction, call: Call[ResponseBody, Query], response: Response) -> dict[str, Any]:
+    survey = find_survey(tx, call.project.rowid, call.path["survey_id"])
+    _require_open(survey)
+    given = call.body.contact
+    if given is not None:
+        identity = {name: getattr(given, name) for name in given.model_fields_set - {"user_id"}}
+        contact = put_contact(tx, call.project, ContactRef(given.user_id, identity), response.created_at)
+        response = replace(response, contact=contact.rowid, user_id=contact.user_id)
+    return response_view(survey, tx.insert_response(survey.rowid, response))
+
+
+def _require_open(survey: Survey) -> None:
+    if survey.status != "OPEN":
+        raise Conflict("The survey is closed and takes no responses.", code="survey_closed")
+
+
+async def _wanted(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -> ResponseFilter:
+    query = call.query
+    contact = None
+    if query.contact is not None:
+        contact = await contact_key(call, query.contact) or 0  # no contact has this key: nothing is listed
+    return ResponseFilter(query.version, contact, query.language, query.since, query.until)
+
+
+def _one(call: Call[Body, Query]) -> Callable[[Reader], tuple[Survey, Response]]:
+    """The query for the response in the path; it raises NotFound."""
+    project, response_id = call.project.rowid, call.path["response_id"]
+
+    def find(reader: Reader) -> tuple[Survey, Response]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        response = reader.survey_response(survey.rowid, response_id) if is_id(response_id, "rsp") else None
+        if response is None:
+            raise NotFound("The survey has no such response.", code="response_not_found")
+        return survey, response
+
+    return find
+
+
+async def _exported(
+    store: Store, survey: int, wanted: ResponseFilter, shown: Sequence[Column]
+) -> AsyncIterator[bytes]:
+    """The export, page by page: a slow reader holds no transaction, and memory holds one page."""
+    yield head_line(shown).encode()
+    before = None
+    while True:
+        page = await store.read(_page(survey, wanted, before))
+        if page:
+            yield lines(shown, page).encode()
+        if len(page) < _PAGE:
+            return
+        before = page[-1].rowid
+
+
+def _page(survey: int, wanted: ResponseFilter, before: int | None) -> Callable[[Reader], Sequence[Response]]:
+    return lambda reader: reader.survey_responses(survey, wanted, before, _PAGE)

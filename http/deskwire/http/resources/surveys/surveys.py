@@ -1,0 +1,293 @@
+"""Surveys: made, checked, changed, published in versions, removed (contract 4.1, decisions 7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import trio
+from pydantic import Field
+
+from deskwire.engine.core.errors import Conflict, Invalid, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.survey import (
+    Status,
+    Survey,
+    SurveyVersion,
+    full_view,
+    survey_view,
+    version_view,
+)
+from deskwire.engine.surveys.validation.validate import definition_errors
+from deskwire.http.api.input.validation import (
+    Body,
+    Paged,
+    Query,
+    decode_cursor,
+    encode_cursor,
+    nulls,
+    refuse_null,
+)
+from deskwire.http.api.routing import S2S, WHOLE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.resources.bodies import Name
+from deskwire.http.schemas import surveys as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+routes = Routes(
+    Tag("Surveys", "Surveys: made, checked, changed, published in versions, removed."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
+ONE: Final = "/engagement/surveys/<survey_id>"
+READ: Final = dashboard("surveys.read")
+MANAGE: Final = dashboard("surveys.manage")
+_VERSIONS: Final = f"{ONE}/versions"
+_VERSIONS_MAX: Final = 100
+"""Versions of one survey; an export has columns for all of them."""
+
+
+Definition = Annotated[Any, Field(json_schema_extra={"x-shape": "SurveyDefinition"})]
+
+
+class SurveyBody(Body):
+    """A new survey. Its definition becomes version 1."""
+
+    name: Name
+    definition: Definition
+
+
+class SurveyPatch(Body):
+    """Fields to change. A closed survey takes no responses."""
+
+    name: Name | None = None
+    status: Status | None = None
+
+
+class VersionBody(Body):
+    """The definition of the next version."""
+
+    definition: Definition
+
+
+class DefinitionBody(Body):
+    """What is to be looked at as a definition, whatever it is."""
+
+    as_sent = True  # what is wrong with its numbers belongs into the answer
+
+    definition: Any
+
+
+class SurveyList(Paged):
+    """Which surveys to list; `q` is a part of the name."""
+
+    status: Status | None = None
+    q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+async def _look_at_definition(call: Call[Any, Query]) -> None:
+    if "definition" in call.body.model_fields_set:
+        await _check(call.body.definition)
+
+
+@routes.add(
+    "POST",
+    "/engagement/surveys",
+    MANAGE,
+    operation_id="createSurvey",
+    body=SurveyBody,
+    limit=WHOLE,
+    answer=shapes.Survey,
+    idempotent=True,
+    further=(_look_at_definition,),
+)
+async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
+    """Make a survey; its definition is published as version 1."""
+    await _check(call.body.definition)
+    now = call.services.clock()
+    survey = Survey(0, new_id("srv", now), call.project.rowid, call.body.name, "OPEN", 1, 0, 0, now, now)
+    first = SurveyVersion(1, call.body.definition, now)
+    return await call.commit(
+        lambda tx: tx.insert_survey(survey, first.definition), lambda made: full_view(made, first)
+    )
+
+
+@routes.add(
+    "GET",
+    "/engagement/surveys",
+    READ,
+    operation_id="listSurveys",
+    query=SurveyList,
+    answer=page_of(shapes.SurveySummary),
+)
+async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
+    """List the project's surveys, newest first, without their definitions."""
+    query, project = call.query, call.project.rowid
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    found = await call.services.store.read(
+        lambda reader: reader.surveys(project, query.status, query.q, before, query.limit + 1)
+    )
+    page = found[: query.limit]
+    cursor = encode_cursor(page[-1].rowid) if len(found) > query.limit else None
+    return {"items": [survey_view(survey) for survey in page], "nextCursor": cursor}
+
+
+@routes.add("GET", ONE, READ, operation_id="getSurvey", answer=shapes.Survey)
+async def get_survey(call: Call[Body, Query]) -> Answer:
+    """Fetch a survey with the definition of its published version."""
+    return await _published(call)
+
+
+@routes.add("GET", "/s2s/surveys/<survey_id>", S2S, operation_id="showSurvey", answer=shapes.Survey)
+async def show_survey(call: Call[Body, Query]) -> Answer:
+    """Fetch a survey with its published definition, to show it to a customer."""
+    return await _published(call)
+
+
+@routes.add(
+    "PATCH",
+    ONE,
+    MANAGE,
+    operation_id="changeSurvey",
+    body=SurveyPatch,
+    answer=shapes.Survey,
+    further=(nulls(),),
+)
+async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
+    """Rename a survey, close it or open it again. The definition changes by publishing a version."""
+    body, project, now = call.body, call.project.rowid, call.services.clock()
+    refuse_null(body)
+
+    def change(tx: Transaction) -> tuple[Survey, SurveyVersion]:
+        before = find_survey(tx, project, call.path["survey_id"])
+        after = replace(before, **body.model_dump(exclude_unset=True))
+        if after != before:
+            after = replace(after, updated_at=now)
+            tx.save_survey(after)
+        return after, find_version(tx, after, after.version)
+
+    return full_view(*await call.services.store.write(change))
+
+
+@routes.add("DELETE", ONE, MANAGE, operation_id="deleteSurvey", answer=Deleted)
+async def delete_survey(call: Call[Body, Query]) -> Answer:
+    """Remove a survey with its versions, responses and insights, for good."""
+    survey = await call.services.surveys.removals.remove(call.project, call.path["survey_id"])
+    return {"id": survey.id, "deleted": True}
+
+
+@routes.add(
+    "POST",
+    f"{ONE}/validate",
+    READ,
+    operation_id="validateDefinition",
+    body=DefinitionBody,
+    limit=WHOLE,
+    answer=shapes.Validation,
+)
+async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
+    """Find everything that is wrong with a definition. It is a 200 also when something is; nothing is stored.
+
+    The rules and their codes are listed with examples in the reference of surveys.
+    """
+    await call.services.store.read(
+        lambda reader: find_survey(reader, call.project.rowid, call.path["survey_id"])
+    )
+    errors = await trio.to_thread.run_sync(definition_errors, call.body.definition)
+    listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
+    return {"ok": not errors, "errors": listed}
+
+
+@routes.add(
+    "POST",
+    _VERSIONS,
+    MANAGE,
+    operation_id="publishVersion",
+    body=VersionBody,
+    limit=WHOLE,
+    answer=shapes.SurveyVersion,
+    errors=("survey_version_limit_reached",),
+    idempotent=True,
+    further=(_look_at_definition,),
+)
+async def publish_version(call: Call[VersionBody, Query]) -> Answer:
+    """Publish another definition as the next version; the published one again makes none.
+
+    Responses keep the version that they answered.
+    """
+    definition, project, now = call.body.definition, call.project.rowid, call.services.clock()
+    await call.services.store.read(lambda reader: find_survey(reader, project, call.path["survey_id"]))
+    await _check(definition)
+
+    def publish(tx: Transaction) -> tuple[Survey, SurveyVersion]:
+        survey = find_survey(tx, project, call.path["survey_id"])
+        present = find_version(tx, survey, survey.version)
+        if present.definition == definition:
+            return survey, present
+        if survey.version >= _VERSIONS_MAX:
+            raise Conflict(
+                f"A survey has at most {_VERSIONS_MAX} versions.", code="survey_version_limit_reached"
+            )
+        version = SurveyVersion(survey.version + 1, definition, now)
+        tx.publish_version(survey.rowid, version)
+        return replace(survey, version=version.number), version
+
+    return await call.commit(publish, lambda made: version_view(*made), call.path["survey_id"])
+
+
+@routes.add(
+    "GET",
+    _VERSIONS,
+    READ,
+    operation_id="listVersions",
+    query=Paged,
+    answer=page_of(shapes.SurveyVersionSummary),
+)
+async def list_versions(call: Call[Body, Paged]) -> Answer:
+    """List a survey's versions, newest first, without their definitions."""
+    query, project = call.query, call.project.rowid
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+
+    def listed(reader: Reader) -> tuple[Survey, list[SurveyVersion]]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        return survey, list(reader.survey_versions(survey.rowid, before, query.limit + 1))
+
+    survey, found = await call.services.store.read(listed)
+    page = found[: query.limit]
+    items = [version_view(survey, version) for version in page]
+    for item in items:
+        del item["definition"]
+    return {
+        "items": items,
+        "nextCursor": encode_cursor(page[-1].number) if len(found) > query.limit else None,
+    }
+
+
+@routes.add("GET", f"{_VERSIONS}/<version>", READ, operation_id="getVersion", answer=shapes.SurveyVersion)
+async def get_version(call: Call[Body, Query]) -> Answer:
+    """Fetch one version with its definition."""
+    project, text = call.project.rowid, call.path["version"]
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
+
+    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        return survey, find_version(reader, survey, number)
+
+    return version_view(*await call.services.store.read(read))
+
+
+async def _check(definition: Any) -> None:
+    """Raise Invalid with all that is wrong with the definition in a body."""
+    errors = await trio.to_thread.run_sync(definition_errors, definition)
+    if errors:
+        raise Invalid(*(Problem(f"/definition{each.path}", each.code, each.message) for each in errors))
+
+
+async def _published(call: Call[Any, Any]) -> Answer:
+    project = call.project.rowid
+
+    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+        survey = find_survey(reader, project, call.path["survey_id"])
+        return survey, find_version(reader, survey, survey.version)
+
+    return full_view(*await call.services.store.read(read))

@@ -1,0 +1,256 @@
+"""Tickets: made, listed, searched, changed one by one or many at once (contract 4.2; decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
+
+from deskwire.engine.core.errors import Invalid
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Reader
+from deskwire.engine.tickets.activity import Activity, By, activity_view
+from deskwire.engine.tickets.change import change_all, find_ticket, resolve
+from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
+from deskwire.engine.tickets.service import TicketDesk
+from deskwire.engine.tickets.ticket import ticket_view
+from deskwire.http.api.input.validation import (
+    Body,
+    Paged,
+    Query,
+    bad_cursor,
+    decode_cursor,
+    encode_cursor,
+    nulls,
+)
+from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.resources.conversations.common import contact_key
+from deskwire.http.resources.tickets.bodies import (
+    NULLABLE,
+    BulkBody,
+    TicketBody,
+    TicketList,
+    TicketPatch,
+    ahead,
+    bulk_values,
+    new_values,
+    patch_values,
+)
+from deskwire.http.schemas import tickets as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+routes = Routes(
+    Tag("Tickets", "Tickets: made, listed, searched, changed one by one or many at once."),
+    unrecorded="The ticket's own log has it, with its author.",
+)
+_ONE: Final = "/tickets/<ticket_id>"
+_READ: Final = dashboard("tickets.read")
+_MANAGE: Final = dashboard("tickets.manage")
+_REFERENCES: Final = ("processing_user", "processing_team", "conversation_id", "contact_id")
+_SORTS: Final = tuple(
+    Sort(key, order)
+    for key in ("createdAt", "updatedAt", "priority", "lastActivity")
+    for order in ("desc", "asc")
+)
+"""Their places are the first part of a cursor, so that it fits no other sort; only ever added to."""
+
+
+async def _look_at_snooze(call: Call[Any, Query]) -> None:
+    ahead(call.body.snoozed_until, call.services.clock())
+
+
+def _references(
+    within: str | None = None, pointer: str = ""
+) -> Callable[[Call[Any, Query]], Coroutine[Any, Any, None]]:
+    """A look at what a body refers to; see `resolve`."""
+
+    async def look(call: Call[Any, Query]) -> None:
+        body = call.body if within is None else getattr(call.body, within)
+        named = {name: getattr(body, name, None) for name in _REFERENCES}
+        given = {name: value for name, value in named.items() if value is not None}
+        identifier, project = call.path.get("ticket_id"), call.project
+
+        def resolved(reader: Reader) -> None:
+            before = None if identifier is None else find_ticket(reader, project, identifier)
+            resolve(reader, project, before, given, pointer)
+
+        try:
+            await call.services.store.read(resolved)
+        except (
+            Invalid
+        ) as refused:  # whose contact it must be is not known, as long as the conversation is not
+            raise Invalid(*(each for each in refused.problems if each.code != "mismatch")) from None
+
+    return look
+
+
+@routes.add(
+    "POST",
+    "/tickets",
+    _MANAGE,
+    operation_id="createTicket",
+    body=TicketBody,
+    limit=LARGE,
+    answer=shapes.Ticket,
+    errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+    idempotent=True,
+    further=(_look_at_snooze, _references()),
+)
+async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
+    """Make a ticket. Given a conversation, that one gets its id in the same commit."""
+    now = call.services.clock()
+    return ticket_view(
+        await _desk(call).create(
+            new_id("tkt", now), new_values(call.body, now), now, call.keeping(ticket_view)
+        )
+    )
+
+
+@routes.add(
+    "GET", "/tickets", _READ, operation_id="listTickets", query=TicketList, answer=page_of(shapes.Ticket)
+)
+async def list_tickets(call: Call[Body, TicketList]) -> Answer:
+    """List the project's tickets, newest first unless `sort` and `order` say otherwise."""
+    query, sort = call.query, Sort(call.query.sort, call.query.order)
+    after = _place(query.cursor, sort) if query.cursor else None
+    wanted = await _filter(call)
+    if wanted is None:
+        return {"items": [], "nextCursor": None}
+    found = await call.services.store.read(
+        lambda reader: reader.tickets(call.project.rowid, wanted, sort, after, query.limit + 1)
+    )
+    page = found[: query.limit]
+    cursor = None
+    if len(found) > query.limit:
+        last = page[-1][1]
+        cursor = encode_cursor(_SORTS.index(sort), last.value, last.rowid)
+    return {"items": [ticket_view(ticket) for ticket, _ in page], "nextCursor": cursor}
+
+
+@routes.add(
+    "PUT",
+    "/tickets/bulk",
+    _MANAGE,
+    operation_id="changeTickets",
+    body=BulkBody,
+    limit=LARGE,
+    answer=shapes.BulkOutcome,
+    further=(
+        nulls("processing_user", "processing_team", within="payload", pointer="/payload"),
+        _references("payload", "/payload"),
+    ),
+)
+async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
+    """Change many tickets alike, in one transaction.
+
+    `matched` are those that were found, `updated` and `unchanged` together; `notFound` has the ids of the others.
+    """
+    now, by = call.services.clock(), _by(call)
+    values = bulk_values(call.body.payload, now)
+    ids = call.body.selection.ids[: call.body.selection.limit]
+    outcome = await call.services.store.write(lambda tx: change_all(tx, call.project, ids, values, by, now))
+    return {
+        "matched": outcome.matched,
+        "updated": outcome.updated,
+        "unchanged": outcome.unchanged,
+        "notFound": list(outcome.not_found),
+    }
+
+
+@routes.add("GET", _ONE, _READ, operation_id="getTicket", answer=shapes.Ticket)
+async def get_ticket(call: Call[Body, Query]) -> Answer:
+    """Fetch a ticket."""
+    return ticket_view(
+        await call.services.store.read(Inline(lambda reader: find_ticket(reader, call.project, _id(call))))
+    )
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="changeTicket",
+    body=TicketPatch,
+    limit=LARGE,
+    answer=shapes.Ticket,
+    errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+    further=(nulls(*NULLABLE), _look_at_snooze, _references()),
+)
+async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
+    """Change a ticket. Another conversation, or null, also changes the `ticketId` of those concerned."""
+    now = call.services.clock()
+    return ticket_view(await _desk(call).change(_id(call), patch_values(call.body, now), now))
+
+
+@routes.add(
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    operation_id="deleteTicket",
+    answer=Deleted,
+    errors=("ticket_changed", "conversation_busy", "overloaded"),
+)
+async def delete_ticket(call: Call[Body, Query]) -> Answer:
+    """Remove a ticket with its activity log, for good; its conversation stays."""
+    ticket = await _desk(call).delete(_id(call))
+    return {"id": ticket.id, "deleted": True}
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/activity",
+    _READ,
+    operation_id="listActivity",
+    query=Paged,
+    answer=page_of(shapes.TicketActivity),
+)
+async def list_activity(call: Call[Body, Paged]) -> Answer:
+    """List who changed what of a ticket and when, newest first."""
+    limit = call.query.limit
+    before = decode_cursor(call.query.cursor, 1)[0] if call.query.cursor else None
+
+    def listed(reader: Reader) -> Sequence[Activity]:
+        ticket = find_ticket(reader, call.project, _id(call))
+        return reader.ticket_activity(ticket.rowid, before, limit + 1)
+
+    found = await call.services.store.read(listed)
+    cursor = encode_cursor(found[limit - 1].rowid) if len(found) > limit else None
+    return {"items": [activity_view(entry) for entry in found[:limit]], "nextCursor": cursor}
+
+
+def _id(call: Call[Any, Any]) -> str:
+    return call.path["ticket_id"]
+
+
+def _by(call: Call[Any, Any]) -> By:
+    return By(call.user.id, call.user.name)
+
+
+def _desk(call: Call[Any, Any]) -> TicketDesk:
+    return TicketDesk(call.services.store, call.services.directory, call.project, _by(call))
+
+
+async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
+    """Which tickets are wanted; None if it can be none, as there is no such contact."""
+    query = call.query
+    contact = None if query.contact is None else await contact_key(call, query.contact)
+    if query.contact is not None and contact is None:
+        return None
+    return TicketFilter(
+        status=query.status,
+        priority=query.priority,
+        assignee=query.assignee,
+        tag=query.tag,
+        type=query.type,
+        snoozed=query.snoozed,
+        contact=contact,
+        conversation=query.conversation,
+        text=query.q,
+    )
+
+
+def _place(cursor: str, sort: Sort) -> Place:
+    number, value, rowid = decode_cursor(cursor, TicketList.parts)
+    if number != _SORTS.index(sort):
+        raise bad_cursor("This cursor is one of another sort.")
+    return Place(value, rowid)

@@ -1,0 +1,49 @@
+"""Voice replies to tickets (contract 4.2; decisions 7)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from deskwire.engine.voice.prompts import Mode
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.routing import MEDIUM, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.schemas.tickets import VoiceReply
+
+routes = Routes(Tag("Voice replies", "Voice replies to tickets."), unrecorded="It changes nothing.")
+_MANAGE: Final = dashboard("tickets.manage")
+
+
+class VoiceReplyBody(Body):
+    """The recording, as the URL that its upload was answered with; and what to make of it."""
+
+    audio_url: Annotated[str, Field(min_length=1, max_length=4_096)]
+    mode: Mode = "smart"
+
+
+async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
+    if call.body.audio_url is not None:
+        await call.services.voice.upload(call.project, call.body.audio_url)
+
+
+@routes.add(
+    "POST",
+    "/tickets/<ticket_id>/voice-reply",
+    _MANAGE,
+    operation_id="makeVoiceReply",
+    body=VoiceReplyBody,
+    limit=MEDIUM,
+    answer=VoiceReply,
+    errors=("model_failed", "model_not_configured", "voice_busy"),
+    further=(_look_at_url,),
+)
+async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
+    """Make a text of a recording: `dictate` takes it down, `smart` drafts the reply that its keywords mean.
+
+    Nothing is sent to the customer, and nothing is stored. A draft is made from the recording, the ticket and the
+    last messages of its conversation.
+    """
+    body = call.body
+    made = await call.services.voice.reply(call.project, call.path["ticket_id"], body.audio_url, body.mode)
+    return {"reply": made.reply, "transcript": made.transcript}

@@ -1,0 +1,220 @@
+"""Content in several languages (contract 4.6; decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import AfterValidator, Field
+
+from deskwire.engine.core.errors import BadRequest, Invalid, NotFound, Problem
+from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.translations.translation import (
+    Entry,
+    EntryFilter,
+    EntryRef,
+    EntryType,
+    Translation,
+    entry_view,
+    parse_entry_id,
+    translation_view,
+)
+from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor, few
+from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.schemas import content as shapes
+from deskwire.http.schemas.base import page_of
+
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+routes = Routes(
+    Tag("Translations", "Content in several languages."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
+_ALL: Final = "/translations/entries"
+_ONE: Final = f"{_ALL}/<path:entry_id>"
+_READ: Final = dashboard("translations.read")
+_MANAGE: Final = dashboard("translations.manage")
+
+
+def _tag(text: str) -> str:
+    tag = canonical_tag(text)
+    if tag is None:
+        raise ValueError("This is no language tag (BCP 47), such as en or pt-BR.")
+    return tag
+
+
+Language = Annotated[str, AfterValidator(_tag)]
+FieldName = Annotated[str, Field(min_length=1, max_length=64)]
+FieldText = Annotated[str, Field(max_length=100_000)]
+
+
+class EntryList(Paged):
+    """Which entries to list: of a type, those in a language, those that lack one."""
+
+    type: EntryType | None = None
+    language: Language | None = None
+    missing: Language | None = None
+
+
+class InLanguage(Query):
+    """In which language; the project's primary one if none is given."""
+
+    language: Language | None = None
+
+
+class OneLanguage(Query):
+    """Which language to remove; without one the whole entry."""
+
+    language: Language | None = None
+
+
+class TranslationBody(Body):
+    """What the entry says in a language, by field name; it replaces what it said before."""
+
+    language: Language
+    fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), few(100)]
+
+
+@routes.add("GET", _ALL, _READ, operation_id="listEntries", query=EntryList, answer=page_of(shapes.Entry))
+async def list_entries(call: Call[Body, EntryList]) -> Answer:
+    """List the translatable entries, newest first, without their content."""
+    query, project = call.query, call.project.rowid
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    wanted = EntryFilter(query.type, query.language, query.missing)
+    entries = await call.services.store.read(
+        lambda reader: reader.entries(project, wanted, before, query.limit + 1)
+    )
+    page = entries[: query.limit]
+    cursor = encode_cursor(page[-1].rowid) if len(entries) > query.limit else None
+    return {"items": [entry_view(entry) for entry in page], "nextCursor": cursor}
+
+
+@routes.add("GET", "/translations/missing", _READ, operation_id="reportMissing", answer=shapes.MissingReport)
+async def report_missing(call: Call[Body, Query]) -> Answer:
+    """Count, for each of the project's languages, the entries that have it and those that lack it.
+
+    The list of entries with `missing` names them.
+    """
+    project = call.project
+    entries, translated = await call.services.store.read(lambda reader: reader.translated(project.rowid))
+    languages = (*project.settings.languages, *sorted(translated.keys() - set(project.settings.languages)))
+    return {
+        "entries": entries,
+        "languages": [
+            {
+                "language": language,
+                "translated": translated.get(language, 0),
+                "missing": entries - translated.get(language, 0),
+            }
+            for language in languages
+        ],
+    }
+
+
+@routes.add(
+    "GET",
+    _ONE,
+    _READ,
+    operation_id="getEntry",
+    query=InLanguage,
+    answer=shapes.Translation,
+    errors=("bad_entry_id", "translation_not_found"),
+)
+async def get_entry(call: Call[Body, InLanguage]) -> Answer:
+    """Fetch an entry's content in one language, by default the project's primary one."""
+    language, find = call.query.language or call.project.settings.primary_language, _entry(call)
+
+    def read(reader: Reader) -> tuple[Entry, Translation]:
+        entry = find(reader)
+        return entry, _translation(reader, entry, language)
+
+    return translation_view(*await call.services.store.read(read))
+
+
+async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
+    languages = call.project.settings.languages
+    if call.body.language is not None and call.body.language not in languages:
+        message = f"The project's languages are {', '.join(languages)}."
+        raise Invalid(Problem("/language", "unknown_language", message))
+
+
+@routes.add(
+    "PUT",
+    _ONE,
+    _MANAGE,
+    operation_id="putEntry",
+    body=TranslationBody,
+    limit=WHOLE,
+    answer=shapes.Translation,
+    errors=("bad_entry_id",),
+    further=(_look_at_language,),
+)
+async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
+    """Store an entry's content in one language; makes the entry if it is new."""
+    ref, body = _ref(call), call.body
+    await _look_at_language(call)
+    translation = Translation(body.language, body.fields, call.services.clock())
+    entry = await call.services.store.write(
+        lambda tx: tx.put_translation(call.project.rowid, ref, translation)
+    )
+    return translation_view(entry, translation)
+
+
+@routes.add(
+    "DELETE",
+    _ONE,
+    _MANAGE,
+    operation_id="deleteEntry",
+    query=OneLanguage,
+    answer=shapes.DeletedEntry,
+    errors=("bad_entry_id", "translation_not_found"),
+)
+async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
+    """Remove an entry, or one language of it; with its last language the entry goes, too."""
+    find, language = _entry(call), call.query.language
+
+    def delete(tx: Transaction) -> Entry:
+        entry = find(tx)
+        if language is None:
+            tx.delete_entry(entry)
+        else:
+            _translation(tx, entry, language)
+            tx.delete_translation(entry, language)
+        return entry
+
+    entry = await call.services.store.write(delete)
+    gone: dict[str, Any] = {"entryId": entry.ref.entry_id, "id": entry.ref.key, "deleted": True}
+    return gone if language is None else {**gone, "language": language}
+
+
+def _ref(call: Call[B, Q]) -> EntryRef:
+    """The entry that the path names. Raises BadRequest."""
+    try:
+        return parse_entry_id(call.path["entry_id"])
+    except ValueError as error:
+        raise BadRequest(str(error), code="bad_entry_id") from None
+
+
+def _entry(call: Call[B, Q]) -> Callable[[Reader], Entry]:
+    """The query for the entry in the path; it raises NotFound."""
+    ref, project = _ref(call), call.project.rowid
+
+    def find(reader: Reader) -> Entry:
+        entry = reader.entry(project, ref)
+        if entry is None:
+            raise NotFound("There is no such entry.", code="entry_not_found")
+        return entry
+
+    return find
+
+
+def _translation(reader: Reader, entry: Entry, language: str) -> Translation:
+    found = reader.translation(entry.rowid, language)
+    if found is None:
+        there = ", ".join(entry.languages)
+        raise NotFound(
+            f"The entry is not there in {language}, only in: {there}.", code="translation_not_found"
+        )
+    return found

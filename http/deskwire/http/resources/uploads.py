@@ -1,0 +1,147 @@
+"""Uploads: files that are sent once, and fetched by signed URLs (decisions 7)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import trio
+
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.store import Inline
+from deskwire.engine.uploads.service import Job, find_upload
+from deskwire.engine.uploads.upload import Upload
+from deskwire.http.api.input.multipart import boundary_of, read_file
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.output.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
+from deskwire.http.api.routing import OPEN, Answer, Call, Media, Routes, Streamed, Tag, either
+from deskwire.http.schemas import tickets as shapes
+from deskwire.http.schemas.base import Deleted
+from deskwire.http.server.steady_body import Steady, too_slow
+
+routes = Routes(
+    Tag("Uploads", "Uploads: files that are sent once, and fetched by signed URLs."),
+    unrecorded="It is content: it grants nothing, and is no setting.",
+)
+_SEND: Final = either("conversations.reply")
+
+
+class LinkQuery(Query):
+    """What a signed URL carries; never to be made by hand."""
+
+    expires: str | None = None
+    signature: str | None = None
+
+
+@routes.add(
+    "POST",
+    "/uploads",
+    _SEND,
+    operation_id="uploadFile",
+    streamed=True,
+    limit="upload_body_bytes",
+    answer=shapes.Upload,
+    errors=(
+        "malformed_body",
+        "body_timeout",
+        "body_too_large",
+        "unsupported_media_type",
+        "invalid_input",
+        "upload_quota_exceeded",
+        "uploads_busy",
+    ),
+    idempotent=True,
+)
+async def upload_file(call: Call[Body, Query]) -> Answer:
+    """Send a file as `multipart/form-data`, in the field `file`.
+
+    The type is found from the bytes. What no message refers to within a day is removed.
+    """
+    services, limits = call.services, call.services.limits
+    boundary = boundary_of(call.incoming.headers)
+    with trio.move_on_after(limits.upload_timeout_s):
+        async with services.shelf.receiving(call.project) as reception:
+            body = Steady(call.incoming.body, limits.body_timeout_s)
+            filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
+            return _view(call, await reception.finish(filename, partial(_kept, call)))
+    raise too_slow(limits.upload_timeout_s)
+
+
+@routes.add(
+    "GET",
+    "/uploads/<upload_id>",
+    either("conversations.read"),
+    operation_id="getUpload",
+    answer=shapes.Upload,
+)
+async def get_upload(call: Call[Body, Query]) -> Answer:
+    """Fetch what is known of an upload, with a fresh URL."""
+    project, upload_id = call.project.rowid, call.path["upload_id"]
+    return _view(
+        call, await call.services.store.read(Inline(lambda reader: find_upload(reader, project, upload_id)))
+    )
+
+
+@routes.add(
+    "DELETE",
+    "/uploads/<upload_id>",
+    _SEND,
+    operation_id="deleteUpload",
+    answer=Deleted,
+    errors=("upload_attached",),
+)
+async def delete_upload(call: Call[Body, Query]) -> Answer:
+    """Remove an upload that no message has. One that a message has goes with its last conversation: 409."""
+    upload = await call.services.shelf.remove(call.project, call.path["upload_id"])
+    return {"id": upload.id, "deleted": True}
+
+
+@routes.add(
+    "GET",
+    "/uploads/<upload_id>/<name>",
+    OPEN,
+    operation_id="fetchFile",
+    query=LinkQuery,
+    answer=Media("*/*", statuses=(200, 206), bare=(304,)),
+    errors=("link_invalid", "link_expired", "upload_not_found", "range_not_satisfiable", "storage_failed"),
+)
+async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
+    """Fetch a file by its signed URL, whole or in parts; `Range` and `If-None-Match` are understood."""
+    shelf, headers = call.services.shelf, call.incoming.headers
+    upload_id, name = call.path["upload_id"], call.path["name"]
+    shelf.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
+    upload = await call.services.store.read(Inline(lambda reader: reader.upload(None, upload_id)))
+    if upload is None or await shelf.size(upload) != upload.size:
+        raise NotFound("This file has been removed.", code="upload_not_found")
+    told = dict(headers_of(upload))
+    if unchanged(headers, upload):
+        return Streamed(Pieces(shelf, upload, 0, 0), content_type(upload), told, 304)
+    part = wanted_part(headers, upload)
+    start, end = part or (0, upload.size)
+    told["Content-Length"] = str(end - start)
+    if part is not None:
+        told["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
+    shown = start if call.incoming.method == "HEAD" else end
+    return Streamed(Pieces(shelf, upload, start, shown), content_type(upload), told, 206 if part else 200)
+
+
+def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
+    """The upload's commit. What makes one the same is name and content: a form's delimiters are new each time."""
+    if call.once is None:
+        return job
+    once = call.once.about(upload.name.encode(), upload.sha256.encode())
+    return once.around(job, lambda _: _view(call, upload))
+
+
+def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
+    """The upload object; its URL is valid from when the upload was made."""
+    url, expires = call.services.shelf.links.url(upload.id, upload.name, upload.created_at)
+    return {
+        "id": upload.id,
+        "name": upload.name,
+        "type": upload.type,
+        "size": upload.size,
+        "url": url,
+        "expiresAt": iso(expires),
+    }

@@ -1,0 +1,251 @@
+"""The delivery log, and deliveries on demand: a test, one again, all that failed (decisions 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, TypeVar
+
+import trio
+from pydantic import AfterValidator, Field
+
+from deskwire.engine.audit.deeds import replayed
+from deskwire.engine.conversations.emit import announce_test
+from deskwire.engine.core.clock import milliseconds
+from deskwire.engine.core.errors import Conflict, Gone, NotFound
+from deskwire.engine.core.ids import id_before, is_id
+from deskwire.engine.events.types import CATALOG
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.webhooks.delivery import (
+    Delivery,
+    DeliveryFilter,
+    DeliveryRecord,
+    DeliveryStatus,
+    delivery_view,
+)
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.http.api.input.validation import Body, Paged, Query, Time, decode_cursor, encode_cursor
+from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
+from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
+from deskwire.http.schemas import webhooks as shapes
+from deskwire.http.schemas.base import page_of
+
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+routes = Routes(
+    Tag("Deliveries", "The delivery log, and deliveries on demand: a test, one again, all that failed."), S2S
+)
+_DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
+_BATCH: Final = 500
+"""Deliveries that one commit of a recovery makes; a few milliseconds of the writer's time."""
+
+
+def _event_before(text: str) -> str:
+    """The event id itself, or one that is older than all events since this time."""
+    return text if is_id(text, "evt") else id_before("evt", milliseconds(text))
+
+
+def _known_type(text: str) -> str:
+    if text not in CATALOG:
+        raise ValueError(f"There is no event type {text!r}.")
+    return text
+
+
+_CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*CATALOG]})
+
+
+class DeliveryList(Paged):
+    """Which deliveries to list: by outcome, event type, conversation, and when they were made."""
+
+    status: DeliveryStatus | None = None
+    type: Annotated[str, AfterValidator(_known_type), _CATALOG] | None = None
+    conversation: str | None = None
+    since: Time | None = None
+    until: Time | None = None
+
+
+class RecoverBody(Body):
+    """From when on: a time, or the id of the last event that is not to be sent again."""
+
+    since: Annotated[str, Field(max_length=40), AfterValidator(_event_before)]
+    dry_run: bool = False
+
+
+@routes.add(
+    "GET",
+    f"{ONE}/deliveries",
+    operation_id="listDeliveries",
+    query=DeliveryList,
+    answer=page_of(shapes.Delivery),
+)
+async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
+    """List the endpoint's deliveries with their attempts, newest first."""
+    query, find = call.query, endpoint_of(call)
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    wanted = DeliveryFilter(
+        status=query.status,
+        event_type=query.type,
+        conversation_id=query.conversation,
+        since=query.since,
+        until=query.until,
+    )
+
+    def listed(reader: Reader) -> list[DeliveryRecord]:
+        return list(reader.delivery_records(find(reader).rowid, wanted, before, query.limit + 1))
+
+    records = await call.services.store.read(listed)
+    more = len(records) > query.limit
+    page = records[: query.limit]
+    cursor = encode_cursor(page[-1].position) if more else None
+    return {"items": [delivery_view(record) for record in page], "nextCursor": cursor}
+
+
+@routes.add("GET", _DELIVERY, operation_id="getDelivery", answer=shapes.Delivery)
+async def get_delivery(call: Call[Body, Query]) -> Answer:
+    """Fetch one delivery with its attempts."""
+    return delivery_view(await call.services.store.read(_record_of(call)))
+
+
+@routes.add(
+    "POST",
+    _DELIVERY + "/redeliver",
+    operation_id="redeliver",
+    answer=shapes.Delivery,
+    errors=("delivery_pending", "webhook_disabled", "event_not_stored"),
+    idempotent=True,
+    records=("webhook.replayed",),
+)
+async def redeliver(call: Call[Body, Query]) -> Answer:
+    """Send an event again that was delivered, dropped or skipped. Answers the new delivery.
+
+    It has an id and attempts of its own. If the circuit is open, this is the probe.
+    """
+    find, now = _record_of(call), call.services.clock()
+
+    def again(tx: Transaction) -> tuple[Delivery, DeliveryRecord]:
+        record = find(tx)
+        if record.status == "pending":
+            raise Conflict("The delivery is still being tried.", code="delivery_pending")
+        _require_enabled(_endpoint_by_id(tx, call.project.rowid, record.endpoint_id))
+        made = tx.redeliver(record.position, now)
+        if made is None:
+            raise Gone("The event is no longer stored.", code="event_not_stored")
+        tx.record(replayed(record.endpoint_id, call.project.rowid, 1))
+        return made, _record(tx, call.project.rowid, made)
+
+    made, record = await call.services.store.write(
+        call.around(again, lambda result: delivery_view(result[1]))
+    )
+    call.services.webhooks.probe(made.endpoint, made.position)
+    return delivery_view(record)
+
+
+@routes.add(
+    "POST",
+    f"{ONE}/recover",
+    operation_id="recover",
+    body=RecoverBody,
+    answer=shapes.Recovery,
+    errors=("webhook_disabled",),
+    records=("webhook.replayed",),
+)
+async def recover(call: Call[RecoverBody, Query]) -> Answer:
+    """Send everything again that was dropped or skipped since a time or event, oldest first.
+
+    `count` says how many deliveries that makes, or with `dryRun` would make. `notStored` is how many can't be
+    sent again as their events have left their window. What a call was cut off from, the next one does.
+    """
+    services, find, after = call.services, endpoint_of(call), call.body.since
+
+    def counted(reader: Reader) -> tuple[Endpoint, int, int]:
+        endpoint = find(reader)
+        return endpoint, *reader.recoverable(endpoint.rowid, after)
+
+    endpoint, count, not_stored = await services.store.read(counted)
+    if not call.body.dry_run:
+        _require_enabled(endpoint)
+        count = await _recover_all(call, endpoint, after, count)
+    return {"count": count, "notStored": not_stored, "dryRun": call.body.dry_run}
+
+
+@routes.add(
+    "POST",
+    f"{ONE}/test",
+    operation_id="testEndpoint",
+    answer=shapes.Delivery,
+    errors=("webhook_disabled", "delivery_not_found"),
+    unrecorded="It sends an event of its own, which the delivery log has.",
+)
+async def test_endpoint(call: Call[Body, Query]) -> Answer:
+    """Send the endpoint an event of type `webhook.test`. Answers the delivery after its first attempt.
+
+    It is signed, tried again and logged like any other, but on no stream and in no feed.
+    """
+    services, find, now = call.services, endpoint_of(call), call.services.clock()
+
+    def send(tx: Transaction) -> Delivery:
+        endpoint = find(tx)
+        _require_enabled(endpoint)
+        draft = announce_test(endpoint.id, endpoint.url)
+        event = tx.append_event(call.project, draft, None, now, directed=True)
+        return tx.insert_delivery(endpoint.rowid, event, None, None, now)
+
+    made = await services.store.write(send)
+    services.webhooks.probe(made.endpoint, made.position)
+    await services.webhooks.first_result(made)
+    return delivery_view(await services.store.read(lambda reader: _record(reader, call.project.rowid, made)))
+
+
+async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: int) -> int:
+    """Repeat what failed, in batches with room between them; what fails meanwhile is not taken again."""
+    services, made = call.services, 0
+    services.webhooks.probe(endpoint.rowid, None)
+    while made < upto:
+        limit = min(_BATCH, upto - made)
+        part = await services.store.write(_part(endpoint, after, services.clock(), limit))
+        made += part
+        if part < limit:
+            break
+        await trio.lowlevel.checkpoint()
+    return made
+
+
+def _part(endpoint: Endpoint, after: str, now: int, limit: int) -> Callable[[Transaction], int]:
+    def again(tx: Transaction) -> int:
+        made = tx.recover(endpoint.rowid, after, now, limit)
+        if made:
+            tx.record(replayed(endpoint.id, endpoint.project, made))
+        return made
+
+    return again
+
+
+def _require_enabled(endpoint: Endpoint) -> None:
+    if endpoint.status != "enabled":
+        raise Conflict("The endpoint is disabled; enable it first.", code="webhook_disabled")
+
+
+def _endpoint_by_id(reader: Reader, project: int, endpoint_id: str) -> Endpoint:
+    return next(each for each in reader.endpoints(project) if each.id == endpoint_id)
+
+
+def _record_of(call: Call[B, Q]) -> Callable[[Reader], DeliveryRecord]:
+    """The query for the delivery in the path; it raises NotFound."""
+    project, delivery_id = call.project.rowid, call.path["delivery_id"]
+
+    def find(reader: Reader) -> DeliveryRecord:
+        record = reader.delivery_record(project, delivery_id) if is_id(delivery_id, "dlv") else None
+        if record is None:
+            raise NotFound("There is no such delivery.", code="delivery_not_found")
+        return record
+
+    return find
+
+
+def _record(reader: Reader, project: int, made: Delivery) -> DeliveryRecord:
+    record = reader.delivery_record(project, made.id)
+    if record is None:
+        raise NotFound(
+            "The delivery is gone; its endpoint or conversation was removed.", code="delivery_not_found"
+        )
+    return record

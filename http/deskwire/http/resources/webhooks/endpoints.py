@@ -1,0 +1,261 @@
+"""Webhook endpoints: registered, listed, changed, removed (contract 4.5, 6.2; decisions 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+import trio
+from pydantic import Field
+
+from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import Inline
+from deskwire.engine.events.types import LISTABLE
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.webhooks.retry.circuit import CLOSED
+from deskwire.engine.webhooks.signature import new_secret
+from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
+from deskwire.http.api.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
+from deskwire.http.schemas import webhooks as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+routes = Routes(Tag("Webhooks", "Webhook endpoints: registered, listed, changed, removed."), S2S)
+ONE: Final = "/s2s/webhooks/<endpoint_id>"
+_BY_API: Final = "by the API"
+
+Url = Annotated[str, Field(min_length=1, max_length=2_048)]
+Types = Annotated[list[str], Field(max_length=50)]
+Description = Annotated[str, Field(max_length=500)]
+
+
+class EndpointBody(Body):
+    """Where to post which events. No `events` means all but typing."""
+
+    url: Url
+    events: Annotated[Types, Field(default_factory=list)]
+    description: Description | None = None
+    catch_up: CatchUp = "automatic"
+
+
+class EndpointPatch(Body):
+    """Fields to change. Enabling an endpoint, and another URL, close its circuit."""
+
+    url: Url | None = None
+    events: Types | None = None
+    description: Description | None = None
+    status: Literal["enabled", "disabled"] | None = None
+    catch_up: CatchUp | None = None
+
+
+async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
+    await _check(call, call.body.url, call.body.events or [])
+
+
+@routes.add(
+    "POST",
+    "/s2s/webhooks",
+    operation_id="createEndpoint",
+    body=EndpointBody,
+    limit=MEDIUM,
+    answer=shapes.WebhookEndpoint,
+    errors=("webhook_limit_reached",),
+    idempotent=True,
+    further=(_look_at_url_and_events,),
+    records=("webhook.created",),
+)
+async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
+    """Register an endpoint. The answer shows the signing secret, this once."""
+    services, body, now = call.services, call.body, call.services.clock()
+    await _check(call, body.url, body.events)
+    secret = new_secret()
+    shown = partial(endpoint_view, now=now, secret=secret)
+    endpoint = Endpoint(
+        rowid=0,
+        id=new_id("whk", now),
+        project=call.project.rowid,
+        url=body.url,
+        events=frozenset(body.events),
+        sealed_secret=services.webhooks.seal(secret),
+        secret_tail=secret_tail(secret),
+        created_at=now,
+        updated_at=now,
+        description=body.description,
+        catch_up=body.catch_up,
+    )
+    return shown(await _followed(call, call.around(lambda tx: _insert(tx, endpoint), shown)))
+
+
+@routes.add("GET", "/s2s/webhooks", operation_id="listEndpoints", answer=page_of(shapes.WebhookEndpoint))
+async def list_endpoints(call: Call[Body, Query]) -> Answer:
+    """List the endpoints, oldest first, secrets masked."""
+    now, project = call.services.clock(), call.project.rowid
+    return {
+        "items": await call.services.store.read(
+            lambda reader: [
+                endpoint_view(each, now, reader.held_back(each.rowid)) for each in reader.endpoints(project)
+            ]
+        ),
+        "nextCursor": None,
+    }
+
+
+@routes.add("GET", ONE, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
+async def get_endpoint(call: Call[Body, Query]) -> Answer:
+    """Fetch one endpoint, its secret masked."""
+    return await _shown(call, endpoint_of(call))
+
+
+@routes.add(
+    "PATCH",
+    ONE,
+    operation_id="changeEndpoint",
+    body=EndpointPatch,
+    limit=MEDIUM,
+    answer=shapes.WebhookEndpoint,
+    further=(nulls("description"), _look_at_url_and_events),
+    records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
+)
+async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
+    """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
+    body, now, find = call.body, call.services.clock(), endpoint_of(call)
+    refuse_null(body, frozenset({"description"}))
+    await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body's URL
+    await _check(call, body.url, body.events or [])
+    changed = await _followed(call, lambda tx: _change(tx, find(tx), body, now))
+    return await _shown(call, lambda _reader: changed)
+
+
+@routes.add(
+    "POST",
+    f"{ONE}/rotate-secret",
+    operation_id="rotateSecret",
+    answer=shapes.WebhookEndpoint,
+    idempotent=True,
+    records=("webhook.secret_rotated",),
+)
+async def rotate_secret(call: Call[Body, Query]) -> Answer:
+    """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
+    services, now, find = call.services, call.services.clock(), endpoint_of(call)
+    secret = new_secret()
+    sealed = services.webhooks.seal(secret)
+
+    def rotate(tx: Transaction) -> Endpoint:
+        endpoint = find(tx).with_secret(sealed, secret_tail(secret), now)
+        tx.save_endpoint(endpoint)
+        return endpoint
+
+    shown = partial(endpoint_view, now=now, secret=secret)
+    return shown(await _followed(call, call.around(rotate, shown)))
+
+
+@routes.add(
+    "DELETE",
+    ONE,
+    operation_id="deleteEndpoint",
+    answer=Deleted,
+    records=("webhook.deleted",),
+)
+async def delete_endpoint(call: Call[Body, Query]) -> Answer:
+    """Remove an endpoint; its pending deliveries stop."""
+    find = endpoint_of(call)
+
+    def remove(tx: Transaction) -> Endpoint:
+        endpoint = replace(find(tx), status="removed")
+        tx.save_endpoint(endpoint)
+        return endpoint
+
+    return {"id": (await _followed(call, remove)).id, "deleted": True}
+
+
+async def _shown(call: Call[B, Q], find: Callable[[Reader], Endpoint]) -> Answer:
+    """The endpoint object, its secret masked, with what an outage keeps waiting. Raises what `find` does."""
+    now = call.services.clock()
+
+    def view(reader: Reader) -> Answer:
+        endpoint = find(reader)
+        return endpoint_view(endpoint, now, reader.held_back(endpoint.rowid))
+
+    return await call.services.store.read(view)
+
+
+async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
+    """Commit a change of an endpoint, and have its deliveries follow.
+
+    Also if the caller has gone, and in the commits' order: of two changes at once either may be told of first, so
+    what is followed is what is stored by then.
+    """
+    services = call.services
+    with trio.CancelScope(shield=True):
+        endpoint = await services.store.write(job)
+        stored = endpoint if endpoint.status != "removed" else None
+        async with services.webhooks.following:
+            with suppress(
+                Unavailable
+            ):  # the disk can't be read; then this change is the newest that is known
+                stored = await services.store.read(Inline(lambda reader: _stored(reader, endpoint)))
+            if stored is None:
+                services.webhooks.remove(endpoint.rowid)
+            else:
+                services.webhooks.change(stored)
+    return endpoint
+
+
+def _stored(reader: Reader, endpoint: Endpoint) -> Endpoint | None:
+    found = (each for each in reader.endpoints(endpoint.project) if each.rowid == endpoint.rowid)
+    return next(found, None)
+
+
+def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:
+    """The query for the endpoint in the path; it raises NotFound."""
+    project, endpoint_id = call.project.rowid, call.path["endpoint_id"]
+
+    def find(reader: Reader) -> Endpoint:
+        for endpoint in reader.endpoints(project):
+            if endpoint.id == endpoint_id:
+                return endpoint
+        raise NotFound("There is no such webhook endpoint.", code="webhook_not_found")
+
+    return find
+
+
+async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
+    """Raise Invalid with all that is wrong with the URL and the event types."""
+    problems = [
+        Problem(f"/events/{index}", "unknown_event_type", f"There is no event type {name!r}.")
+        for index, name in enumerate(types)
+        if name not in LISTABLE
+    ]
+    if url is not None:
+        problems += await call.services.webhooks.check_url(url)
+    if problems:
+        raise Invalid(*problems)
+
+
+def _insert(tx: Transaction, endpoint: Endpoint) -> Endpoint:
+    if len(tx.endpoints(endpoint.project)) >= ENDPOINTS_MAX:
+        raise Conflict(f"A project has at most {ENDPOINTS_MAX} endpoints.", code="webhook_limit_reached")
+    return tx.insert_endpoint(endpoint)
+
+
+def _change(tx: Transaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+    changes: dict[str, Any] = body.model_dump(exclude_unset=True)
+    if "events" in changes:
+        changes["events"] = frozenset(changes["events"])
+    after = replace(before, **changes)
+    if after == before:
+        return before
+    if after.status != before.status:
+        after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
+    tx.save_endpoint(replace(after, updated_at=now))
+    if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
+        tx.reset_circuit(after.rowid)
+        after = replace(after, circuit=CLOSED)
+    return replace(after, updated_at=now)

@@ -1,0 +1,221 @@
+"""Workflows: made, checked, changed, removed (decisions 7; ADR 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import orjson
+import trio
+from pydantic import ConfigDict, WithJsonSchema
+
+from deskwire.engine.conversations.automation.published import assignee_errors, find_workflow
+from deskwire.engine.core.errors import Conflict, Invalid, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.definitions.rules import DefinitionError
+from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.workflows.definition import Trigger
+from deskwire.engine.workflows.validation.check import workflow_errors
+from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
+from deskwire.http.api.input.decoding import INTEGERS, large_integers
+from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag, dashboard
+from deskwire.http.schemas import workflows as shapes
+from deskwire.http.schemas.base import Deleted, page_of
+from deskwire.http.schemas.surveys import Validation
+
+routes = Routes(
+    Tag("Workflows", "Workflows: made, checked, changed, removed."),
+    unrecorded="It is content: its versions are kept, and conversations tell which they ran.",
+)
+_ONE: Final = "/workflows/<workflow_id>"
+_READ: Final = dashboard("conversations.read")
+_MANAGE: Final = dashboard("projects.manage")  # Ours: it speaks to every customer of the project (ADR 20)
+
+
+class WorkflowDraft(Body):
+    """What is to be looked at as a workflow, whatever it is."""
+
+    model_config = ConfigDict(extra="allow")  # all that is wrong is found by the workflow's own check
+    as_sent = True
+
+    name: Any = None
+    trigger: Any = None
+    flows: Any = None
+
+
+class WorkflowBody(WorkflowDraft):
+    """Fields of a workflow. What must be in them is in the guide of workflows."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
+
+    name: Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200})] = None
+    trigger: Annotated[Any, WithJsonSchema({"x-shape": "WorkflowTrigger"})] = None
+    flows: Annotated[Any, WithJsonSchema({"type": "array", "items": {"x-shape": "WorkflowFlow"}})] = None
+
+
+class NewWorkflowBody(WorkflowBody):
+    """A new workflow. What must be in it is in the guide of workflows."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"additionalProperties": False, "required": ["name", "trigger", "flows"]}
+    )
+
+
+class WorkflowList(Paged):
+    """Which workflows to list."""
+
+    trigger: Trigger | None = None
+
+
+@routes.add(
+    "POST",
+    "/workflows",
+    _MANAGE,
+    operation_id="createWorkflow",
+    body=NewWorkflowBody,
+    limit=WHOLE,
+    answer=shapes.Workflow,
+    errors=("workflow_limit_reached",),
+    idempotent=True,
+)
+async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
+    """Make a workflow."""
+    given, now, project = _given(call), call.services.clock(), call.project
+    await _check(call, given)
+    workflow_id = new_id("wfl", now)
+
+    def create(tx: Transaction) -> Workflow:
+        if len(tx.workflows(project.rowid, None, None, WORKFLOWS_MAX)) == WORKFLOWS_MAX:
+            raise Conflict(f"A project has at most {WORKFLOWS_MAX} workflows.", code="workflow_limit_reached")
+        tx.forget_versions(now)
+        name, trigger = given["name"], given["trigger"]["type"]
+        workflow = Workflow(0, workflow_id, project.rowid, name, trigger, 1, now, now)
+        return tx.insert_workflow(workflow, given["flows"])
+
+    return await call.commit(create, lambda made: full_view(made, given["flows"]))
+
+
+@routes.add(
+    "GET",
+    "/workflows",
+    _READ,
+    operation_id="listWorkflows",
+    query=WorkflowList,
+    answer=page_of(shapes.WorkflowSummary),
+)
+async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
+    """List the project's workflows, newest first, without their flows."""
+    query, project = call.query, call.project.rowid
+    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    found = await call.services.store.read(
+        lambda reader: reader.workflows(project, query.trigger, before, query.limit + 1)
+    )
+    cursor = encode_cursor(found[query.limit - 1].rowid) if len(found) > query.limit else None
+    return {"items": [workflow_view(each) for each in found[: query.limit]], "nextCursor": cursor}
+
+
+@routes.add("GET", _ONE, _READ, operation_id="getWorkflow", answer=shapes.Workflow)
+async def get_workflow(call: Call[Body, Query]) -> Answer:
+    """Fetch a workflow with its flows."""
+    workflow, flows = await call.services.store.read(lambda reader: _stored(reader, call))
+    return full_view(workflow, flows)
+
+
+@routes.add(
+    "PATCH",
+    _ONE,
+    _MANAGE,
+    operation_id="changeWorkflow",
+    body=WorkflowBody,
+    limit=WHOLE,
+    answer=shapes.Workflow,
+)
+async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
+    """Change a workflow's name, trigger or flows. Conversations in which it runs keep the version they have."""
+    given, now = _given(call), call.services.clock()
+    if not given:
+        raise Invalid(Problem("", "required", "Give at least one field to change."))
+    before, flows = await call.services.store.read(lambda reader: _stored(reader, call))
+    whole = {"name": before.name, "trigger": {"type": before.trigger}, "flows": flows, **given}
+    await _check(call, whole, {"name", "trigger", "flows"} - set(given))
+
+    def change(tx: Transaction) -> tuple[Workflow, Any]:
+        before, flows = _stored(tx, call)
+        after = replace(
+            before,
+            name=given.get("name", before.name),
+            trigger=given["trigger"]["type"] if "trigger" in given else before.trigger,
+        )
+        replaced = "flows" in given and given["flows"] != flows
+        if after == before and not replaced:
+            return before, flows
+        after = replace(after, version=before.version + replaced, updated_at=now)
+        tx.save_workflow(after, given["flows"] if replaced else None)
+        tx.forget_versions(now)
+        return after, given["flows"] if replaced else flows
+
+    return full_view(*await call.services.store.write(change))
+
+
+@routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteWorkflow", answer=Deleted)
+async def delete_workflow(call: Call[Body, Query]) -> Answer:
+    """Remove a workflow. Conversations in which it runs go on with it to its end."""
+    now = call.services.clock()
+
+    def delete(tx: Transaction) -> Workflow:
+        workflow = find_workflow(tx, call.project, call.path["workflow_id"])
+        tx.delete_workflow(workflow, now)
+        tx.forget_versions(now)
+        return workflow
+
+    workflow = await call.services.store.write(delete)
+    return {"id": workflow.id, "deleted": True}
+
+
+@routes.add(
+    "POST",
+    "/workflows/validate",
+    _READ,
+    operation_id="validateWorkflow",
+    body=WorkflowDraft,
+    limit=WHOLE,
+    answer=Validation,
+)
+async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
+    """Find everything that is wrong with a workflow. It is a 200 also when something is; nothing is stored."""
+    errors = await _errors(call, _given(call))
+    listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
+    return {"ok": not errors, "errors": listed}
+
+
+def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
+    """The body as it was sent, unknown fields included."""
+    given: Mapping[str, Any] = orjson.loads(call.raw or b"{}")
+    return given
+
+
+def _stored(reader: Reader, call: Call[Any, Any]) -> tuple[Workflow, Any]:
+    workflow = find_workflow(reader, call.project, call.path["workflow_id"])
+    return workflow, reader.workflow_flows(workflow)[1]
+
+
+async def _check(call: Call[Any, Any], document: Mapping[str, Any], kept: Collection[str] = ()) -> None:
+    """Raise Invalid with all that is wrong with a workflow, but for the fields that stay as they are."""
+    errors = await _errors(call, document)
+    # What was saved before may name a team that is gone; that is no reason against another name.
+    errors = [each for each in errors if each.path.split("/")[1] not in kept]
+    if errors:
+        raise Invalid(*(Problem(each.path, each.code, each.message) for each in errors))
+
+
+async def _errors(call: Call[Any, Any], document: Mapping[str, Any]) -> list[DefinitionError]:
+    errors = await trio.to_thread.run_sync(workflow_errors, document)
+    told = {each.path for each in errors}
+    large = (path for path in large_integers(call.raw, document).pointers if path not in told)
+    errors += [DefinitionError(path, "too_large", INTEGERS) for path in large]
+    flows, project = document.get("flows"), call.project
+    return errors + await call.services.store.read(
+        lambda reader: list(assignee_errors(reader, project, flows))
+    )

@@ -1,0 +1,148 @@
+"""Contacts, conversations and messages as the API and the events show them (contract 2.10, decisions 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
+from deskwire.http.schemas.base import (
+    ContactId,
+    ConversationId,
+    Count,
+    Email,
+    MessageId,
+    Moment,
+    PersonName,
+    ProjectId,
+    Shape,
+    TicketId,
+    UploadId,
+)
+
+BackendUserId = Annotated[str, Field(description="The backend's own id of its user.", examples=["u1"])]
+
+
+class Contact(Shape):
+    """A customer."""
+
+    id: ContactId
+    user_id: BackendUserId
+    name: PersonName | None
+    email: Email | None
+    phone: Annotated[str, Field(examples=["+44 20 7946 0000"])] | None
+    avatar: Annotated[str, Field(examples=["https://shop.example.org/ada.png"])] | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class ConversationContact(Shape):
+    """Whose conversation it is."""
+
+    id: ContactId
+    user_id: BackendUserId
+    name: PersonName | None
+    email: Email | None
+
+
+class Assignee(Shape):
+    """The user or team that a conversation is given to, by the name that it had then."""
+
+    type: Literal["user", "team"]
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])]
+    name: Annotated[str, Field(examples=["Grace Hopper"])]
+
+
+class Conversation(Shape):
+    """A conversation. `sequence` is that of its newest event, so a mirror can tell whether it is behind."""
+
+    id: ConversationId
+    project_id: ProjectId
+    contact: ConversationContact
+    title: Annotated[str, Field(examples=["Where is my order?"])] | None
+    status: Status
+    closed: Annotated[bool, Field(description="Whether `status` is `CLOSED`.")]
+    closed_by: Closer | None
+    unread: Annotated[bool, Field(description="Whether the contact has something to read.")]
+    archived: bool
+    assignee: Assignee | None
+    attributes: Annotated[dict[str, Any], Field(examples=[{"order": "A-1001"}])]
+    rating: Annotated[int, Field(ge=0, le=10, examples=[9])] | None
+    ticket_id: TicketId | None
+    last_message_at: Moment | None
+    sequence: Count
+    created_at: Moment
+    updated_at: Moment
+    closed_at: Moment | None
+
+
+class Author(Shape):
+    """Who wrote a message."""
+
+    type: AuthorType
+    id: Annotated[str, Field(examples=["con_01KZ0000000000000000C0NTCT"])] | None
+    name: PersonName | None
+
+
+class Attachment(Shape):
+    """A file of a message. The URL is signed anew whenever it is shown, and expires after 30 days."""
+
+    id: UploadId
+    name: Annotated[str, Field(examples=["label.png"])]
+    type: Annotated[str, Field(description="The media type.", examples=["image/png"])]
+    size: Annotated[int, Field(ge=0, description="In bytes.", examples=[18_211])]
+    url: Annotated[str, Field(examples=["https://support.example.com/v3/uploads/upl_…/label.png?expires=…"])]
+
+
+Index = Annotated[int, Field(ge=0, description="Its place among the messages.", examples=[0])]
+
+
+class MessageContent(Shape):
+    """What messages and notes have in common."""
+
+    id: MessageId
+    conversation_id: ConversationId
+    author: Author
+    text: Annotated[str, Field(examples=["Hello, where is my order?"])]
+    attachments: list[Attachment]
+    created_at: Moment
+
+
+class Message(MessageContent):
+    """A message as the customer's side sees it."""
+
+    index: Index
+
+
+class AgentMessage(MessageContent):
+    """A message as agents see it; an internal one is a note to other agents and has no index."""
+
+    index: Index | None
+    internal: bool
+
+
+class Rating(Shape):
+    """The contact's rating."""
+
+    rating: Annotated[int, Field(ge=0, le=10, examples=[9])]
+    rated_at: Moment
+
+
+class NetworkRequestEntry(Shape):
+    """One request that a customer's client made, as it was sent (contract 2.3)."""
+
+    url: Annotated[str, Field(examples=["https://shop.example.org/cart"])]
+    type: Annotated[str, Field(examples=["fetch"])] | None = None
+    date: Annotated[str, Field(examples=["2026-11-01T12:00:00.000Z"])] | None = None
+    duration: Annotated[float, Field(examples=[84.5])] | None = None
+    success: bool | None = None
+    request: Any = None
+    response: Any = None
+    initiator_type: Annotated[str, Field(examples=["fetch"])] | None = None
+
+
+class NetworkLogs(Shape):
+    """The network log snapshot of a conversation."""
+
+    requests: list[NetworkRequestEntry]

@@ -1,0 +1,40 @@
+"""All that is stored about a contact, as its export shows it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from deskwire.http.schemas.base import Moment, Shape
+from deskwire.http.schemas.content import MemoryEntry
+from deskwire.http.schemas.conversations import AgentMessage, Contact, Conversation, Message, NetworkLogs
+from deskwire.http.schemas.surveys import SurveyResponse
+from deskwire.http.schemas.tickets import Ticket, TicketActivity
+
+
+class ExportedTicket(Ticket):
+    """A ticket, for agents with its activity."""
+
+    activity: list[TicketActivity] | None = None
+
+
+class ExportedConversation(Conversation):
+    """A conversation with its messages, for agents with their notes."""
+
+    rated_at: Moment | None
+    visible: bool
+    messages: list[Message | AgentMessage]
+    network_logs: NetworkLogs | None
+
+
+class ContactExport(Shape):
+    """All that is stored about a contact. It is made while it is sent; without `complete` it was cut off."""
+
+    exported_at: Moment
+    contact: Contact
+    memory: list[MemoryEntry]
+    survey_responses: list[SurveyResponse]
+    tickets: list[ExportedTicket]
+    conversations: list[ExportedConversation]
+    complete: Annotated[bool, Field(json_schema_extra={"const": True})]

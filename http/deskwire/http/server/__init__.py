@@ -1,0 +1,1 @@
+"""The listener, its connections, and the fast path for plain requests."""

@@ -1,0 +1,198 @@
+"""The server's certificate: read at the start, and again when its files change or it is asked to (ADR 25).
+
+Connections keep what they began with; each new one gets the newest certificate that can be used. A renewal that
+can't be used is complained about, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+import trio
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+
+from deskwire.engine.core.clock import Clock
+
+log: Final = structlog.get_logger(__name__)
+
+LOOK_S: Final = 60.0
+"""Seconds between two looks at the files. Nobody is in a hurry: a certificate is renewed weeks before its end."""
+SOON_DAYS: Final = 14
+"""How many days before a certificate's end the log begins to say so, daily."""
+_DAY_MS: Final = 86_400_000
+_ALPN: Final = ("http/1.1",)
+"""No `h2`: Hypercorn announces websockets over HTTP/2, which browsers then use, and which the stream is not."""
+_SPKI: Final = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+class BadCertificate(Exception):
+    """The certificate or its key can't be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """A certificate that connections can be secured with.
+
+    Args:
+        names: DNS names and addresses that it is for.
+        begins, ends: when it is valid, in milliseconds since the epoch.
+    """
+
+    context: ssl.SSLContext
+    names: tuple[str, ...]
+    begins: int
+    ends: int
+
+
+class Certificate:
+    """The certificate in force. Raises BadCertificate, at the start only, if the files can't be used.
+
+    Args:
+        chain: PEM file, the server's certificate first.
+        key: PEM file with its private key, which is not encrypted.
+    """
+
+    def __init__(self, chain: Path, key: Path, clock: Clock) -> None:
+        self._chain = chain
+        self._key = key
+        self._clock = clock
+        self._wanted = trio.Event()
+        self._stamp = self._look()
+        self._secured = secured(chain, key)
+        self._warned: int | None = None
+        self._note(self._secured)
+
+    @property
+    def ends(self) -> int:
+        """When the certificate in force ends to be valid, in milliseconds since the epoch."""
+        return self._secured.ends
+
+    def context(self) -> ssl.SSLContext:
+        """What the next connection is to be secured with."""
+        return self._secured.context
+
+    def covers(self, host: str) -> bool:
+        """Whether the certificate is for this host."""
+        _, _, domain = host.lower().partition(".")
+        return any(name in (host.lower(), f"*.{domain}") for name in self._secured.names)
+
+    def renew(self) -> None:
+        """Have the files read now, changed or not."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Keep the certificate fresh until cancelled."""
+        while True:
+            with trio.move_on_after(LOOK_S):
+                await self._wanted.wait()
+            asked, self._wanted = self._wanted.is_set(), trio.Event()
+            stamp = self._look()
+            if asked or stamp != self._stamp:
+                self._stamp = stamp
+                self._replace()
+            self._warn_of_the_end()
+
+    def _replace(self) -> None:
+        now = self._clock()
+        try:
+            new = secured(self._chain, self._key)
+            if new.ends <= now < self._secured.ends:
+                raise BadCertificate(f"The certificate in {self._chain} has expired.")
+        except BadCertificate as error:
+            log.error("tls.certificate_not_renewed", reason=str(error), until=_day(self._secured.ends))
+        else:
+            self._secured = new
+            self._note(new)
+
+    def _note(self, new: Secured) -> None:
+        log.info("tls.certificate", names=list(new.names), until=_day(new.ends))
+        if new.begins > self._clock():
+            log.error("tls.certificate_not_valid_yet", begins=_day(new.begins))
+        self._warned = None
+        self._warn_of_the_end()
+
+    def _warn_of_the_end(self) -> None:
+        """Say once a day how many days are left, when they are few."""
+        days = (self._secured.ends - self._clock()) // _DAY_MS
+        if days < SOON_DAYS and days != self._warned:
+            self._warned = days
+            if self._secured.ends <= self._clock():
+                log.error("tls.certificate_expired", until=_day(self._secured.ends))
+            else:
+                log.warning("tls.certificate_expires", days=days, until=_day(self._secured.ends))
+
+    def _look(self) -> tuple[object, ...]:
+        """What changes when a file does."""
+        return tuple(map(_stamp, (self._chain, self._key)))
+
+
+def secured(chain: Path, key: Path) -> Secured:
+    """The certificate in these files. Raises BadCertificate."""
+    try:
+        certificate, *_ = x509.load_pem_x509_certificates(_content(chain))
+    except ValueError as error:
+        raise BadCertificate(f"There is no certificate in PEM form in {chain}.") from error
+    if certificate.public_key().public_bytes(*_SPKI) != _public_part(key):
+        raise BadCertificate(f"The key in {key} is not that of the first certificate in {chain}.")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(_ALPN)
+    try:
+        context.load_cert_chain(chain, key)
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # what this OpenSSL does not take, or files that change under our eyes
+        raise BadCertificate(f"{chain} and {key} can't be used: {error}") from error
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return Secured(context, _names(certificate), _ms(begins), _ms(ends))
+
+
+def _public_part(path: Path) -> bytes:
+    try:
+        key = load_pem_private_key(_content(path), password=None)
+    except TypeError as error:
+        raise BadCertificate(f"The key in {path} needs a passphrase; store it without one.") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise BadCertificate(f"There is no private key in PEM form in {path}.") from error
+    return key.public_key().public_bytes(*_SPKI)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadCertificate(f"{path} can't be read: {error.strerror or error}.") from error
+
+
+def _names(certificate: x509.Certificate) -> tuple[str, ...]:
+    try:
+        said = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return ()
+    names = [name.lower() for name in said.get_values_for_type(x509.DNSName)]
+    return (*names, *map(str, said.get_values_for_type(x509.IPAddress)))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def _day(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()

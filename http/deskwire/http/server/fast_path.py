@@ -1,0 +1,252 @@
+"""Plain calls of the API, read from their connection and answered on it with no framework in between (ADR 28).
+
+A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
+one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from email.utils import formatdate
+from functools import lru_cache, partial
+from http import HTTPStatus
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.limits.rate_limit import Quota
+from deskwire.http.api.input.headers import mimetype_of
+from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT
+from deskwire.http.api.pipeline import Asked, Reply, carried_out, failed, note, parameters
+from deskwire.http.api.rate_limits import header_fields
+from deskwire.http.api.request_id import REQUEST_ID
+from deskwire.http.api.routing import Route
+from deskwire.http.api.services import Services
+from deskwire.http.server.connection import FrontStream, TlsFrontStream
+from deskwire.http.server.pacing import UNREAD_MAX, UNREAD_S
+from deskwire.http.server.request_head import END, HEAD_MAX, Head, plain_head
+from deskwire.http.server.route_trie import Table
+
+log: Final = structlog.get_logger(__name__)
+
+_Found = tuple[Head, Route, dict[str, str]]
+
+
+class Lane:
+    """Serves connections until their first request that is for others.
+
+    Args:
+        routes: all of them; those that are not `direct` are left alone.
+        idle_s: how long a connection may wait for its next request.
+    """
+
+    def __init__(self, services: Services, routes: Iterable[Route], *, idle_s: float) -> None:
+        self._services = services
+        self._table = Table(routes, direct=True)
+        self._idle_s = idle_s
+        self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
+        self._news = trio.Event()
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
+        while True:
+            if not self._waiting:
+                self._news = trio.Event()
+                await self._news.wait()
+                continue
+            scope, since = next(iter(self._waiting.items()))
+            if trio.current_time() < since + self._idle_s:
+                await trio.sleep_until(since + self._idle_s)
+            else:
+                del self._waiting[scope]
+                scope.cancel()
+
+    def stop(self) -> None:
+        """Let connections end: those that wait for a request at once, the others with their answer."""
+        self._stopping = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def serve(self, stream: FrontStream) -> bool:
+        """Answer requests; True if the next one is for others, with its bytes pushed back.
+
+        Raises BrokenResourceError if the client is gone.
+        """
+        connection = _Connection(stream)
+        stream.rest(idle=False)
+        with trio.CancelScope() as scope:
+            while connection.buffer or not self._stopping:
+                if connection.buffer:
+                    await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
+                    await stream.next_turn()
+                elif not await self._next(connection, stream, scope):
+                    return False
+                found = self._found(connection)
+                if found is None:
+                    stream.push_back(connection.buffer)
+                    stream.rest(idle=True)
+                    return True
+                if not await self._answer(connection, *found):
+                    return False
+        return False
+
+    async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
+        """Wait for the first bytes of a request; False if none come, or too late."""
+        stream.rest(idle=True)
+        self._waiting[scope] = trio.current_time()
+        if len(self._waiting) == 1:
+            self._news.set()
+        try:
+            # A request that came with the cancellation is not begun: it would be carried out, or half of it.
+            return await connection.receive() and not scope.cancel_called
+        finally:
+            self._waiting.pop(scope, None)
+            stream.rest(idle=False)
+
+    def _found(self, connection: _Connection) -> _Found | None:
+        """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
+        end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
+        head = plain_head(connection.buffer[:end]) if end >= len(END) else None
+        if head is None or "wait=" in head.query:  # who waits for events may hang up meanwhile
+            return None
+        found = self._table.find(head.path.split("/"))  # with nothing encoded in it
+        route = None if found is None else found[0].routes.get(head.method)
+        if found is None or route is None:
+            return None
+        connection.begin(end, head.length or 0)
+        return head, route, found[1]
+
+    async def _answer(self, connection: _Connection, head: Head, route: Route, path: dict[str, str]) -> bool:
+        """Carry the request out and write its answer; whether the connection may have another one."""
+        services, began = self._services, time.perf_counter()
+        request_id = new_id("req", services.clock())
+        REQUEST_ID.set(request_id)
+        asked = Asked(
+            request_id,
+            head.method,
+            route,
+            path,
+            partial(parameters, head.query),
+            head.headers,
+            connection.peer,
+            mimetype_of(head.headers.get("content-type")),
+            head.length,
+            connection,
+            connection.whole,
+            connection.place,
+        )
+        left = None
+        try:
+            reply, left = await carried_out(services, asked)
+        except _Gone:
+            return False
+        except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
+            reply = failed(request_id, error)
+        note(services, head.method, route.path, reply.status, began, request_id)
+        if connection.missing and not head.last:
+            await self._read_away(connection)
+        goes_on = not (head.last or self._stopping or connection.missing)
+        await connection.send(_written(reply, request_id, left, connection.secure, goes_on))
+        return goes_on
+
+    async def _read_away(self, connection: _Connection) -> None:
+        """Read what is left of a body that nobody wants, if it is little and comes soon."""
+        if connection.missing <= UNREAD_MAX:
+            with trio.move_on_after(UNREAD_S), suppress(_Gone):
+                async for _ in connection:
+                    pass
+
+
+class _Gone(Exception):
+    """The client has hung up before its request was whole."""
+
+
+class _Connection:
+    """A connection's bytes; iterated, it gives the body of a request that had not come whole.
+
+    `buffer` is what has come and is not used up, `missing` how much of the body was not read yet, and `whole` the
+    body if it was there at once.
+    """
+
+    __slots__ = ("_stream", "buffer", "missing", "peer", "place", "secure", "whole")
+
+    def __init__(self, stream: FrontStream) -> None:
+        self._stream = stream
+        self.buffer = stream.take_back()  # a request that has come is answered, also when a stop has begun
+        self.missing = 0
+        self.whole: bytes | None = None
+        self.peer = stream.peer
+        self.place = stream.place
+        self.secure = isinstance(stream, TlsFrontStream)
+
+    async def receive(self) -> bool:
+        """Wait for more bytes; False at the end. Raises BrokenResourceError."""
+        data = await self._stream.receive_next()
+        self.buffer += data
+        return bool(data)
+
+    def begin(self, end: int, length: int) -> None:
+        """Take a head of this length from the buffer, and the body if it is all there."""
+        upto = end + length
+        if len(self.buffer) < upto:
+            self.missing, self.whole, self.buffer = length, None, self.buffer[end:]
+        else:
+            self.missing, self.whole, self.buffer = 0, self.buffer[end:upto], self.buffer[upto:]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self.missing:
+            raise StopAsyncIteration
+        try:
+            if not self.buffer and not await self.receive():
+                raise _Gone
+        except trio.BrokenResourceError as error:
+            raise _Gone from error
+        piece, self.buffer = self.buffer[: self.missing], self.buffer[self.missing :]
+        self.missing -= len(piece)
+        return piece
+
+    async def send(self, data: bytes) -> None:
+        """Write it all. Raises BrokenResourceError."""
+        rest = self._stream.send_now(data)
+        if rest:
+            await self._stream.send_all(rest)
+
+
+@lru_cache(maxsize=256)
+def _head(status: int, content_type: str, secure: bool) -> str:
+    """What all answers of a kind have in common."""
+    fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
+    if content_type:
+        fields.append(("content-type", content_type))
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{_lines(fields)}"
+
+
+def _lines(fields: Iterable[tuple[str, str]]) -> str:
+    return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
+
+
+def _written(reply: Reply, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
+    """The answer as it goes out."""
+    assert reply.pieces is None, "a direct route answers in one piece"
+    head = _head(reply.status, reply.content_type, secure)
+    # RFC 9110 8.6: no length of what has no content
+    length = "" if reply.status == HTTPStatus.NO_CONTENT else f"content-length: {len(reply.body)}\r\n"
+    own = _lines(reply.headers.items()) if reply.headers else ""
+    quota = "" if left is None else _lines(header_fields(left).items())
+    close = "" if goes_on else "connection: close\r\n"
+    told = f"{head}date: {_date(int(time.time()))}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
+    return told.encode("ascii") + reply.body
+
+
+@lru_cache(maxsize=1)
+def _date(now_s: int) -> str:
+    """A time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
+    return formatdate(now_s, usegmt=True)

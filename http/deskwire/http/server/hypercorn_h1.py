@@ -1,0 +1,221 @@
+"""HTTP/1.1 as Hypercorn speaks it, without what lets a request slip past a proxy (ADR 26).
+
+* HTTP/2 is refused, also where a client begins with it unasked: none of the bounds here would hold in it (ADR 41).
+  `Upgrade: h2c` is left alone, as RFC 9113 has dropped it.
+* A request with both `Content-Length` and `Transfer-Encoding` is refused: two readers could see two ends of it
+  (RFC 9112 6.1). So is a `Content-Length` beside another, by h11 itself.
+* A method in small letters is refused. Methods are case-sensitive (RFC 9110 9.1), so a proxy's rule for `POST` lets
+  `post` pass, and Hypercorn would take the one for the other.
+* What follows a request that was said to be the last (`Connection: close`, HTTP/1.0) is left unread (RFC 9112 9.6).
+  Hypercorn would answer 400 to the request before it, which is carried out all the same.
+* An answer behind which the connection ends says so (RFC 9112 9.6): that to a request whose body was not read, and
+  the last one before a stop. Hypercorn would just close.
+* An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
+* A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). Any other
+  websocket's upgrade is refused here, as none is served behind this.
+* What can't be read is answered with a problem document that has a request's id, as everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final, cast
+
+import h11
+import structlog
+import trio
+from hypercorn.events import Closed, RawData, Updated
+from hypercorn.events import Event as ConnectionEvent
+from hypercorn.protocol.events import Body, EndBody, Response
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
+from hypercorn.trio.tcp_server import TCPServer
+
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import new_id
+from deskwire.http.api.output.headers import STRICT_TRANSPORT, missing
+from deskwire.http.api.problems import raw_problem
+from deskwire.http.server.connection import FrontStream
+
+log: Final = structlog.get_logger(__name__)
+
+STREAM: Final = b"GET /app/"
+"""What a request for the stream begins with."""
+_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+_LAST: Final = frozenset({h11.MUST_CLOSE, h11.CLOSED})
+"""States of a client that has nothing more to ask."""
+_REFUSALS: Final = {
+    431: ("header_too_large", "The request's line and headers are too large."),
+    501: ("unsupported_transfer_encoding", "The only transfer encoding that is spoken here is chunked."),
+}
+_FIRST_S: Final = 0.5
+"""How long a connection's first request, whose first bytes have come with it, may take to begin when a stop has begun."""
+_UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
+_VERSIONS: Final = frozenset({b"1.0", b"1.1"})
+_VERSION: Final = ("http_version_not_supported", "HTTP/1.1 is spoken here; put a proxy in front for HTTP/2.")
+_NOWHERE: Final = ("not_found", "There is no such path.")
+_SMALL: Final = ("bad_request", "The method must be in capital letters.")
+
+
+class ForTheStream(Exception):
+    """The next request is for the stream; with its bytes, and all that came behind it."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data: Final = data
+
+
+class StrictH11(H11Protocol):
+    """Hypercorn's protocol with these changes."""
+
+    _method = b""
+
+    async def handle(self, event: ConnectionEvent) -> None:
+        """Take what has come on the connection."""
+        if not (isinstance(event, RawData) and event.data and self.connection.their_state in _LAST):
+            await super().handle(event)
+
+    async def _handle_events(self) -> None:
+        while self.connection.their_state not in _LAST:
+            await self._let_go_on()
+            try:
+                event = self.connection.next_event()
+            except h11.RemoteProtocolError as error:
+                await self._not_readable(error)
+                return
+            if isinstance(event, h11.Request):
+                self._method = event.method
+                await self.send(Updated(idle=False))
+                await self._check_protocol(event)
+                await self._create_stream(event)
+            elif event is h11.PAUSED:
+                await self._answered()
+            elif self.stream is None or isinstance(event, h11.ConnectionClosed) or event is h11.NEED_DATA:
+                return
+            elif isinstance(event, h11.Data):
+                await self.stream.handle(Body(stream_id=STREAM_ID, data=event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                await self.stream.handle(EndBody(stream_id=STREAM_ID))
+
+    async def _let_go_on(self) -> None:
+        if self.connection.they_are_waiting_for_100_continue:
+            headers = self.config.response_headers("h11")
+            await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=headers))
+
+    async def _answered(self) -> None:
+        await self.can_read.clear()
+        await self.can_read.wait()
+
+    async def _not_readable(self, error: h11.RemoteProtocolError) -> None:
+        if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            await self._send_error_response(error.error_status_hint)
+            await self.send(Closed())
+        elif self.stream is not None:
+            await self._answered()  # which closes the connection, as nothing can follow
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """Send what an answer is made of; its head gets the headers that it lacks."""
+        if isinstance(event, Response) and event.status_code >= HTTPStatus.OK:
+            ends = self.connection.their_state is h11.SEND_BODY or self.context.terminated.is_set()
+            told = [(b"connection", b"close")] if ends else []
+            event = replace(event, headers=[*event.headers, *missing(event.headers), *told])
+        await super().stream_send(event)
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """Leave it alone: Hypercorn would go on in another protocol where a client speaks of one."""
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        if request.http_version not in _VERSIONS:
+            await self._refuse(505, *_VERSION)
+        elif _FRAMING <= {name for name, _ in request.headers}:
+            await self._send_error_response(400)
+        elif request.method != request.method.upper():
+            await self._refuse(400, *_SMALL)
+        elif _line(request).startswith(STREAM):
+            raise ForTheStream(_head(request) + self.connection.trailing_data[0])
+        elif _asks_for_websocket(request):
+            await self._refuse(404, *_NOWHERE)
+        else:
+            await super()._create_stream(request)
+            return
+        await self.send(Closed())
+
+    async def _send_error_response(self, status_code: int) -> None:
+        await self._refuse(status_code, *_REFUSALS.get(status_code, _UNREADABLE))
+
+    async def _refuse(self, status: int, code: str, detail: str) -> None:
+        request_id = new_id("req", wall_clock())
+        headers, body = raw_problem(status, code, detail, request_id)
+        log.info("http.unreadable", status=status, code=code, request_id=request_id)
+        if self.ssl:
+            headers.append((STRICT_TRANSPORT[0].lower().encode(), STRICT_TRANSPORT[1].encode()))
+        told = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
+        reason = HTTPStatus(status).phrase.encode()
+        content = () if self._method == b"HEAD" else (h11.Data(data=body),)  # RFC 9110 9.3.2
+        parts = (
+            h11.Response(status_code=status, headers=told, reason=reason),
+            *content,
+            h11.EndOfMessage(),
+        )
+        # In one write: between two of them the app may learn of the end, and close the connection.
+        await self.send(RawData(data=b"".join(self.connection.send(part) or b"" for part in parts)))
+
+
+def _line(request: h11.Request) -> bytes:
+    return b"%b %b HTTP/%b\r\n" % (request.method, request.target, request.http_version)
+
+
+def _head(request: h11.Request) -> bytes:
+    """The request's head as it may have come."""
+    fields = b"".join([b"%b: %b\r\n" % field for field in request.headers.raw_items()])
+    return _line(request) + fields + b"\r\n"
+
+
+def _asks_for_websocket(request: h11.Request) -> bool:
+    headers = {name: value.lower() for name, value in request.headers}
+    wishes = {wish.strip() for wish in headers.get(b"connection", b"").split(b",")}
+    return (
+        request.method == b"GET"
+        and b"upgrade" in wishes
+        and headers.get(b"upgrade", b"").strip() == b"websocket"
+    )
+
+
+class StrictServer(TCPServer):
+    """Hypercorn's handler of a connection, with the strict protocol. It is not idle while it brings its first request.
+
+    With `for_stream` the connection is left open, and what comes next on it is a request for the stream.
+    """
+
+    for_stream = False
+    _new = True
+
+    async def _idle_timeout(self) -> None:
+        if self._new:
+            self._new = False
+            await trio.sleep(_FIRST_S)
+        await super()._idle_timeout()
+
+    async def _read_data(self) -> None:
+        made = self.protocol.protocol
+        self.protocol.protocol = StrictH11(
+            made.app,
+            made.config,
+            made.context,
+            made.task_group,
+            made.connection_state,
+            made.ssl,
+            made.client,
+            made.server,
+            made.send,
+        )
+        try:
+            await super()._read_data()
+        except ForTheStream as request:
+            cast(FrontStream, self.stream).push_back(request.data)
+            self.for_stream = True
+
+    async def _close(self) -> None:
+        if not self.for_stream:
+            await super()._close()

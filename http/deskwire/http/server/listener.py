@@ -1,0 +1,416 @@
+"""One port for everything: the stream's websockets by our own task, all the rest by Hypercorn (ADR 7).
+
+A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
+to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
+Stopping goes: accept no more, let who was accepted say what it wants, let requests under way finish for a bounded time,
+then close the streams, then cut what is left.
+"""
+
+from __future__ import annotations
+
+import errno
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, cast
+
+import structlog
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.lifespan import Lifespan
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import (
+    ASGIFramework,
+    ASGIReceiveCallable,
+    ASGISendCallable,
+    ASGISendEvent,
+    ConnectionState,
+    LifespanState,
+    Scope,
+)
+
+from deskwire.engine.core.failure import contained
+from deskwire.http.server.connection import FrontStream, TlsFrontStream
+from deskwire.http.server.connections import PLACE, Connections
+from deskwire.http.server.fast_path import Lane
+from deskwire.http.server.hypercorn_h1 import STREAM, StrictServer
+from deskwire.http.server.plaintext import speaks_http, told_to_use_tls
+from deskwire.http.server.turns import Turns
+
+log: Final = structlog.get_logger(__name__)
+
+_PEEK: Final = 4096
+_FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
+_FULL_PAUSE_S: Final = 0.1
+_TELL_S: Final = 60.0
+_ACCEPTED: Final = 16
+"""Connections that are taken in one turn."""
+_NEWCOMERS: Final = "newcomers"
+"""Who has not been accepted yet has turns like a network of its own."""
+_ENDING_S: Final = 0.001
+"""How long a connection that makes room needs to be gone."""
+_ARRIVING_S: Final = 0.5
+"""How long a connection that was accepted before the stop may still take to say what it wants."""
+_LAST_S: Final = 5.0
+"""Bound on the end of a response; the body has been sent by then. It is of the order of how long the whole
+process may stand still (a slow disk, a stopped machine), as that counts, too."""
+
+StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
+Tls = Callable[[], ssl.SSLContext]
+"""Gives what the next connection is to be secured with; another one when the certificate was renewed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontLimits:
+    """Bounds of the front; times in seconds.
+
+    Args:
+        peek_s: how long a client may take over its first bytes, TLS included.
+        head_s: how long the head of a request may take from its first byte (HTTP/1.1).
+        handshake_s: how long a TLS handshake may take once it is begun.
+        handshakes: under way at once; for a further one that is ended which has taken longest of those of the
+            network that has most of them. One takes some 40 KB.
+        write_timeout_s: how long one write may take.
+        requests_s: how long requests under way may go on after the stop.
+        shutdown_s: when everything is gone after the stop, whatever the clients do.
+    """
+
+    peek_s: float = 10.0
+    head_s: float = 10.0
+    handshake_s: float = 5.0
+    handshakes: int = 500
+    write_timeout_s: float = 20.0
+    requests_s: float = 10.0
+    shutdown_s: float = 20.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.requests_s < self.shutdown_s:
+            raise ValueError("requests_s must be less than shutdown_s")
+
+
+async def serve_front(
+    listeners: Sequence[trio.SocketListener],
+    app: ASGIFramework,
+    *,
+    stream_handler: StreamHandler,
+    close_streams: Callable[[], None],
+    stop: trio.Event,
+    config: Config,
+    limits: FrontLimits,
+    tls: Tls | None = None,
+    lane: Lane | None = None,
+    connections: Connections | None = None,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve `listeners` until `stop` is set, then stop in order; started once the app's lifespan is up.
+
+    Args:
+        listeners: closed on return.
+        app: the ASGI application, given everything but `GET /app/...`.
+        stream_handler: serves a connection from its first `GET /app/` on, and closes it.
+        close_streams: tells all connections of `stream_handler` to end.
+        config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
+        tls: for HTTPS; None for plain HTTP.
+        connections: how many there may be, and who makes room; None for a bound of its own.
+        lane: serves each connection until a request is not for it; None to have the app serve all.
+
+    Raises what the app's lifespan startup raises.
+
+    Cancellation: at once, within the write bound of what Hypercorn shields.
+    """
+    state: LifespanState = {}
+    lifespan = Lifespan(ASGIWrapper(app), config, state)
+    try:
+        async with trio.open_nursery() as outside:
+            await outside.start(lifespan.handle_lifespan)
+            await lifespan.wait_for_startup()
+            handler = partial(_serve_http, app, config, state, limits.head_s)
+            front = _Front(handler, stream_handler, limits, tls, lane, connections or Connections())
+            if lane is not None:
+                outside.start_soon(lane.run)
+            await front.run(listeners, close_streams, stop, task_status)
+            await lifespan.wait_for_shutdown()
+            outside.cancel_scope.cancel()
+    finally:
+        for listener in listeners:
+            await trio.aclose_forcefully(listener)
+
+
+def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
+    """`app` with its last message of a response kept from being cancelled.
+
+    Hypercorn closes a connection whose request body was left unread within that very call, after telling the
+    app of the disconnect; on hearing of which quart-trio cancels the call, and the connection would stay. The
+    same call makes a connection ready for its next request: one for which it was cut off is closed, as it
+    would never read again.
+    """
+
+    async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        async def send_whole(message: ASGISendEvent) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                with trio.move_on_after(_LAST_S, shield=True) as sending:
+                    await send(message)
+                if sending.cancelled_caught:
+                    await trio.aclose_forcefully(stream)
+            else:
+                await send(message)
+
+        with stream.serving():
+            await stream.hold_turn()
+            await app(scope, receive, send_whole)
+
+    return finishing
+
+
+HttpHandler = Callable[[WorkerContext, FrontStream], Awaitable[bool]]
+
+
+async def _serve_http(
+    app: ASGIFramework,
+    config: Config,
+    state: LifespanState,
+    head_s: float,
+    context: WorkerContext,
+    stream: FrontStream,
+) -> bool:
+    """One connection in Hypercorn's own handler; True if its next request is for the stream, and pushed back."""
+    connection = trio.CancelScope()
+    stream.bound_heads(head_s, connection)
+    wrapped = ASGIWrapper(_finishing(app, stream))
+    own = ConnectionState({**state, PLACE: stream.place})
+    server = StrictServer(wrapped, config, context, own, cast(Any, stream))
+    with connection:
+        await server
+    return server.for_stream
+
+
+class _Front:
+    """The nursery tree of the connections: streams outside, then requests, those that have said nothing yet, accepting."""
+
+    def __init__(
+        self,
+        http: HttpHandler,
+        stream: StreamHandler,
+        limits: FrontLimits,
+        tls: Tls | None,
+        lane: Lane | None,
+        connections: Connections,
+    ) -> None:
+        self._connections = connections
+        self._lane = lane
+        self._http = http
+        self._stream = stream
+        self._limits = limits
+        self._tls = tls
+        self._context = WorkerContext(None)
+        self._turns = Turns()
+        self._handshakes = Connections(limits.handshakes)
+        self._requests: set[FrontStream] = set()
+        self._streams: set[FrontStream] = set()
+
+    async def run(
+        self,
+        listeners: Sequence[trio.SocketListener],
+        close_streams: Callable[[], None],
+        stop: trio.Event,
+        task_status: trio.TaskStatus[None],
+    ) -> None:
+        async with trio.open_nursery() as turns:
+            turns.start_soon(self._turns.run)
+            await self._serve_all(listeners, close_streams, stop, task_status)
+            turns.cancel_scope.cancel()
+
+    async def _serve_all(
+        self,
+        listeners: Sequence[trio.SocketListener],
+        close_streams: Callable[[], None],
+        stop: trio.Event,
+        task_status: trio.TaskStatus[None],
+    ) -> None:
+        async with trio.open_nursery() as streams:
+            async with trio.open_nursery() as requests:
+                async with trio.open_nursery() as arriving:
+                    async with trio.open_nursery() as accepting:
+                        for listener in listeners:
+                            accepting.start_soon(self._accept, listener, arriving, requests, streams)
+                        task_status.started()
+                        await stop.wait()
+                        accepting.cancel_scope.cancel()
+                    for listener in listeners:
+                        await listener.aclose()
+                    began = trio.current_time()
+                    arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
+                last = began + self._limits.shutdown_s
+                self._bound(requests, self._requests, began + self._limits.requests_s)
+                if self._lane is not None:
+                    self._lane.stop()
+                await self._context.terminated.set()
+            close_streams()
+            self._bound(streams, self._streams, last)
+
+    @staticmethod
+    def _bound(nursery: trio.Nursery, open_streams: set[FrontStream], deadline: float) -> None:
+        nursery.cancel_scope.deadline = deadline
+        for stream in open_streams:
+            stream.cut(deadline)  # also what is shielded from the nursery's end
+
+    async def _accept(
+        self,
+        listener: trio.SocketListener,
+        arriving: trio.Nursery,
+        requests: trio.Nursery,
+        streams: trio.Nursery,
+    ) -> None:
+        told_at, taken = -_TELL_S, 0
+        while True:
+            try:
+                if not (taken % _ACCEPTED and listener.socket.is_readable()):
+                    self._turns.release(listener)
+                    await trio.lowlevel.wait_readable(listener.socket)
+                    await self._turns.take(listener, _NEWCOMERS)
+                raw = await listener.accept()
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                if trio.current_time() - told_at >= _TELL_S:  # not for each newcomer
+                    log.error("front.accept_failed", error=str(error), effect="idle connections end")
+                    told_at = trio.current_time()
+                ended = self._connections.make_room()
+                await trio.sleep(_ENDING_S if ended else _FULL_PAUSE_S)
+            else:
+                taken += 1
+                self._take(raw, arriving, requests, streams)
+
+    def _take(
+        self, raw: trio.SocketStream, arriving: trio.Nursery, requests: trio.Nursery, streams: trio.Nursery
+    ) -> None:
+        """Give a connection its place, or end it at once."""
+        stream = self._wrapped(raw)
+        stream.place = self._connections.admit(stream.peer, stream.end)
+        stream.turns = self._turns
+        if stream.place is None:
+            raw.socket.close()
+        else:
+            stream.place.known = partial(self._turns.release, stream)
+            arriving.start_soon(self._route, stream, requests, streams)
+
+    def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
+        timeout_s = self._limits.write_timeout_s
+        if self._tls is None:
+            return FrontStream(raw, write_timeout_s=timeout_s)
+        return TlsFrontStream(raw, self._tls(), write_timeout_s=timeout_s)
+
+    async def _route(self, stream: FrontStream, requests: trio.Nursery, streams: trio.Nursery) -> None:
+        """Look at the first bytes, and hand the connection on."""
+        first = None
+        try:
+            with contained(_tell):
+                first = await self._first_bytes(stream)
+        finally:
+            if not first:
+                await self._over(stream)
+        if first and first.startswith(STREAM):
+            self._to_the_stream(stream, streams)
+        elif first:
+            self._requests.add(stream)
+            requests.start_soon(self._keep, stream, streams)
+
+    async def _first_bytes(self, stream: FrontStream) -> bytes:
+        """What the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
+        with (
+            suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+            trio.move_on_after(self._limits.peek_s),
+        ):
+            if not isinstance(stream, TlsFrontStream) or await self._shaken_hands(stream):
+                return await _peek(stream)
+        return b""
+
+    def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
+        """Give the connection to the stream, for good."""
+        self._streams.add(stream)  # here, not in its task: a stop in between must find it
+        streams.start_soon(self._keep_stream, stream)
+
+    async def _keep(self, stream: FrontStream, streams: trio.Nursery) -> None:
+        """Serve a connection until it ends, or is the stream's; whatever it breaks ends that connection alone."""
+        for_stream = False
+        try:
+            with contained(_tell):
+                for_stream = await self._serve(stream)
+        finally:
+            self._requests.discard(stream)
+            if not for_stream:
+                await self._over(stream)
+        if for_stream:
+            self._to_the_stream(stream, streams)
+
+    async def _keep_stream(self, stream: FrontStream) -> None:
+        try:
+            with contained(_tell):
+                await self._stream(stream)
+        finally:
+            self._streams.discard(stream)
+            await self._over(stream)
+
+    async def _over(self, stream: FrontStream) -> None:
+        if stream.place is not None:
+            stream.place.leave()
+        self._turns.release(stream)
+        await trio.aclose_forcefully(stream)
+
+    async def _serve(self, stream: FrontStream) -> bool:
+        """Requests in the lane for as long as they are for that, then in Hypercorn's handler, up to one for the stream.
+
+        True if there is that one; it is pushed back.
+        """
+        try:
+            if self._lane is not None:
+                if not await self._lane.serve(stream):
+                    await stream.aclose()
+                    return False
+                if await self._for_stream(stream):
+                    return True
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return False
+        return await self._http(self._context, stream)
+
+    async def _for_stream(self, stream: FrontStream) -> bool:
+        """Whether what comes next on the connection is for the stream; the bytes stay there."""
+        with trio.move_on_after(self._limits.peek_s):
+            return (await _peek(stream)).startswith(STREAM)
+        raise trio.ClosedResourceError("the rest of a request did not come in time")
+
+    async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
+        """Whether TLS is spoken on the connection from here on."""
+        if speaks_http(await stream.first_byte()):
+            await told_to_use_tls(stream)
+            return False
+        with trio.move_on_after(self._limits.handshake_s) as scope:
+            await stream.turn()
+            place = self._handshakes.admit(stream.peer, scope.cancel)
+            if place is None:
+                return False
+            try:
+                await stream.do_handshake()
+            finally:
+                place.leave()
+        return not scope.cancelled_caught
+
+
+def _tell(failure: BaseException) -> None:
+    log.error("front.connection_failed", exc_info=failure)
+
+
+async def _peek(stream: FrontStream) -> bytes:
+    """Enough of a request's first bytes to route by, pushed back again; empty if the client sends none."""
+    first = b""
+    while len(first) < len(STREAM) and STREAM.startswith(first):
+        data = await stream.receive_some(_PEEK)
+        if not data:
+            break
+        first += data
+    stream.push_back(first)
+    return first

@@ -1,0 +1,123 @@
+"""Which route a request is for, by the parts of its path; the lane and the app ask in the same way (ADR 36).
+
+A path is split first and decoded afterwards, part by part: an id of a caller's choosing may hold anything, slashes and
+dots included, and is never taken for more than itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from deskwire.engine.core.errors import BadRequest
+from deskwire.http.api.routing import Route
+
+_BROKEN: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SCHEMES: Final = ("http", "https")
+_REST: Final = "<path:"
+"""Begins the parameter that takes the rest of a path, slashes included; none of our words can follow it."""
+
+
+def path_of(target: str) -> str:
+    """The path in a request's target, as it was sent, without its query.
+
+    A target is a path, or the URL of one by http (RFC 9112 3.2.1, 3.2.2). The path of any other, such as one with a
+    fragment, is empty, and leads nowhere: it would be another name for what a proxy in front knows by one.
+
+    Raises BadRequest for a URL that can't be read.
+    """
+    if target.startswith("/"):
+        return target
+    try:
+        url = urlsplit(target)
+    except ValueError:
+        raise _bad("The URL that it is in is none.") from None
+    if url.scheme not in _SCHEMES or not url.netloc or "#" in target:
+        return ""
+    return url.path or "/"
+
+
+def parts_of(path: str) -> list[str]:
+    """The parts of a path as it was sent, each decoded (RFC 3986 2.4: not before they are separated).
+
+    Raises BadRequest for what is not percent-encoded UTF-8.
+    """
+    parts = path.split("/")
+    if "%" not in path:
+        return parts
+    if _BROKEN.search(path):
+        raise _bad("A % in it must be followed by two hexadecimal digits; the sign itself is written %25.")
+    try:
+        return [unquote(part, errors="strict") for part in parts]
+    except UnicodeDecodeError:
+        raise _bad("What is percent-encoded in it must be UTF-8.") from None
+
+
+def _bad(why: str) -> BadRequest:
+    return BadRequest(f"The path can't be read. {why}", code="bad_path")
+
+
+@dataclass(slots=True)
+class Place:
+    """What may stand at one place of a path: words, else a value, and the routes of paths that end there.
+
+    Args:
+        names: those of the values in front of it.
+        rest: whether the value here goes on to the path's end.
+        routes: by method.
+    """
+
+    names: tuple[str, ...] = ()
+    rest: bool = False
+    words: dict[str, Place] = field(default_factory=dict)
+    value: Place | None = None
+    routes: dict[str, Route] = field(default_factory=dict)
+
+
+class Table:
+    """The routes by the words of their paths. A word goes before a value, whatever the method.
+
+    Args:
+        direct: find those alone that are `direct`.
+    """
+
+    def __init__(self, routes: Iterable[Route], *, direct: bool = False) -> None:
+        self._root = Place()
+        for route in routes:
+            place = self._made(route.path)
+            if route.direct or not direct:
+                place.routes[route.method] = route
+                if route.method == "GET":
+                    place.routes["HEAD"] = route  # RFC 9110 9.3.2
+
+    def _made(self, path: str) -> Place:
+        place = self._root
+        for part in path.split("/"):
+            if part.startswith("<"):
+                names = (*place.names, part.strip("<>").rpartition(":")[2])
+                place.value = place.value or Place(names, part.startswith(_REST))
+                assert place.value.names == names, f"{path}: one place, one name"
+                place = place.value
+            else:
+                place = place.words.setdefault(part, Place(place.names))
+        return place
+
+    def find(self, parts: Iterable[str]) -> tuple[Place, dict[str, str]] | None:
+        """Where the parts of a path lead, and the values among them by name; None where there is nothing."""
+        place = self._root
+        values: list[str] = []
+        for part in parts:
+            below = place.words.get(part)
+            if below is None:
+                below = place.value
+                if below is None and place.rest:
+                    values[-1] += f"/{part}"
+                    continue
+                if below is None or not part:
+                    return None
+                values.append(part)
+            place = below
+        return (place, dict(zip(place.names, values, strict=True))) if place.routes else None

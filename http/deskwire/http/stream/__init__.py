@@ -1,0 +1,1 @@
+"""The realtime stream over websockets."""

@@ -1,0 +1,201 @@
+"""What a stream connection says and is told, message by message (Pusher protocol, messages; decisions 5)."""
+
+from __future__ import annotations
+
+from sys import intern
+from typing import Final
+
+from deskwire.engine.accounts.credentials import key_in_force
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import DomainError, Forbidden, Unavailable
+from deskwire.engine.core.secret import Keyring
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Store
+from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
+from deskwire.engine.stream.subscription import Loss
+from deskwire.engine.stream.token import Grant, TokenRefused, verify
+from deskwire.http.stream import pusher
+from deskwire.http.stream.session import Session
+
+_CHANNELS: Final = 100
+"""Channels of one connection: each ping notes how far each has come, and clients that need more can open more."""
+
+
+class Talk:
+    """One connection's conversation: `greet` it, then `hear` each message.
+
+    Args:
+        store: says whether server keys are still in force.
+        signing: what tokens are signed with.
+        project: whose stream it is.
+
+    `keys` are the ids of the server keys that its subscriptions were authorized with.
+    """
+
+    __slots__ = (
+        "_awaited",
+        "_clock",
+        "_hub",
+        "_project",
+        "_signing",
+        "_store",
+        "keys",
+        "session",
+        "socket_id",
+    )
+
+    def __init__(
+        self,
+        store: Store,
+        hub: Hub,
+        clock: Clock,
+        signing: Keyring,
+        session: Session,
+        project: Project,
+    ) -> None:
+        self.keys: tuple[str, ...] = ()
+        self._store = store
+        self._hub = hub
+        self._clock = clock
+        self._signing = signing
+        self.session = session
+        self._project = project
+        self.socket_id = pusher.new_socket_id()
+        self._awaited: tuple[str, ...] = ()
+
+    @property
+    def project_id(self) -> str:
+        """The project's id."""
+        return self._project.id
+
+    def withdraw(self, keys: set[str], projects: set[str]) -> bool:
+        """End the connection if one of these server keys or projects, which are no more, has let it in; whether so.
+
+        With all its keys gone the client is told to stay away, as it could only be refused from now on. With one of
+        them left it is told to come back, and gets the channels that it still may have.
+        """
+        if self.project_id in projects:
+            reason = pusher.UNKNOWN_APP
+        elif keys.isdisjoint(self.keys):
+            return False
+        else:
+            reason = pusher.REVOKED if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
+        for held in self.session.subscriptions.values():  # now, not when the client has heard of it
+            self._hub.leave(held, for_good=False)
+        self.session.end(reason)
+        return True
+
+    async def greet(self) -> None:
+        """Begin, with the socket id."""
+        await self.session.send(pusher.connection_established(self.socket_id))
+
+    async def hear(self, text: str) -> None:
+        """Act on one message."""
+        match pusher.decode(text):
+            case pusher.Subscribe(channel, auth):
+                await self._subscribe(channel, auth)
+            case pusher.Unsubscribe(channel):
+                self.session.unfollow(channel)
+            case pusher.Ping():
+                await self.session.send(pusher.pong())
+            case pusher.ClientEvent():
+                refused = pusher.error("Client events are not taken here.", pusher.CLIENT_EVENTS_REFUSED)
+                await self.session.send(refused)
+            case pusher.Signin():
+                await self.session.send(pusher.error("There is no user sign-in here."))
+            case pusher.Malformed(reason):
+                await self.session.send(pusher.error(reason))
+            case pusher.Pong() | pusher.Ignored():
+                pass
+
+    async def _subscribe(self, name: str, auth: str) -> None:
+        project = self._project
+        try:
+            channel = open_channel(project, name)
+            grant = await self._granted(project, name, auth)
+            await self._take(project, channel, grant)
+        except ConsumerSuperseded as refusal:
+            await self._refuse(name, "ConsumerSuperseded", refusal, 409)
+            self._stand_by(channel, grant.consumer_id)
+        except TooManyTakeovers as refusal:
+            await self._refuse(name, "TooManyTakeovers", refusal, 429)
+            self._stand_by(channel, grant.consumer_id)
+        except TokenRefused as refusal:
+            await self._refuse(name, "AuthError", refusal, 401)
+        except Forbidden as refusal:
+            await self._refuse(name, "AuthError", refusal, 403)
+        except Unavailable:
+            self.session.end(pusher.OVER_CAPACITY)  # they come back and subscribe anew
+
+    async def _granted(self, project: Project, channel: str, auth: str) -> Grant:
+        stream_key, _, token = auth.partition(":")
+        if stream_key != project.stream_key:
+            raise TokenRefused("`auth` does not begin with this app's key.")
+        grant = verify(
+            self._signing(),
+            token,
+            project_id=project.id,
+            socket_id=self.socket_id,
+            channel=channel,
+            now_ms=self._clock(),
+        )
+        await self._note_key(grant.key_id)
+        return grant
+
+    async def _note_key(self, key_id: str) -> None:
+        """Have the connection end with the key, from before it is looked up: a revocation meanwhile finds it here.
+
+        Raises TokenRefused if it is revoked.
+        """
+        noted = self.keys
+        if key_id not in noted:
+            self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
+        if not await self._store.read(Inline(lambda reader: key_in_force(reader, key_id))):
+            self.keys = noted
+            raise TokenRefused("The server key of this token has been revoked.", code="revoked_server_key")
+
+    async def _take(self, project: Project, channel: Channel, grant: Grant) -> None:
+        """Subscribe. The same consumer again on this connection is only told so again."""
+        subscriptions = self.session.subscriptions
+        held = subscriptions.get(channel.name)
+        if held is not None and held.consumer_id != grant.consumer_id:
+            self.session.unfollow(channel.name)
+            held = None
+        if held is None and len(subscriptions) >= _CHANNELS:
+            raise Forbidden(f"A connection may hold {_CHANNELS} channels.", code="too_many_channels")
+        if held is None:
+            held = await self._hub.subscribe(project, channel, grant, self._lost)
+            subscriptions[channel.name] = held  # from here on the session leaves it
+            start = held.start
+            answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
+            if await self.session.send(answer):
+                self.session.follow(held)
+        else:
+            await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
+
+    def _lost(self, loss: Loss) -> None:
+        """End the connection that has lost a channel. With others left its client is told to come back for them."""
+        if loss == "superseded":
+            self.session.end(pusher.SUPERSEDED)
+        elif any(held.current for held in self.session.subscriptions.values()):
+            self.session.end(pusher.PARTLY_ENDED)
+        else:
+            self.session.end(pusher.ENDED)
+
+    async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
+        await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
+
+    def _stand_by(self, channel: Channel, consumer_id: str) -> None:
+        """Keep a refused client's connection; when it may have the channel it is told to come back."""
+        if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
+            return
+        self.session.settle()
+        self._awaited = (*self._awaited, channel.name)
+
+        async def wait() -> None:
+            await self._hub.until_unfenced(channel, consumer_id)
+            self.session.end(pusher.STANDBY)
+
+        self.session.spawn(wait)

@@ -1,0 +1,228 @@
+"""The realtime stream's websockets: opening one, and closing all (decisions 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.failure import survived
+from deskwire.engine.core.limits.network import party_of
+from deskwire.engine.core.secret import Keyring
+from deskwire.engine.core.store import Inline
+from deskwire.engine.ports import Store
+from deskwire.engine.stream.hub import Hub
+from deskwire.http.api.input.client_address import Network, client_address
+from deskwire.http.metrics.measurements import Traffic
+from deskwire.http.server.connection import LINGER_S, FrontStream
+from deskwire.http.server.drain import drain
+from deskwire.http.stream import pusher
+from deskwire.http.stream.flusher import Flusher
+from deskwire.http.stream.limits import Bounds
+from deskwire.http.stream.protocol import Talk
+from deskwire.http.stream.revocations import Revocations
+from deskwire.http.stream.session import GOODBYE_S, Session
+from deskwire.http.stream.strangers import Stranger, Strangers
+from deskwire.http.stream.websocket.frames import close_frame, text_frame
+from deskwire.http.stream.websocket.handshake import Handshake, NoWebsocket, Opening
+
+log: Final = structlog.get_logger(__name__)
+
+_OPENING_S: Final = 10.0
+"""How long a client may take over its request."""
+_OPENING_AT_THE_STOP_S: Final = 0.5
+"""How long it may once all are told to end; one that is dropped before it is answered may be away for long (ADR 38)."""
+_READ: Final = 16 * 1024
+_READS: Final = 1_024
+"""Reads of one request at most. It may have 16 KB; a usual one comes through byte by byte, too."""
+
+
+class RealtimeStream:
+    """Serves stream connections; `handle` is one connection's task, `run` writes events to all of them.
+
+    Args:
+        keys: what tokens are signed with (`token.issue`).
+        ping_s: time between websocket pings; after two without a pong the connection is dropped.
+        write_timeout_s: how long one write may take before the connection is dropped.
+        inbound_bytes: size of the largest message a client may send.
+        unsubscribed_s: how long a connection may stay without ever subscribing.
+        unsubscribed_each: how many of one network may be without a subscription (`Strangers`).
+        trusted_proxies: networks of proxies that say whose connection they pass on.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        hub: Hub,
+        clock: Clock,
+        *,
+        keys: Keyring,
+        ping_s: float = 25.0,
+        write_timeout_s: float = 20.0,
+        inbound_bytes: int = 65_536,
+        unsubscribed_s: float = 120.0,
+        unsubscribed_each: int = 50,
+        trusted_proxies: Sequence[Network] = (),
+    ) -> None:
+        self._store = store
+        self._hub = hub
+        self._clock = clock
+        self._keys = keys
+        self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
+        self._flusher = Flusher()
+        self._strangers = Strangers(unsubscribed_each)
+        self._trusted_proxies = trusted_proxies
+        self.traffic: Final = Traffic()
+        self._talks: dict[Talk, None] = {}  # in the order in which they came
+        self._revocations = Revocations(store, self._talks.keys())
+        self._openings: set[trio.CancelScope] = set()
+        self._closing: pusher.Close | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._talks)
+
+    async def run(self) -> None:
+        """Write events to the connections, and end those that have lost their right, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._revocations.run)
+            await self._flusher.run()
+
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """End connections whose right a commit ends from now on."""
+
+        def changed(commit: CallerCommit) -> None:
+            if commit.callers:
+                self.rights_changed_nowait()
+
+        commits.subscribe(changed)
+
+    def rights_changed_nowait(self) -> None:
+        """End connections whose server key was revoked, or whose project was removed; both are on the disk."""
+        self._revocations.note_nowait()
+
+    async def handle(self, stream: trio.abc.Stream) -> None:
+        """Serve one connection whose request begins with `GET /app/`, and close it.
+
+        Cancellation: the connection is dropped without a goodbye.
+        """
+        talk: Talk | None = None
+        stranger: Stranger | None = None
+        try:
+            opening = await self._open(stream)
+            if opening is not None:
+                stranger = await self._strangers.admit(self._network(stream, opening))
+                admitted = await self._admit(opening, stranger)
+                if isinstance(admitted, pusher.Close):
+                    await _turn_away(stream, admitted)
+                elif stranger is not None:
+                    talk = self._begin(stream, opening.rest, stranger, admitted)
+                    await talk.session.run(talk)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # the peer has gone
+        except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
+            survived(error, partial(_tell, talk))
+        finally:
+            if talk is not None:
+                del self._talks[talk]
+            if stranger is not None:
+                stranger.leave()
+            await trio.aclose_forcefully(stream)
+
+    def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
+        """End every connection, and each later one likewise; they are gone within 5 s.
+
+        A client that has not finished its request, or not read its answer, has half a second for that.
+        """
+        self._closing = goodbye
+        for scope in self._openings:
+            scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
+        self._strangers.close()
+        for talk in list(self._talks):
+            talk.session.end(goodbye)
+
+    async def _open(self, stream: trio.abc.Stream) -> Opening | None:
+        """The client's request, accepted; None if there is nothing to serve."""
+        with trio.CancelScope() as scope:
+            if self._closing is not None:
+                scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
+            self._openings.add(scope)
+            try:
+                return await self._shake_hands(stream)
+            finally:
+                self._openings.discard(scope)
+        return None
+
+    async def _shake_hands(self, stream: trio.abc.Stream) -> Opening | None:
+        handshake, result = Handshake(), None
+        with trio.move_on_after(_OPENING_S):
+            for _ in range(_READS):
+                result = handshake.feed(bytes(await stream.receive_some(_READ)))
+                if result is not None:
+                    break
+        if result is None:
+            return None
+        with trio.move_on_after(self._bounds.write_timeout_s) as writing:
+            await stream.send_all(result.answer)
+        if writing.cancelled_caught:
+            return None
+        if isinstance(result, NoWebsocket):
+            with trio.move_on_after(LINGER_S):
+                await drain(stream)
+            return None
+        return result
+
+    def _begin(self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project) -> Talk:
+        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, stranger)
+        talk = Talk(self._store, self._hub, self._clock, self._keys, session, project)
+        self._talks[talk] = None
+        return talk
+
+    def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
+        """Whom the connection is counted for until it has subscribed; None for this machine's own address (`party_of`)."""
+        peer = stream.peer if isinstance(stream, FrontStream) else None
+        return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
+
+    async def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
+        if self._closing is not None:
+            return self._closing
+        if stranger is None:
+            self.traffic.crowded += 1
+            return pusher.CROWDED
+        if opening.refusal is not None:
+            return opening.refusal
+        try:
+            project = await self._project(opening.stream_key)
+        except Unavailable:
+            return pusher.OVER_CAPACITY
+        return self._closing or project or pusher.UNKNOWN_APP
+
+    async def _project(self, stream_key: str) -> Project | None:
+        """The project of a stream key as it is at the return: a change from then on finds the connection here."""
+        changes = None
+        while changes != self._revocations.changes:
+            changes = self._revocations.changes
+            project = await self._store.read(Inline(lambda reader: reader.project_by_stream_key(stream_key)))
+        return project
+
+
+def _tell(talk: Talk | None, failure: BaseException) -> None:
+    socket_id = None if talk is None else talk.socket_id
+    log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
+
+
+async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.Close) -> None:
+    """Say why the connection is refused, and wait for the client to close; what it sends is not parsed."""
+    refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
+    with trio.move_on_after(GOODBYE_S):
+        await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))
+        await drain(stream)

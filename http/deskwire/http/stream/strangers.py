@@ -1,0 +1,137 @@
+"""How many stream connections of one network may be without a subscription, and how fast they may follow each other.
+
+Until it has subscribed nobody knows whose a connection is (ADR 42). So it takes one of few places that its network has:
+
+- A place is free again as soon as its connection has subscribed; else 10 s after it was taken, whether the connection
+  has ended by then or not. One that is still there makes room, if somebody waits.
+- Who finds none waits for one, in the order of coming, for 5 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from deskwire.engine.core.mutex import Mutex
+
+KEPT_S: Final = 10.0
+"""How long a place is its connection's own: far longer than clients take to authorize and subscribe."""
+WAIT_S: Final = 5.0
+"""How long a newcomer waits; pusher-js calls its connection unavailable after 10 s."""
+
+
+def _ended() -> None:
+    """Ask a connection to make room that is there no more."""
+
+
+@dataclass(eq=False, slots=True)
+class Stranger:
+    """A connection that has not subscribed, in its place.
+
+    Args:
+        since: when it took the place.
+        make_room: ends the connection, as another needs the place.
+    """
+
+    _room: _Room
+    since: float
+    make_room: Callable[[], None] = _ended
+
+    def known(self) -> None:
+        """Give the place back: the connection has subscribed."""
+        self._room.free(self)
+
+    def leave(self) -> None:
+        """Say that the connection has ended. The place is kept for its time: else they could follow each other at any rate."""
+        self.make_room = _ended
+        if self.since + KEPT_S <= trio.current_time():
+            self._room.free(self)
+
+
+@dataclass(eq=False, slots=True)
+class _Room:
+    """The places of one network, those that were taken first in front."""
+
+    taken: dict[Stranger, None] = field(default_factory=dict)
+    line: Mutex = field(default_factory=Mutex)
+    freed: trio.Event = field(default_factory=trio.Event)
+
+    def free(self, stranger: Stranger) -> None:
+        self.taken.pop(stranger, None)
+        self.freed.set()
+
+    async def take(self, each: int) -> Stranger:
+        while len(self.taken) >= each:
+            oldest = next(iter(self.taken))
+            if oldest.since + KEPT_S <= trio.current_time():
+                del self.taken[oldest]
+                oldest.make_room()
+                continue
+            self.freed = trio.Event()
+            with trio.move_on_at(oldest.since + KEPT_S):
+                await self.freed.wait()
+        stranger = Stranger(self, trio.current_time())
+        self.taken[stranger] = None
+        return stranger
+
+    def forgettable(self, now: float) -> bool:
+        """Whether nobody needs it any more."""
+        return not self.line.held and all(
+            place.make_room is _ended and place.since + KEPT_S <= now for place in self.taken
+        )
+
+
+class Strangers:
+    """Those of all networks.
+
+    Args:
+        each: how many a network has.
+    """
+
+    def __init__(self, each: int) -> None:
+        self._each = each
+        self._rooms: dict[str, _Room] = {}
+        self._waiting: set[trio.CancelScope] = set()
+        self._swept = 0.0
+        self._closed = False
+
+    async def admit(self, network: str | None) -> Stranger | None:
+        """A newcomer in its place, at once if there is one; None if none is free in time.
+
+        Args:
+            network: None for who may be anybody; there are places enough for those.
+        """
+        if self._closed:
+            return None
+        if network is None:
+            return Stranger(_Room(), trio.current_time())
+        self._sweep()
+        room = self._rooms.setdefault(network, _Room())
+        with trio.move_on_after(WAIT_S) as waiting:
+            self._waiting.add(waiting)
+            try:
+                async with room.line:
+                    return await room.take(self._each)
+            finally:
+                self._waiting.discard(waiting)
+        return None
+
+    def close(self) -> None:
+        """Let nobody wait any longer, and nobody begin to."""
+        self._closed = True
+        for waiting in self._waiting:
+            waiting.cancel()
+
+    def __len__(self) -> int:
+        """How many networks are remembered."""
+        return len(self._rooms)
+
+    def _sweep(self) -> None:
+        """Forget the networks of which nobody has come for a while; seldom, as it looks at all."""
+        now = trio.current_time()
+        if now - self._swept >= KEPT_S:
+            self._swept = now
+            self._rooms = {name: room for name, room in self._rooms.items() if not room.forgettable(now)}

@@ -1,0 +1,1 @@
+"""Websocket frames and messages (RFC 6455); no I/O."""

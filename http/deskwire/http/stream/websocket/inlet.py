@@ -1,0 +1,62 @@
+"""What comes in on a stream connection: its frames, counted, and its texts put together; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import trio
+from wsproto.connection import ConnectionState
+from wsproto.events import Event, TextMessage
+
+from deskwire.http.stream import pusher
+from deskwire.http.stream.inflow import HangUp, Inflow
+from deskwire.http.stream.websocket.messages import Texts, TooLong
+from deskwire.http.stream.websocket.parser import Wire
+
+
+class Inlet:
+    """One connection's.
+
+    Args:
+        largest: bytes of a message at most.
+        rest: bytes that came behind the handshake.
+        frames: how many have come.
+    """
+
+    __slots__ = ("_inflow", "_largest", "_texts", "frames", "wire")
+
+    def __init__(self, largest: int, rest: bytes) -> None:
+        self.wire = Wire(largest, rest)
+        self.frames = 0
+        self._largest = largest
+        self._texts = Texts(largest)
+        self._inflow = Inflow(largest)
+
+    def feed(self, data: bytes) -> None:
+        """Take what was read. Raises HangUp."""
+        if self.wire.state is not ConnectionState.CLOSED:
+            self.wire.receive_data(data)
+        self._inflow.bytes(len(data), trio.current_time())
+
+    def events(self) -> Iterator[Event]:
+        """What has come. If that is no frame it counts as one, as a read costs as much. Raises HangUp."""
+        before = self.frames
+        for event in self.wire.events():
+            self._count()
+            yield event
+        if self.frames == before:
+            self._count()
+
+    def text(self, event: TextMessage) -> str | None:
+        """The whole message, if this is its last part. Raises HangUp."""
+        try:
+            text = self._texts.add(event)
+        except TooLong:
+            raise HangUp(pusher.Close(1009, f"A message may have {self._largest} bytes.")) from None
+        if text is not None:
+            self._inflow.message(trio.current_time())
+        return text
+
+    def _count(self) -> None:
+        self.frames += 1
+        self._inflow.frame(trio.current_time())

@@ -1,0 +1,192 @@
+"""Looks whether a data directory is well: the file, the rules between rows, uploads and their files, sealed secrets.
+
+It only reads, and a server may run meanwhile: all rows are those of one moment, and what concerns files is looked at again
+before it is said, as a file comes before its row and goes after it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.uploads.ports import Content
+from deskwire.storage.backup.snapshot import damage, opened, pending, row_counts, unknown
+from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.database import FILE_NAME, RESTORING, DataDirectoryError
+from deskwire.storage.files import FOLDER, DiskFiles
+
+SETTLED_S: Final = 60.0
+"""A file younger than this may still get its row."""
+_PIECE: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class Report:
+    """What a check found; with no problems all is well. `rows` of each table, `files` of uploads."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    files: int = 0
+
+
+def check(
+    directory: Path, secrets: Secrets | None, *, contents: bool, settled_s: float = SETTLED_S
+) -> Report:
+    """Check a data directory.
+
+    Args:
+        secrets: the installation's, if there are any.
+        contents: whether the bytes of all uploads are read, too.
+
+    Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
+    """
+    path = directory / FILE_NAME
+    if not path.exists():
+        raise DataDirectoryError(
+            f"There is no Deskwire in the data directory {directory}; --data names another."
+        )
+    report = Report()
+    if (directory / RESTORING).exists():
+        report.problems.append(Problem("restore_unfinished", f"A restore into {directory} was not finished."))
+    try:
+        with closing(opened(path, writing=False)) as connection:
+            if _look(connection, path, report):
+                report.problems += _seals(connection, secrets)
+                files = _Files(connection, DiskFiles(directory), contents, settled_s)
+                report.problems += files.problems()
+                report.files = files.seen
+    except sqlite3.DatabaseError as error:
+        report.problems.append(Problem("database_damaged", f"The database {path} can't be read: {error}"))
+    return report
+
+
+def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
+    """Look at the database by itself; whether there is sense in looking further."""
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("BEGIN")
+    if newer := unknown(connection):
+        raise DataDirectoryError(
+            f"The database {path} was written by a newer Deskwire (it has {', '.join(newer)})."
+        )
+    if found := damage(connection):
+        report.problems += (Problem("database_damaged", each) for each in found)
+        return False
+    report.rows = row_counts(connection)
+    if older := pending(connection):
+        report.notes.append(
+            f"The next start brings the database up to date ({', '.join(older)}): rows and files can be checked after that."
+        )
+        return False
+    report.problems += broken_rules(connection)
+    connection.execute("COMMIT")
+    return True
+
+
+def _seals(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
+    """Endpoints whose signing secret the installation's secret does not open."""
+    rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
+    if not rows:
+        return
+    if secrets is None:
+        yield Problem(
+            "secret_missing", f"There are {len(rows)} webhook endpoints, and no secret to sign with."
+        )
+        return
+    sealing = Sealing(secrets)
+    for endpoint, sealed in rows:
+        try:
+            sealing.open(sealed)
+        except SealBroken:
+            yield Problem(
+                "secret_wrong", f"The signing secret of {endpoint} was sealed under another secret."
+            )
+
+
+class _Files:
+    """The uploads' rows and files, held against each other."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, files: DiskFiles, contents: bool, settled_s: float
+    ) -> None:
+        self.seen = 0
+        self._connection = connection
+        self._files = files
+        self._contents = contents
+        self._settled = time.time() - settled_s
+
+    def problems(self) -> Iterator[Problem]:
+        """What does not fit."""
+        rows = self._connection.execute(
+            "SELECT project, sha256, size, min(id) FROM uploads GROUP BY project, sha256 ORDER BY project, sha256"
+        )
+        for project, digest, size, upload in rows.fetchall():
+            content = Content(project, digest)
+            wrong = self._wrong(content, size)
+            if wrong is not None and self._is_kept(content):
+                yield Problem(
+                    "upload_file", f"The file of {upload}, {FOLDER}/{self._name(content)}, {wrong}."
+                )
+        yield from self._strangers()
+
+    def _wrong(self, content: Content, size: int) -> str | None:
+        path = self._files.place(content)
+        try:
+            found = path.stat().st_size
+            self.seen += 1
+            if found != size:
+                return f"has {found:,} bytes and not {size:,}"
+            if self._contents and _digest(path) != content.sha256:
+                return "has other bytes than were uploaded"
+        except FileNotFoundError:
+            return "is missing"
+        except OSError as error:
+            return f"can't be read ({error.strerror})"
+        return None
+
+    def _strangers(self) -> Iterator[Problem]:
+        """Files that no row refers to; the server removes those at its start."""
+        for content in self._files.contents():
+            path = self._files.place(content)
+            try:
+                if path.stat().st_ctime > self._settled:
+                    continue
+            except FileNotFoundError:
+                continue
+            if not self._is_kept(content) and not self._is_doomed(content) and path.exists():
+                yield Problem(
+                    "file_without_upload",
+                    f"No upload refers to {FOLDER}/{self._name(content)}; the next start removes it.",
+                )
+
+    def _is_kept(self, content: Content) -> bool:
+        return self._any("uploads", content)
+
+    def _is_doomed(self, content: Content) -> bool:
+        return self._any("doomed_files", content)
+
+    def _any(self, table: str, content: Content) -> bool:
+        row = self._connection.execute(
+            f"SELECT 1 FROM {table} WHERE project = ? AND sha256 = ? LIMIT 1",
+            (content.project, content.sha256),
+        ).fetchone()
+        return row is not None
+
+    def _name(self, content: Content) -> str:
+        return f"{content.project}/{content.sha256[:2]}/{content.sha256}"
+
+
+def _digest(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

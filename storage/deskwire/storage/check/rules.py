@@ -1,0 +1,174 @@
+"""What must hold in the database beyond what SQLite itself sees to: a query each, which finds what breaks it.
+
+Each gives rows of what is wrong, as the words that stand in place of `{}` in its sentence. The event log lets go of its oldest
+events, so a conversation's stored events are the last ones of its sequence, all of them if nothing was pruned yet.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from deskwire.storage.backup.snapshot import pending
+
+SHOWN: Final = 20
+"""Problems of one rule that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it must be; `code` is stable."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A query whose rows are problems, and the sentence that says them."""
+
+    code: str
+    sentence: str
+    query: str
+
+
+_SPANS: Final = (
+    "SELECT conversation, min(sequence) AS first, max(sequence) AS last, count(sequence) AS stored FROM events "
+    "WHERE conversation > 0 GROUP BY conversation"
+)
+
+_AUDITED: Final = " UNION ALL ".join(
+    f"SELECT id, created_at, '{action}' AS action FROM {table}"
+    for table, action in (
+        ("organisations", "organisation.created"),
+        ("projects", "project.created"),
+        ("users", "account.created"),
+        ("server_keys", "key.created"),
+        ("endpoints", "webhook.created"),
+    )
+)
+_SETTLED_MS: Final = 3_600_000
+"""What was made about when the trail began, or where it was cut off, may be on either side."""
+
+RULES: Final = (
+    Rule(
+        "sequence_hole",
+        "Conversation {} has stored events {} to {}, but only {} of them.",
+        f"SELECT c.id, s.first, s.last, s.stored FROM ({_SPANS}) s JOIN conversations c ON c.rowid = s.conversation "
+        "WHERE s.stored <> s.last - s.first + 1",
+    ),
+    Rule(
+        "sequence_start",
+        "Conversation {} begins with event {}, although no event was ever pruned.",
+        f"SELECT c.id, s.first FROM ({_SPANS}) s JOIN conversations c ON c.rowid = s.conversation "
+        "WHERE s.first <> 1 AND (SELECT pruned_id FROM event_window) IS NULL",
+    ),
+    Rule(
+        "sequence_behind",
+        "Conversation {} says that its newest event is {}, and the log's is {}.",
+        f"SELECT c.id, c.sequence, s.last FROM ({_SPANS}) s JOIN conversations c ON c.rowid = s.conversation "
+        "WHERE s.last <> c.sequence",
+    ),
+    Rule(
+        "events_lost",
+        "Conversation {} says that its newest event is {}, and the log has none, although no event was ever pruned.",
+        "SELECT id, sequence FROM conversations c WHERE sequence > 0 "
+        "AND (SELECT pruned_id FROM event_window) IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.conversation = c.rowid)",
+    ),
+    Rule(
+        "event_order",
+        "Event {} stands behind {}, which has a larger id.",
+        "SELECT id, earlier FROM (SELECT id, lag(id) OVER (ORDER BY position) AS earlier FROM events) WHERE id <= earlier",
+    ),
+    Rule(
+        "event_of_nothing",
+        "Event {} is of a conversation or contact that is not there (row {}).",
+        "SELECT id, conversation FROM events e WHERE conversation IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.rowid = e.conversation) "
+        "AND NOT EXISTS (SELECT 1 FROM contacts k WHERE k.rowid = -e.conversation)",
+    ),
+    Rule(
+        "message_count",
+        "Conversation {} says that it has {} messages, and has {}, numbered to {}.",
+        "SELECT c.id, c.messages, count(m.number), max(m.number) FROM conversations c "
+        "LEFT JOIN messages m ON m.conversation = c.rowid AND m.internal = 0 GROUP BY c.rowid "
+        "HAVING count(m.number) <> c.messages OR coalesce(max(m.number) + 1, 0) <> c.messages",
+    ),
+    Rule(
+        "routed_ahead",
+        "Conversation {} says that endpoint row {} was sent event {}, which is not there yet.",
+        "SELECT c.id, j.key, j.value FROM conversations c, json_each(c.routed) j WHERE j.value > c.sequence",
+    ),
+    Rule(
+        "delivery_to_nowhere",
+        "Delivery {} is for an endpoint that is not there (row {}).",
+        "SELECT d.id, d.endpoint FROM deliveries d LEFT JOIN endpoints e ON e.rowid = d.endpoint WHERE e.rowid IS NULL",
+    ),
+    Rule(
+        "delivery_of_nothing",
+        "Delivery {} is pending, and its event is not stored.",
+        "SELECT d.id FROM deliveries d LEFT JOIN events e ON e.position = d.event "
+        "WHERE d.status = 'pending' AND e.position IS NULL",
+    ),
+    Rule(
+        "attempt_of_nothing",
+        "Attempt {} is of a delivery that is not there (position {}).",
+        "SELECT a.number, a.delivery FROM attempts a LEFT JOIN deliveries d ON d.position = a.delivery "
+        "WHERE d.position IS NULL",
+    ),
+    Rule(
+        "consumer_ahead",
+        "Consumer {} of {} has confirmed position {}, which was never given.",
+        "SELECT consumer, channel, position FROM consumers WHERE position > max("
+        "(SELECT coalesce(max(position), 0) FROM events), (SELECT spent_position FROM event_window))",
+    ),
+    Rule(
+        "attached_to_nothing",
+        "Upload {} says that a message refers to it, and none does.",
+        "SELECT u.id FROM uploads u LEFT JOIN attachments a ON a.upload = u.rowid WHERE u.attached = 1 AND a.upload IS NULL",
+    ),
+    Rule(
+        "upload_usage",
+        "Project row {} is said to hold {} bytes of uploads, and holds {}.",
+        "SELECT p.rowid, coalesce(w.bytes, 0), coalesce(h.bytes, 0) FROM projects p "
+        "LEFT JOIN upload_usage w ON w.project = p.rowid "
+        "LEFT JOIN (SELECT project, sum(size) AS bytes FROM (SELECT DISTINCT project, sha256, size FROM uploads) "
+        "GROUP BY project) h ON h.project = p.rowid WHERE coalesce(w.bytes, 0) <> coalesce(h.bytes, 0)",
+    ),
+    Rule(
+        "response_count",
+        "Survey {} says that it has {} responses, and has {}.",
+        "SELECT s.id, s.responses, count(r.rowid) FROM surveys s LEFT JOIN survey_responses r ON r.survey = s.rowid "
+        "WHERE s.removed = 0 GROUP BY s.rowid HAVING count(r.rowid) <> s.responses",
+    ),
+    Rule(
+        "audit_missing",
+        "The audit trail does not have that {} was made.",
+        f"SELECT t.id FROM ({_AUDITED}) t WHERE t.created_at >= (SELECT since + {_SETTLED_MS} FROM audit_window) "
+        "AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.object = t.id AND a.action = t.action)",
+    ),
+    Rule(
+        "audit_of_nothing",
+        "Record {} of the audit trail is of an organisation that is not there (row {}).",
+        "SELECT a.id, a.organisation FROM audit a LEFT JOIN organisations o ON o.rowid = a.organisation "
+        "WHERE a.organisation IS NOT NULL AND o.rowid IS NULL",
+    ),
+)
+
+
+def broken_rules(connection: sqlite3.Connection) -> Iterator[Problem]:
+    """Every problem that the rules find, up to SHOWN of each; none before an upgrade, as they are about the newest tables.
+
+    Raises sqlite3.Error.
+    """
+    if pending(connection):
+        return
+    for rule in RULES:
+        rows = connection.execute(rule.query).fetchmany(SHOWN + 1)
+        for row in rows[:SHOWN]:
+            yield Problem(rule.code, rule.sentence.format(*row))
+        if len(rows) > SHOWN:
+            yield Problem(rule.code, f"There are more than {SHOWN} problems of this kind ({rule.code}).")

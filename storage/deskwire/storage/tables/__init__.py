@@ -1,0 +1,1 @@
+"""The tables, a module for each group: its queries and its changes."""

@@ -1,0 +1,1 @@
+"""Organisations, people and teams."""

@@ -1,0 +1,214 @@
+"""Organisations with their members, projects and keys, as they are managed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, Role, ServerKey, User
+from deskwire.engine.audit.deeds import account_changed, differences, project_changed
+from deskwire.engine.audit.trail import Deed
+from deskwire.storage.tables.accounts.people import (
+    KEYS,
+    PROJECT,
+    USER,
+    USER_WIDTH,
+    PeopleReads,
+    PeopleWrites,
+    as_key,
+    as_project,
+    as_user,
+)
+
+_ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
+_MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
+
+_UPTO_SIGN: Final = "rtrim({0}, replace({0}, '$', ''))"
+"""What stands up to the last `$`, that included."""
+_ENCODED: Final = (
+    f"substr({_UPTO_SIGN.format('password_hash')}, 1, length({_UPTO_SIGN.format('password_hash')}) - 1)"
+)
+_COSTS: Final = (
+    f"SELECT {_UPTO_SIGN.format('encoded')}, count(*) FROM "
+    f"(SELECT {_ENCODED} AS encoded FROM users WHERE password_hash IS NOT NULL) GROUP BY 1"
+)
+"""Users by what their hashes are without their last two parts, salt and hash."""
+
+_OWN: Final = frozenset({"consumers", "server_keys", "teams"})
+"""Tables that may refer to a project which is removed."""
+_UNREFERENCED: Final = ("conversations", "events")
+"""Tables with a project's rows that do not refer to it."""
+
+
+class OrganisationReads:
+    """Queries; the methods are those of `OrganisationReader`."""
+
+    conn: sqlite3.Connection
+
+    def organisation(self, organisation_id: str) -> Organisation | None:
+        row = self.conn.execute(f"{_ORGANISATION} WHERE o.id = ?", (organisation_id,)).fetchone()
+        return None if row is None else Organisation(*row)
+
+    def organisation_of(self, organisation: int) -> Organisation:
+        return Organisation(
+            *self.conn.execute(f"{_ORGANISATION} WHERE o.rowid = ?", (organisation,)).fetchone()
+        )
+
+    def organisations(self) -> Sequence[Organisation]:
+        return [Organisation(*row) for row in self.conn.execute(f"{_ORGANISATION} ORDER BY o.rowid")]
+
+    def memberships(self, user: int, after: tuple[int, int], limit: int) -> Sequence[Membership]:
+        rows = self.conn.execute(
+            "SELECT o.rowid, o.id, o.name, o.created_at, m.role, m.created_at FROM memberships m "
+            "JOIN organisations o ON o.rowid = m.organisation "
+            "WHERE m.user = ? AND (m.created_at, m.organisation) > (?, ?) "
+            "ORDER BY m.created_at, m.organisation LIMIT ?",
+            (user, *after, limit),
+        )
+        return [Membership(Organisation(*row[:4]), *row[4:]) for row in rows]
+
+    def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
+        sql = f"{_MEMBER} WHERE m.organisation = ? AND m.user > ? ORDER BY m.user LIMIT ?"
+        return [_member(row) for row in self.conn.execute(sql, (organisation, after, limit))]
+
+    def organisation_member(self, organisation: int, user_id: str) -> Member | None:
+        sql = f"{_MEMBER} WHERE m.organisation = ? AND u.id = ?"
+        row = self.conn.execute(sql, (organisation, user_id)).fetchone()
+        return None if row is None else _member(row)
+
+    def owners(self, organisation: int) -> int:
+        sql = "SELECT count(*) FROM memberships WHERE organisation = ? AND role = 'owner'"
+        return int(self.conn.execute(sql, (organisation,)).fetchone()[0])
+
+    def users(self) -> Sequence[User]:
+        sql = f"SELECT {USER} FROM users u WHERE u.deleted_at IS NULL ORDER BY u.rowid"
+        return [as_user(row) for row in self.conn.execute(sql)]
+
+    def password_costs(self) -> Mapping[str, int]:
+        return dict(self.conn.execute(_COSTS).fetchall())
+
+    def projects(
+        self, organisation: int | None, user: int | None, before: int, limit: int
+    ) -> Sequence[Project]:
+        sql, values = f"SELECT {PROJECT} FROM projects p WHERE p.removed_at IS NULL AND p.rowid < ?", [before]
+        if organisation is not None:
+            sql += " AND p.organisation = ?"
+            values.append(organisation)
+        if user is not None:
+            sql += " AND p.organisation IN (SELECT organisation FROM memberships WHERE user = ?)"
+            values.append(user)
+        rows = self.conn.execute(f"{sql} ORDER BY p.rowid DESC LIMIT ?", (*values, limit))
+        return [as_project(row) for row in rows]
+
+    def keys(self, project: int, before: int, limit: int) -> Sequence[ServerKey]:
+        sql = f"{KEYS} WHERE k.project = ? AND k.rowid < ? ORDER BY k.rowid DESC LIMIT ?"
+        return [as_key(row) for row in self.conn.execute(sql, (project, before, limit))]
+
+    def key(self, key_id: str) -> ServerKey | None:
+        row = self.conn.execute(f"{KEYS} WHERE k.id = ?", (key_id,)).fetchone()
+        return None if row is None else as_key(row)
+
+    def keys_in_force(self, project: int) -> int:
+        sql = "SELECT count(*) FROM server_keys WHERE project = ? AND revoked_at IS NULL"
+        return int(self.conn.execute(sql, (project,)).fetchone()[0])
+
+    def project_is_used(self, project: int) -> bool:
+        referring = self.conn.execute(
+            'SELECT t.name, f."from" FROM sqlite_schema t, pragma_foreign_key_list(t.name) f '
+            "WHERE t.type = 'table' AND f.\"table\" = 'projects'"
+        ).fetchall()
+        holding = [(table, column) for table, column in referring if table not in _OWN]
+        holding += [(table, "project") for table in _UNREFERENCED]
+        return any(
+            self.conn.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (project,)).fetchone()
+            for table, column in holding
+        )
+
+
+class OrganisationWrites(PeopleReads, PeopleWrites):
+    """Changes; the methods are those of `OrganisationTransaction`."""
+
+    conn: sqlite3.Connection
+
+    def rename_organisation(self, organisation: int, name: str) -> None:
+        sql = f"{_ORGANISATION} WHERE o.rowid = ?"
+        before = Organisation(*self.conn.execute(sql, (organisation,)).fetchone())
+        self.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", (name, organisation))
+        if changes := differences({"name": before.name}, {"name": name}):
+            self.record(Deed("organisation.changed", before.id, organisation=organisation, changes=changes))
+
+    def save_project(self, project: Project) -> None:
+        chosen = project.settings
+        sql = f"SELECT {PROJECT} FROM projects p WHERE p.rowid = ?"
+        self.record(
+            *project_changed(as_project(self.conn.execute(sql, (project.rowid,)).fetchone()), project)
+        )
+        self.conn.execute(
+            "UPDATE projects SET name = ?, memory_enabled = ?, archived_retention_days = ?, primary_language = ?, "
+            "languages = ?, upload_quota_bytes = ? WHERE rowid = ?",
+            (
+                project.name,
+                chosen.memory_enabled,
+                chosen.archived_retention_days,
+                chosen.primary_language,
+                ",".join(chosen.languages),
+                chosen.upload_quota_bytes,
+                project.rowid,
+            ),
+        )
+
+    def remove_project(self, project: int, at: int) -> None:
+        in_force = self.conn.execute(
+            "SELECT rowid FROM server_keys WHERE project = ? AND revoked_at IS NULL", (project,)
+        )
+        for (key,) in in_force.fetchall():
+            self.revoke_key(key, at)
+        self.conn.execute("UPDATE projects SET removed_at = ? WHERE rowid = ?", (at, project))
+        (project_id,) = self.conn.execute("SELECT id FROM projects WHERE rowid = ?", (project,)).fetchone()
+        self.record(Deed("project.deleted", project_id, project=project))
+
+    def set_role(self, organisation: int, user: int, role: Role) -> None:
+        before = self.role(organisation, user)
+        sql = "UPDATE memberships SET role = ? WHERE organisation = ? AND user = ?"
+        self.conn.execute(sql, (role, organisation, user))
+        if before != role:
+            self.record_member("member.role_changed", organisation, user, before, role)
+
+    def delete_membership(self, organisation: int, user: int) -> None:
+        self.record_member("member.removed", organisation, user, self.role(organisation, user), None)
+        self.conn.execute(
+            "DELETE FROM team_members WHERE user = ? AND team IN "
+            "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
+            (user, organisation),
+        )
+        self.conn.execute("DELETE FROM memberships WHERE organisation = ? AND user = ?", (organisation, user))
+
+    def save_user(self, user: User) -> None:
+        row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
+        self.record(*account_changed(as_user(row), user))
+        self.conn.execute(
+            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, generation = ?, home = ? "
+            "WHERE rowid = ?",
+            (user.name, user.password_hash, user.password_temporary, user.generation, user.home, user.rowid),
+        )
+
+    def delete_user(self, user: int, at: int) -> None:
+        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        self.record(Deed("account.deleted", user_id, account=user))
+        self.forget_in_audit(user_id)
+        self.conn.execute(
+            "UPDATE users SET email = id, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
+            "WHERE rowid = ?",
+            (at, user),
+        )
+        self.want_scrub()
+
+    def revoke_key(self, key: int, at: int) -> None:
+        self.conn.execute("UPDATE server_keys SET revoked_at = ? WHERE rowid = ?", (at, key))
+        row = self.conn.execute("SELECT id, project FROM server_keys WHERE rowid = ?", (key,)).fetchone()
+        self.record(Deed("key.revoked", row[0], project=row[1]))
+
+
+def _member(row: Sequence[Any]) -> Member:
+    return Member(as_user(row[:USER_WIDTH]), *row[USER_WIDTH:])

@@ -1,0 +1,162 @@
+"""Organisations, projects, users and server keys."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final
+
+from deskwire.engine.accounts.people import Project, ProjectSettings, Role, ServerKey, User
+from deskwire.engine.audit.deeds import made
+from deskwire.engine.audit.trail import Deed
+from deskwire.storage.tables.audit import AuditWrites
+
+PROJECT: Final = (
+    "p.rowid, p.id, p.organisation, p.name, p.stream_key, p.created_at, p.memory_enabled, "
+    "p.archived_retention_days, p.primary_language, p.languages, p.upload_quota_bytes"
+)
+PROJECT_WIDTH: Final = 11
+
+
+USER: Final = "u.rowid, u.id, u.email, u.name, u.password_hash, u.password_temporary, u.generation, u.created_at, u.home"
+USER_WIDTH: Final = 9
+KEYS: Final = (
+    f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at "
+    "FROM server_keys k JOIN projects p ON p.rowid = k.project"
+)
+
+
+def as_project(row: Sequence[Any]) -> Project:
+    """The project in a row of the columns PROJECT."""
+    rowid, project_id, organisation, name, stream_key, at, memory, days, primary, languages, quota = row
+    settings = ProjectSettings(bool(memory), days, primary, tuple(languages.split(",")), quota)
+    return Project(rowid, project_id, organisation, name, stream_key, settings, at)
+
+
+def as_user(row: Sequence[Any]) -> User:
+    """The user in a row of the columns USER."""
+    rowid, user_id, email, name, password_hash, temporary, generation, at, home = row
+    return User(rowid, user_id, email, name, password_hash, bool(temporary), generation, at, home)
+
+
+def as_key(row: Sequence[Any]) -> ServerKey:
+    """The server key in a row of KEYS."""
+    rowid, key_id, *rest = row[PROJECT_WIDTH:]
+    return ServerKey(rowid, key_id, as_project(row[:PROJECT_WIDTH]), *rest)
+
+
+class PeopleReads:
+    """Queries on people and their projects; the methods are those of `ports.Reader`."""
+
+    conn: sqlite3.Connection
+
+    def has_projects(self) -> bool:
+        return self.conn.execute("SELECT 1 FROM projects LIMIT 1").fetchone() is not None
+
+    def project(self, project_id: str) -> Project | None:
+        return self._project("id", project_id)
+
+    def project_by_stream_key(self, stream_key: str) -> Project | None:
+        return self._project("stream_key", stream_key)
+
+    def server_key(self, key_hash: bytes) -> ServerKey | None:
+        row = self.conn.execute(f"{KEYS} WHERE k.hash = ?", (key_hash,)).fetchone()
+        return None if row is None else as_key(row)
+
+    def user(self, user_id: str) -> User | None:
+        return self._user("id", user_id)
+
+    def user_by_email(self, email: str) -> User | None:
+        return self._user("email", email)
+
+    def role(self, organisation: int, user: int) -> Role | None:
+        row = self.conn.execute(
+            "SELECT role FROM memberships WHERE organisation = ? AND user = ?", (organisation, user)
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def member_name(self, organisation: int, user_id: str) -> str | None:
+        row = self.conn.execute(
+            "SELECT u.name FROM users u JOIN memberships m ON m.user = u.rowid WHERE m.organisation = ? AND u.id = ?",
+            (organisation, user_id),
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def _project(self, column: str, value: str) -> Project | None:
+        row = self.conn.execute(
+            f"SELECT {PROJECT} FROM projects p WHERE p.{column} = ? AND p.removed_at IS NULL", (value,)
+        ).fetchone()
+        return None if row is None else as_project(row)
+
+    def _user(self, column: str, value: str) -> User | None:
+        row = self.conn.execute(
+            f"SELECT {USER} FROM users u WHERE u.{column} = ? AND u.deleted_at IS NULL", (value,)
+        ).fetchone()
+        return None if row is None else as_user(row)
+
+
+class PeopleWrites(AuditWrites):
+    """Changes of people and keys; the methods are those of `ports.Transaction`."""
+
+    conn: sqlite3.Connection
+
+    def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
+        rowid = self._insert("organisations", id=organisation_id, name=name, created_at=at)
+        changes = made({"name": name})
+        self.record(Deed("organisation.created", organisation_id, organisation=rowid, changes=changes))
+        return rowid
+
+    def insert_project(
+        self, project_id: str, organisation: int, name: str, stream_key: str, at: int
+    ) -> Project:
+        rowid = self._insert(
+            "projects",
+            id=project_id,
+            organisation=organisation,
+            name=name,
+            stream_key=stream_key,
+            created_at=at,
+        )
+        self.record(Deed("project.created", project_id, project=rowid, changes=made({"name": name})))
+        return Project(rowid, project_id, organisation, name, stream_key, created_at=at)
+
+    def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
+        rowid = self._insert(
+            "users", id=user_id, email=email, name=name, password_hash=password_hash, created_at=at
+        )
+        changes = made({"email": email, "name": name})
+        self.record(Deed("account.created", user_id, account=rowid, changes=changes))
+        return User(rowid, user_id, email, name, password_hash, created_at=at)
+
+    def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
+        self._insert("memberships", organisation=organisation, user=user, role=role, created_at=at)
+        self.record_member("member.added", organisation, user, None, role)
+
+    def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
+        self._insert(
+            "server_keys",
+            id=key_id,
+            project=project,
+            hash=key_hash,
+            tail=tail,
+            label=label,
+            created_at=at,
+        )
+        self.record(Deed("key.created", key_id, project=project, changes=made({"label": label})))
+
+    def touch_key(self, key: int, at: int) -> None:
+        self.conn.execute("UPDATE server_keys SET last_used_at = ? WHERE rowid = ?", (at, key))
+
+    def record_member(
+        self, action: str, organisation: int, user: int, before: Role | None, after: Role | None
+    ) -> None:
+        """Record what became of a user's role."""
+        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        self.record(
+            Deed(action, user_id, organisation=organisation, account=user, changes={"role": (before, after)})
+        )
+
+    def _insert(self, table: str, **values: Any) -> int:
+        columns, marks = ", ".join(values), ", ".join("?" for _ in values)
+        sql = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+        return self.conn.execute(sql, tuple(values.values())).lastrowid or 0

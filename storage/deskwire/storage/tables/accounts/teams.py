@@ -1,0 +1,100 @@
+"""Teams and their members."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from deskwire.engine.accounts.teams import Member, Team
+
+_TEAM: Final = "SELECT rowid, id, project, name, created_at, updated_at FROM teams WHERE deleted_at IS NULL"
+_NO_ROW: Final = (1 << 63) - 1
+
+
+class TeamReads:
+    """Queries on teams; the methods are those of `teams.TeamReader`."""
+
+    conn: sqlite3.Connection
+
+    def team(self, project: int, team_id: str) -> Team | None:
+        row = self.conn.execute(f"{_TEAM} AND id = ? AND project = ?", (team_id, project)).fetchone()
+        return None if row is None else self._team_of(row)
+
+    def teams(self, project: int, before: int | None, limit: int) -> Sequence[Team]:
+        rows = self.conn.execute(
+            f"{_TEAM} AND project = ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+            (project, before or _NO_ROW, limit),
+        ).fetchall()
+        return [self._team_of(row) for row in rows]
+
+    def team_named(self, project: int, name: str) -> str | None:
+        return self._text(f"{_TEAM} AND project = ? AND name = ? COLLATE NOCASE", 1, project, name)
+
+    def team_name(self, project: int, team_id: str) -> str | None:
+        return self._text(f"{_TEAM} AND project = ? AND id = ?", 3, project, team_id)
+
+    def teammate(self, organisation: int, user_id: str) -> Member | None:
+        row = self.conn.execute(
+            "SELECT u.rowid, u.id, u.name FROM users u JOIN memberships m ON m.user = u.rowid "
+            "WHERE u.id = ? AND m.organisation = ?",
+            (user_id, organisation),
+        ).fetchone()
+        return None if row is None else Member(*row)
+
+    def deleted_teams(self) -> Sequence[tuple[int, str]]:
+        rows = self.conn.execute("SELECT rowid, id FROM teams WHERE deleted_at IS NOT NULL ORDER BY rowid")
+        return [(row[0], row[1]) for row in rows]
+
+    def _text(self, sql: str, column: int, *values: Any) -> str | None:
+        row = self.conn.execute(sql, values).fetchone()
+        return None if row is None else row[column]
+
+    def _team_of(self, row: Sequence[Any]) -> Team:
+        rowid, team_id, project, name, created_at, updated_at = row
+        members = self.conn.execute(
+            "SELECT u.rowid, u.id, u.name FROM team_members t JOIN users u ON u.rowid = t.user "
+            "JOIN projects p ON p.rowid = ? JOIN memberships m ON m.user = u.rowid AND m.organisation = p.organisation "
+            "WHERE t.team = ? ORDER BY u.rowid",
+            (project, rowid),
+        )
+        found = tuple(Member(*member) for member in members)
+        return Team(team_id, project, name, created_at, updated_at, found, rowid)
+
+
+class TeamWrites:
+    """Changes of teams; the methods are those of `teams.TeamTransaction`."""
+
+    conn: sqlite3.Connection
+    due: list[int]
+
+    def insert_team(self, team: Team) -> Team:
+        rowid = self.conn.execute(
+            "INSERT INTO teams (id, project, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+            (team.id, team.project, team.name, team.created_at, team.updated_at),
+        ).lastrowid
+        assert rowid is not None
+        stored = replace(team, rowid=rowid)
+        self._enrol(stored)
+        return stored
+
+    def save_team(self, team: Team) -> None:
+        self.conn.execute(
+            "UPDATE teams SET name = ?, updated_at = ? WHERE rowid = ?",
+            (team.name, team.updated_at, team.rowid),
+        )
+        self.conn.execute("DELETE FROM team_members WHERE team = ?", (team.rowid,))
+        self._enrol(team)
+
+    def delete_team(self, team: int, at: int) -> None:
+        self.conn.execute("UPDATE teams SET deleted_at = ? WHERE rowid = ?", (at, team))
+        self.due.append(at)
+
+    def forget_team(self, team: int) -> None:
+        self.conn.execute("DELETE FROM team_members WHERE team = ?", (team,))
+        self.conn.execute("DELETE FROM teams WHERE rowid = ?", (team,))
+
+    def _enrol(self, team: Team) -> None:
+        rows = ((team.rowid, member.rowid) for member in team.members)
+        self.conn.executemany("INSERT INTO team_members VALUES (?, ?)", rows)

@@ -1,0 +1,243 @@
+"""The audit trail. Whatever changes the tables that it is about records that by itself, in the same transaction."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.audit.actions import ACTIONS
+from deskwire.engine.audit.trail import (
+    ACTOR_TYPES,
+    COUNTED_MS,
+    PLACES_MAX,
+    PLACES_OF_NOBODY_MAX,
+    UNKNOWN,
+    Actor,
+    AuditFilter,
+    AuditRecord,
+    By,
+    Changes,
+    Deed,
+    Detail,
+)
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.limits.network import network_of
+from deskwire.storage.scrub import ScrubWish
+
+_ERASED: Final = "erased_"
+_RECORDS: Final = """
+SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
+    coalesce((SELECT email FROM users WHERE id = a.actor AND deleted_at IS NULL),
+        (SELECT label FROM server_keys WHERE id = a.actor)),
+    a.object,
+    coalesce((SELECT email FROM users WHERE id = a.object AND deleted_at IS NULL),
+        (SELECT label FROM server_keys WHERE id = a.object), (SELECT name FROM projects WHERE id = a.object),
+        (SELECT name FROM organisations WHERE id = a.object)),
+    (SELECT id FROM organisations WHERE rowid = a.organisation), (SELECT id FROM projects WHERE rowid = a.project),
+    a.changes, a.details, a.address, a.request
+FROM audit a
+"""
+_INSERT: Final = """
+INSERT INTO audit (id, at, last_at, count, organisation, project, action, actor_type, actor, object, changes, details,
+    address, request, slot, tally)
+VALUES (?1, ?2, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+"""
+
+
+class AuditReads:
+    """Queries; the methods are those of `AuditReader`."""
+
+    conn: sqlite3.Connection
+
+    def audit_records(
+        self, organisation: int | None, wanted: AuditFilter, before: int | None, limit: int
+    ) -> Sequence[AuditRecord]:
+        bound = ("a.position < ?", before) if before is not None else None
+        return self._audit_records(organisation, wanted, bound, "DESC", limit)
+
+    def audit_records_after(
+        self, organisation: int | None, wanted: AuditFilter, after: int, limit: int
+    ) -> Sequence[AuditRecord]:
+        return self._audit_records(organisation, wanted, ("a.position > ?", after), "ASC", limit)
+
+    def _audit_records(
+        self,
+        organisation: int | None,
+        wanted: AuditFilter,
+        bound: tuple[str, int] | None,
+        order: str,
+        limit: int,
+    ) -> Sequence[AuditRecord]:
+        asked: list[tuple[str, Any]] = [
+            ("a.organisation = ?", organisation),
+            ("a.actor_type = ?" if wanted.actor in ACTOR_TYPES else "a.actor = ?", wanted.actor),
+            ("a.action = ?", wanted.action),
+            ("a.object = ?", wanted.object),
+            ("a.at >= ?", wanted.since),
+            ("a.at < ?", wanted.until),
+        ]
+        given = [each for each in asked if each[1] is not None] + ([bound] if bound else [])
+        where = f"WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
+        sql = f"{_RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
+        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in given), limit))]
+
+
+class AuditWrites(ScrubWish):
+    """What writes the trail; a base of whatever changes what the trail is about."""
+
+    conn: sqlite3.Connection
+    _by: By = UNKNOWN
+
+    @contextmanager
+    def signed(self, by: By) -> Iterator[None]:
+        before, self._by = self._by, by
+        try:
+            yield
+        finally:
+            self._by = before
+
+    def record(self, *deeds: Deed) -> None:
+        for deed in deeds:
+            for organisation in self._concerned(deed):
+                if ACTIONS[deed.action].counted:
+                    self._count(organisation, deed)
+                else:
+                    self._insert_record(organisation, deed, self._by.address)
+
+    def prune_audit(self, older_than: int, limit: int) -> int:
+        """See the port. They are stored about in the order in which things were done, so none is searched for."""
+        pruned = self.conn.execute(
+            "DELETE FROM audit WHERE last_at < ? AND position IN (SELECT position FROM audit ORDER BY position LIMIT ?)",
+            (older_than, limit),
+        ).rowcount
+        if pruned:
+            self.conn.execute("UPDATE audit_window SET since = max(since, ?)", (older_than,))
+        return pruned
+
+    def forget_in_audit(self, user_id: str) -> None:
+        """Leave of a user's deeds, and of what was done to the account, no name and no client's address."""
+        self.conn.execute(
+            "UPDATE audit SET address = NULL, slot = NULL, tally = NULL "
+            "WHERE actor = ?1 OR (object = ?1 AND actor_type = 'anonymous')",
+            (user_id,),
+        )
+        self.conn.execute(
+            "UPDATE audit SET changes = json_remove(changes, '$.name', '$.email') WHERE object = ?",
+            (user_id,),
+        )
+
+    def pseudonymise_in_audit(self, contact_id: str) -> None:
+        """Give an erased contact another name, one and the same in all its records, that leads nowhere."""
+        alias = _ERASED + secrets.token_hex(8)
+        self.conn.execute(
+            "UPDATE audit SET object = ?, slot = NULL, tally = NULL WHERE object = ?", (alias, contact_id)
+        )
+
+    def _concerned(self, deed: Deed) -> Sequence[int | None]:
+        """The organisations whose trail has it; None is the operator's alone."""
+        if deed.account is not None and deed.organisation is None:
+            rows = self.conn.execute("SELECT organisation FROM memberships WHERE user = ?", (deed.account,))
+            return [row[0] for row in rows] or [None]
+        if deed.project is not None:
+            sql = "SELECT organisation FROM projects WHERE rowid = ?"
+            return [row[0] for row in self.conn.execute(sql, (deed.project,))] or [None]
+        return [deed.organisation]
+
+    def _count(self, organisation: int | None, deed: Deed) -> None:
+        """Add to the record of this actor, object and network; of any network if too many have one already."""
+        by = self._by
+        slot, key = by.at // COUNTED_MS, _key(organisation, deed, by.actor)
+        for place, address in ((f"{key} {network_of(by.address)}", by.address), (key, None)):
+            if self._add(slot, place, deed, by):
+                return
+            if address is None or self._has_room(slot, deed):
+                self._insert_record(organisation, deed, address, slot, place)
+                return
+
+    def _add(self, slot: int, tally: str, deed: Deed, by: By) -> bool:
+        """Whether there was a record to add to."""
+        row = self.conn.execute(
+            "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
+        ).fetchone()
+        if row is None:
+            return False
+        position, details = row
+        self.conn.execute(
+            "UPDATE audit SET count = count + 1, last_at = max(last_at, ?), details = ? WHERE position = ?",
+            (by.at, _json(_summed(orjson.loads(details), deed.details)), position),
+        )
+        return True
+
+    def _has_room(self, slot: int, deed: Deed) -> bool:
+        (taken,) = self.conn.execute(
+            "SELECT count(*) FROM audit WHERE slot = ? AND (object IS NULL) = ?", (slot, deed.object is None)
+        ).fetchone()
+        return int(taken) < (PLACES_OF_NOBODY_MAX if deed.object is None else PLACES_MAX)
+
+    def _insert_record(
+        self,
+        organisation: int | None,
+        deed: Deed,
+        address: str | None,
+        slot: int | None = None,
+        tally: str | None = None,
+    ) -> None:
+        by = self._by
+        self.conn.execute(
+            _INSERT,
+            (
+                new_id("aud", by.at),
+                by.at,
+                organisation,
+                deed.project,
+                deed.action,
+                by.actor.type,
+                by.actor.id,
+                deed.object,
+                _json(_shown(deed.changes)),
+                _json(deed.details),
+                address,
+                by.request_id,
+                slot,
+                tally,
+            ),
+        )
+
+
+def _key(organisation: int | None, deed: Deed, actor: Actor) -> str:
+    """What repetitions are counted by, beside the network."""
+    reason = deed.details.get("reason")
+    return " ".join(
+        str(each or "-") for each in (deed.action, organisation, deed.object, actor.type, actor.id, reason)
+    )
+
+
+def _shown(changes: Changes) -> Mapping[str, Any]:
+    return {name: {"before": before, "after": after} for name, (before, after) in changes.items()}
+
+
+def _summed(before: Mapping[str, Detail], added: Mapping[str, Detail]) -> Mapping[str, Detail]:
+    """The details of both: numbers are added up."""
+    return {
+        name: value + known if isinstance(value, int) and isinstance(known, int) else value
+        for name, value in added.items()
+        for known in (before.get(name),)
+    }
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _record(row: Sequence[Any]) -> AuditRecord:
+    *head, actor_type, actor, actor_name, target, target_name, organisation, project = row[:-4]
+    changes, details, address, request_id = row[-4:]
+    names = [actor_name, target, target_name, organisation, project]
+    said = [orjson.loads(changes), orjson.loads(details), address, request_id]
+    fields: list[Any] = [*head, Actor(actor_type, actor), *names, *said]
+    return AuditRecord(*fields)

@@ -1,0 +1,90 @@
+"""Contacts."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from deskwire.engine.audit.trail import Deed
+from deskwire.engine.contacts.contact import Contact
+from deskwire.storage.tables.audit import AuditWrites
+
+CONTACT_COLUMNS: Final = (
+    "k.rowid, k.id, k.user_id, k.created_at, k.updated_at, k.name, k.email, k.phone, k.avatar"
+)
+
+
+def contact_of(row: Sequence[Any]) -> Contact:
+    """The contact in a row of CONTACT_COLUMNS."""
+    return Contact(*row)
+
+
+class ContactReads:
+    """Queries on contacts; the methods are those of `ports.Reader`."""
+
+    conn: sqlite3.Connection
+
+    def contact(self, project: int, user_id: str) -> Contact | None:
+        return self._contact("user_id", project, user_id)
+
+    def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
+        return self._contact("id", project, contact_id)
+
+    def _contact(self, column: str, project: int, value: str) -> Contact | None:
+        row = self.conn.execute(
+            f"SELECT {CONTACT_COLUMNS} FROM contacts k WHERE project = ? AND k.{column} = ? AND erasing = 0",
+            (project, value),
+        ).fetchone()
+        return None if row is None else contact_of(row)
+
+    def erasing(self) -> Sequence[tuple[str, Contact]]:
+        rows = self.conn.execute(
+            f"SELECT p.id, {CONTACT_COLUMNS} FROM contacts k JOIN projects p ON p.rowid = k.project "
+            "WHERE k.erasing = 1"
+        )
+        return [(row[0], contact_of(row[1:])) for row in rows]
+
+
+class ContactWrites(AuditWrites):
+    """Changes of contacts; the methods are those of `ports.Transaction`."""
+
+    conn: sqlite3.Connection
+
+    def insert_contact(self, project: int, contact: Contact) -> Contact:
+        cursor = self.conn.execute(
+            "INSERT INTO contacts (id, project, user_id, name, email, phone, avatar, created_at, updated_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                contact.id,
+                project,
+                contact.user_id,
+                contact.name,
+                contact.email,
+                contact.phone,
+                contact.avatar,
+                contact.created_at,
+                contact.updated_at,
+            ),
+        )
+        assert cursor.lastrowid is not None
+        return replace(contact, rowid=cursor.lastrowid)
+
+    def save_contact(self, contact: Contact) -> None:
+        self.conn.execute(
+            "UPDATE contacts SET name = ?, email = ?, phone = ?, avatar = ?, updated_at = ? WHERE rowid = ?",
+            (contact.name, contact.email, contact.phone, contact.avatar, contact.updated_at, contact.rowid),
+        )
+
+    def mark_erasing(self, contact: int) -> None:
+        self.conn.execute("UPDATE contacts SET erasing = 1 WHERE rowid = ?", (contact,))
+        row = self.conn.execute("SELECT id, project FROM contacts WHERE rowid = ?", (contact,)).fetchone()
+        self.record(Deed("contact.erased", row[0], project=row[1]))
+
+    def erase_contact_row(self, contact: int) -> None:
+        """Remove the contact itself; its events and deliveries are removed elsewhere."""
+        row = self.conn.execute("SELECT id FROM contacts WHERE rowid = ?", (contact,)).fetchone()
+        if row is not None:
+            self.pseudonymise_in_audit(row[0])
+        self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))

@@ -1,0 +1,1 @@
+"""Conversations, their messages, and what imports add to them."""

@@ -1,0 +1,177 @@
+"""Responses to surveys, and the insights into them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.surveys.insights.insights import Insights, without_texts
+from deskwire.engine.surveys.insights.progress import Refresh
+from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
+from deskwire.storage.scrub import ScrubWish
+from deskwire.storage.tables.surveys.surveys import SURVEY_COLUMNS
+
+_RESPONSE: Final = "r.rowid, r.id, r.version, r.contact, k.user_id, r.language, r.answers, r.created_at"
+_JOINED: Final = f"SELECT {_RESPONSE} FROM survey_responses r LEFT JOIN contacts k ON k.rowid = r.contact"
+_WIDTH: Final = len(_RESPONSE.split(", "))
+_SURVEY: Final = ", ".join(f"s.{name}" for name in SURVEY_COLUMNS.split(", "))
+_LAST: Final = (1 << 63) - 1
+
+
+class SurveyResponseReads:
+    """Queries on responses and insights; the methods are those of `surveys.ports.SurveyReader`."""
+
+    conn: sqlite3.Connection
+
+    def survey_response(self, survey: int, response_id: str) -> Response | None:
+        row = self.conn.execute(
+            f"{_JOINED} WHERE r.id = ? AND r.survey = ?", (response_id, survey)
+        ).fetchone()
+        return None if row is None else _response_of(row)
+
+    def survey_responses(
+        self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
+    ) -> Sequence[Response]:
+        # A contact has few responses: the unary plus keeps the planner off the survey's indexes.
+        where = ["+r.survey = ?" if wanted.contact is not None else "r.survey = ?", "r.rowid < ?"]
+        values: list[Any] = [survey, before or _LAST]
+        for condition, value in (
+            ("r.version = ?", wanted.version),
+            ("r.contact = ?", wanted.contact),
+            ("r.language = ?", wanted.language),
+            ("r.created_at >= ?", wanted.since),
+            ("r.created_at < ?", wanted.until),
+        ):
+            if value is not None:
+                where.append(condition)
+                values.append(value)
+        sql = f"{_JOINED} WHERE {' AND '.join(where)} ORDER BY r.rowid DESC LIMIT ?"
+        return [_response_of(row) for row in self.conn.execute(sql, (*values, limit))]
+
+    def responses_of_contact(
+        self, contact: int, before: int | None, limit: int
+    ) -> Sequence[tuple[Survey, Response]]:
+        rows = self.conn.execute(
+            f"SELECT {_RESPONSE}, {_SURVEY} FROM survey_responses r JOIN surveys s ON s.rowid = r.survey "
+            "LEFT JOIN contacts k ON k.rowid = r.contact "
+            "WHERE r.contact = ? AND r.rowid < ? AND s.removed = 0 ORDER BY r.rowid DESC LIMIT ?",
+            (contact, before or _LAST, limit),
+        )
+        return [(Survey(*row[_WIDTH:]), _response_of(row[:_WIDTH])) for row in rows]
+
+    def survey_insights(self, survey: int) -> Insights | None:
+        row = self.conn.execute(
+            "SELECT parts, source, updated_at FROM survey_insights WHERE survey = ?", (survey,)
+        ).fetchone()
+        return None if row is None else Insights(orjson.loads(row[0]), row[1], row[2])
+
+    def survey_refresh(self, survey: int) -> Refresh | None:
+        row = self.conn.execute(
+            "SELECT status, started_at, progress, ended_at, error, responses, scores, source "
+            "FROM survey_refreshes WHERE survey = ?",
+            (survey,),
+        ).fetchone()
+        return None if row is None else Refresh(*(*row[:6], orjson.loads(row[6]), row[7]))
+
+
+class SurveyResponseWrites(SurveyResponseReads, ScrubWish):
+    """Changes of responses and insights; the methods are those of `surveys.ports.SurveyTransaction`."""
+
+    def insert_response(self, survey: int, response: Response) -> Response:
+        rowid = self.conn.execute(
+            "INSERT INTO survey_responses (id, survey, version, contact, language, answers, created_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                response.id,
+                survey,
+                response.version,
+                response.contact,
+                response.language,
+                orjson.dumps(response.answers).decode(),
+                response.created_at,
+            ),
+        ).lastrowid
+        self.conn.execute("UPDATE surveys SET responses = responses + 1 WHERE rowid = ?", (survey,))
+        assert rowid is not None
+        return replace(response, rowid=rowid)
+
+    def delete_response(self, survey: int, response: Response) -> None:
+        self._delete_responses(survey, [response])
+
+    def erase_responses(self, contact: int, limit: int) -> int:
+        rows = self.conn.execute(
+            f"SELECT r.survey, {_RESPONSE} FROM survey_responses r LEFT JOIN contacts k ON k.rowid = r.contact "
+            "WHERE r.contact = ? ORDER BY r.rowid LIMIT ?",
+            (contact, limit),
+        ).fetchall()
+        by_survey: dict[int, list[Response]] = {}
+        for survey, *row in rows:
+            by_survey.setdefault(survey, []).append(_response_of(row))
+        for survey, responses in by_survey.items():
+            self._delete_responses(survey, responses)
+        return len(rows)
+
+    def clear_survey(self, survey: int, limit: int) -> int:
+        deleted = self.conn.execute(
+            "DELETE FROM survey_responses WHERE rowid IN (SELECT rowid FROM survey_responses WHERE survey = ? LIMIT ?)",
+            (survey, limit),
+        ).rowcount
+        if not deleted:
+            for table in ("survey_insights", "survey_refreshes", "survey_versions"):
+                self.conn.execute(f"DELETE FROM {table} WHERE survey = ?", (survey,))
+            self.conn.execute("DELETE FROM surveys WHERE rowid = ?", (survey,))
+            self.want_scrub()
+        return deleted
+
+    def put_insights(self, survey: int, insights: Insights) -> None:
+        self.conn.execute(
+            "INSERT INTO survey_insights VALUES (?, ?, ?, ?) ON CONFLICT (survey) DO UPDATE SET "
+            "parts = excluded.parts, source = excluded.source, updated_at = excluded.updated_at",
+            (survey, orjson.dumps(dict(insights.parts)).decode(), insights.source, insights.updated_at),
+        )
+
+    def put_refresh(self, survey: int, refresh: Refresh) -> None:
+        self.conn.execute(
+            "INSERT OR REPLACE INTO survey_refreshes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                survey,
+                refresh.status,
+                refresh.progress,
+                refresh.started_at,
+                refresh.ended_at,
+                refresh.error,
+                refresh.responses,
+                orjson.dumps(refresh.scores).decode(),
+                refresh.source,
+            ),
+        )
+
+    def fail_refreshes(self, reason: str, at: int) -> int:
+        return self.conn.execute(
+            "UPDATE survey_refreshes SET status = 'failed', error = ?, ended_at = ? WHERE status = 'running'",
+            (reason, at),
+        ).rowcount
+
+    def _delete_responses(self, survey: int, responses: Sequence[Response]) -> None:
+        self.conn.executemany(
+            "DELETE FROM survey_responses WHERE rowid = ?", [(response.rowid,) for response in responses]
+        )
+        self.conn.execute(
+            "UPDATE surveys SET responses = responses - ?, erasures = erasures + 1 WHERE rowid = ?",
+            (len(responses), survey),
+        )
+        stored = self.survey_insights(survey)
+        texts = [
+            text for response in responses for text in response.answers.values() if isinstance(text, str)
+        ]
+        if stored is not None:
+            self.put_insights(survey, replace(stored, parts=without_texts(stored.parts, texts)))
+        self.want_scrub()
+
+
+def _response_of(row: Sequence[Any]) -> Response:
+    return Response(*(*row[:6], orjson.loads(row[6]), row[7]))

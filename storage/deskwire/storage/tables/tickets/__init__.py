@@ -1,0 +1,1 @@
+"""Tickets: rows, lists, search."""

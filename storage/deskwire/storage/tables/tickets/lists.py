@@ -1,0 +1,163 @@
+"""Lists of tickets: each filter and sort by an index, so that a page costs about the same at any size.
+
+There are three ways to the rows of a page. A search begins with the words, a filter that few tickets
+pass (assignee, tag, contact, conversation, snoozed) with its own index; both sort what they find.
+Everything else reads, per status, the index that is in the order of the sort, and stops after a page.
+A unary plus keeps the planner off an index that would lead it elsewhere.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, get_args
+
+from deskwire.engine.tickets.ports import NOBODY, Place, Sort, SortKey, TicketFilter
+from deskwire.engine.tickets.ticket import Status, Ticket
+from deskwire.storage.tables.tickets.search import match_of
+from deskwire.storage.tables.tickets.tickets import PRIORITIES, TICKET, ticket_of
+
+_STATUSES: Final = get_args(Status)
+_COLUMNS: Final[Mapping[SortKey, str]] = {
+    "updatedAt": "updated_at",
+    "priority": "priority",
+    "lastActivity": "activity",
+}
+"""What each key sorts by; `createdAt` by the row, in the order of creation, whatever the clock did."""
+
+_SNOOZED: Final = "tickets t INDEXED BY tickets_snoozed"
+Terms = Iterator[tuple[str, tuple[Any, ...]]]
+
+
+class TicketListReads:
+    """The query of `tickets.ports.TicketReader` for lists."""
+
+    conn: sqlite3.Connection
+
+    def tickets(
+        self, project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
+    ) -> Sequence[tuple[Ticket, Place]]:
+        chosen = list_query(project, wanted, sort, after, limit)
+        if chosen is None:
+            return []
+        sql, values = chosen
+        found = [ticket_of(row) for row in self.conn.execute(sql, values)]
+        return [(ticket, _place(ticket, sort)) for ticket in found]
+
+
+def list_query(
+    project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
+) -> tuple[str, tuple[Any, ...]] | None:
+    """The statement for a page, with its values; None if no ticket can fit."""
+    match = None if wanted.text is None else match_of(project, wanted.text)
+    if wanted.text is not None and match is None:
+        return None
+    if wanted.priority is not None and sort.key == "priority":
+        sort = Sort("createdAt", sort.order)  # all equal: what is left is the order of creation
+    row = "s.rowid" if match else "t.rowid"  # the index of words is in the order of its rows
+    order = _order(sort, row)
+    rest = [*_conditions(wanted, sort), *_behind(sort, after, row)]
+    way = _by_words(match) if match else _by_key(project, wanted)
+    if way is None:
+        chosen, values = _by_status(project, wanted, rest, order, limit)
+    else:
+        source, key = way
+        where, values = _joined([*key, ("+t.project = ?", (project,)), *_status(wanted), *rest])
+        chosen = f"SELECT t.rowid FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"
+        values += (limit,)
+    page = f"{TICKET} WHERE t.rowid IN ({chosen}) ORDER BY {_order(sort, 't.rowid')} LIMIT ?"
+    return page, (*values, limit)
+
+
+def _by_words(match: str) -> tuple[str, Terms]:
+    source = "ticket_search s CROSS JOIN tickets t ON t.rowid = s.rowid"
+    return source, iter([("s.ticket_search MATCH ?", (match,))])
+
+
+def _by_key(project: int, wanted: TicketFilter) -> tuple[str, Terms] | None:
+    if wanted.tag is not None:
+        source = "ticket_tags g CROSS JOIN tickets t ON t.rowid = g.ticket"
+        return source, iter([("g.project = ? AND g.tag = ?", (project, wanted.tag))])
+    for column, value in (
+        ("conversation", wanted.conversation),
+        ("contact", wanted.contact),
+        (_assignee_column(wanted.assignee), None if wanted.assignee == NOBODY else wanted.assignee),
+    ):
+        if value is not None:
+            return "tickets t", iter([(f"t.{column} = ?", (value,))])
+    return (_SNOOZED, iter([("t.snoozed_until IS NOT NULL", ())])) if wanted.snoozed else None
+
+
+def _by_status(
+    project: int, wanted: TicketFilter, rest: list[tuple[str, tuple[Any, ...]]], order: str, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """The first `limit` of each status, each from its own index range."""
+    parts: list[str] = []
+    values: tuple[Any, ...] = ()
+    for status in [wanted.status] if wanted.status else _STATUSES:
+        where, some = _joined([("t.project = ? AND t.status = ?", (project, status)), *rest])
+        part = f"SELECT t.rowid FROM tickets t WHERE {where} ORDER BY {order} LIMIT ?"
+        parts.append(f"SELECT * FROM ({part})")
+        values += (*some, limit)
+    return " UNION ALL ".join(parts), values
+
+
+def _status(wanted: TicketFilter) -> Terms:
+    if wanted.status is not None:
+        yield "+t.status = ?", (wanted.status,)
+
+
+def _conditions(wanted: TicketFilter, sort: Sort) -> Terms:
+    if wanted.priority is not None:
+        plus = "" if sort.key == "createdAt" else "+"
+        yield f"{plus}t.priority = ?", (PRIORITIES.index(wanted.priority),)
+    if wanted.type is not None:
+        yield "t.type = ?", (wanted.type,)
+    if wanted.assignee == NOBODY:
+        yield "+t.processing_user IS NULL AND +t.processing_team IS NULL", ()
+    elif wanted.assignee is not None:
+        yield f"+t.{_assignee_column(wanted.assignee)} = ?", (wanted.assignee,)
+    if wanted.snoozed is not None:
+        yield f"+t.snoozed_until IS {'NOT ' if wanted.snoozed else ''}NULL", ()
+    if wanted.contact is not None:
+        yield "+t.contact = ?", (wanted.contact,)
+    if wanted.conversation is not None:
+        yield "+t.conversation = ?", (wanted.conversation,)
+    if wanted.tag is not None:
+        tagged = (
+            "SELECT 1 FROM ticket_tags g WHERE g.project = t.project AND g.tag = ? AND g.ticket = t.rowid"
+        )
+        yield f"EXISTS ({tagged})", (wanted.tag,)
+
+
+def _assignee_column(assignee: str | None) -> str:
+    return "processing_team" if assignee and assignee.startswith("team_") else "processing_user"
+
+
+def _behind(sort: Sort, after: Place | None, row: str) -> Terms:
+    if after is not None:
+        sign = "<" if sort.order == "desc" else ">"
+        if sort.key == "createdAt":
+            yield f"{row} {sign} ?", (after.rowid,)
+        else:
+            yield f"(t.{_COLUMNS[sort.key]}, {row}) {sign} (?, ?)", (after.value, after.rowid)
+
+
+def _order(sort: Sort, row: str) -> str:
+    if sort.key == "createdAt":
+        return f"{row} {sort.order}"
+    return f"t.{_COLUMNS[sort.key]} {sort.order}, {row} {sort.order}"
+
+
+def _place(ticket: Ticket, sort: Sort) -> Place:
+    value = {
+        "createdAt": ticket.rowid,
+        "updatedAt": ticket.updated_at,
+        "priority": PRIORITIES.index(ticket.priority),
+        "lastActivity": ticket.activity_at,
+    }
+    return Place(value[sort.key], ticket.rowid)
+
+
+def _joined(terms: Sequence[tuple[str, tuple[Any, ...]]]) -> tuple[str, tuple[Any, ...]]:
+    return " AND ".join(term for term, _ in terms), tuple(value for _, some in terms for value in some)

@@ -1,0 +1,337 @@
+"""Deliveries to webhook endpoints, and their attempts."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final
+
+from deskwire.engine.core.ids import Mint
+from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
+from deskwire.engine.webhooks.endpoint import disabled_reason
+from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
+from deskwire.storage.tables.webhooks.delivery_log import FAILED
+
+_DELIVERY: Final = (
+    "d.position, d.id, d.endpoint, d.lane, d.previous, d.attempts, d.due_at, d.created_at, d.planned_from, "
+    "d.failing_since, d.redelivery_of IS NOT NULL"
+)
+_DELIVERY_WIDTH: Final = len(_DELIVERY.split(", "))
+
+_SELECTED: Final = f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d"
+_PENDING: Final = "JOIN events e ON e.position = d.event WHERE d.endpoint = ? AND d.status = 'pending'"
+_CHOSEN: Final = {
+    None: ("", ""),
+    True: ("INDEXED BY deliveries_again", "AND d.redelivery_of IS NOT NULL"),
+    False: ("", "AND d.redelivery_of IS NULL"),
+}
+"""Of all pending ones, of those that repeat another one, and of the others: the index if SQLite would miss it, and the rest."""
+_END: Final = 2**63 - 1
+
+
+class DeliveryReads:
+    """Queries on what is to be delivered; the methods are those of `ports.Reader`."""
+
+    conn: sqlite3.Connection
+
+    def pending_deliveries(
+        self,
+        endpoint: int,
+        after: int,
+        limit: int,
+        *,
+        upto: int | None = None,
+        redeliveries: bool | None = None,
+    ) -> Sequence[Delivery]:
+        index, condition = _CHOSEN[redeliveries]
+        rows = self.conn.execute(
+            f"{_SELECTED} {index} {_PENDING} AND d.position > ? AND d.position <= ? {condition} "
+            "ORDER BY d.position LIMIT ?",
+            (endpoint, after, _END if upto is None else upto, limit),
+        )
+        return [_delivery_of(row) for row in rows]
+
+    def due_retries(
+        self, endpoint: int, limit: int, *, upto: int, unread: tuple[int, int], redelivered_upto: int
+    ) -> Sequence[Delivery]:
+        rows = self.conn.execute(
+            f"{_SELECTED} INDEXED BY deliveries_planned {_PENDING} AND d.planned_from IS NOT NULL AND CASE WHEN d.redelivery_of IS NOT NULL "
+            "THEN d.position <= ? ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END "
+            "ORDER BY d.due_at LIMIT ?",
+            (endpoint, redelivered_upto, upto, *unread, limit),
+        )
+        return [_delivery_of(row) for row in rows]
+
+    def held_back(self, endpoint: int) -> HeldBack:
+        held = self.conn.execute(
+            "SELECT count(*), min(d.created_at) FROM endpoints w JOIN deliveries d "
+            "ON d.endpoint = w.rowid AND d.status = 'pending' "
+            "WHERE w.rowid = ? AND (w.probe_at IS NOT NULL OR d.position <= w.held_upto)",
+            (endpoint,),
+        ).fetchone()
+        missed = self.conn.execute(
+            "SELECT count(*), min(created_at) FROM deliveries WHERE endpoint = ? AND missed = 1", (endpoint,)
+        ).fetchone()
+        return HeldBack(*held, *missed)
+
+
+class DeliveryWrites:
+    """Changes of deliveries; the methods are those of `ports.Transaction`."""
+
+    conn: sqlite3.Connection
+    deliveries: list[Delivery]
+
+    def start_deliveries(self) -> None:
+        """Go on behind what is stored."""
+        sql = "SELECT position, id FROM deliveries ORDER BY position DESC LIMIT 1"
+        row = self.conn.execute(sql).fetchone()
+        self._delivery_position: int = row[0] if row else 0
+        self._delivery_ids = Mint(row[1] if row else None)
+
+    def insert_delivery(
+        self,
+        endpoint: int,
+        event: StoredEvent,
+        lane: int | None,
+        previous: int | None,
+        at: int,
+        *,
+        skipped: str | None = None,
+    ) -> Delivery:
+        return self._insert_delivery(endpoint, event, lane, previous, at, skipped=skipped)
+
+    def redeliver(self, position: int, at: int) -> Delivery | None:
+        row = self.conn.execute(
+            f"SELECT d.endpoint, d.lane, d.previous, {EVENT_COLUMNS} "
+            "FROM deliveries d JOIN events e ON e.position = d.event WHERE d.position = ?",
+            (position,),
+        ).fetchone()
+        if row is None:
+            return None
+        endpoint, lane, previous, *event = row
+        again = self._insert_delivery(endpoint, event_of(event), lane, previous, at, redelivery_of=position)
+        self.conn.execute(
+            "UPDATE deliveries SET redelivered_as = ?, missed = NULL WHERE position = ?",
+            (again.position, position),
+        )
+        return again
+
+    def recover(self, endpoint: int, after: str, at: int, limit: int) -> int:
+        found = self.conn.execute(
+            "SELECT d.position FROM deliveries d JOIN events e ON e.position = d.event "
+            f"WHERE {FAILED} AND d.event_id > ? ORDER BY d.event, d.position LIMIT ?",
+            (endpoint, after, limit),
+        ).fetchall()
+        for (position,) in found:
+            self.redeliver(position, at)
+        return len(found)
+
+    def catch_up(self, endpoint: int, after: str, at: int, limit: int) -> int:
+        made = 0
+        while made < limit:
+            row = self.conn.execute(
+                "SELECT position, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 ORDER BY event LIMIT 1",
+                (endpoint,),
+            ).fetchone()
+            if row is None:
+                break
+            position, event_id = row
+            if event_id > after and self.redeliver(position, at) is not None:
+                made += 1
+            else:
+                self.conn.execute("UPDATE deliveries SET missed = NULL WHERE position = ?", (position,))
+        return made
+
+    def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
+        changed = self.conn.execute(
+            "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ? "
+            "WHERE position = ? AND status = 'pending'",
+            (
+                planned.attempts,
+                planned.due_at,
+                planned.planned_from,
+                planned.failing_since,
+                planned.position,
+            ),
+        ).rowcount
+        if changed:
+            self._insert_attempt(planned.position, attempt)
+        return bool(changed)
+
+    def record_end(
+        self,
+        delivery: Delivery,
+        attempt: Attempt,
+        status: DeliveryStatus,
+        reason: str | None,
+        *,
+        missed: bool = False,
+    ) -> bool:
+        changed = self.conn.execute(
+            "UPDATE deliveries SET status = ?, attempts = ?, ended_at = ?, reason = ?, missed = ? "
+            "WHERE position = ? AND status = 'pending'",
+            (
+                status,
+                attempt.number,
+                attempt.at + attempt.latency_ms,
+                reason,
+                1 if missed else None,
+                delivery.position,
+            ),
+        ).rowcount
+        if changed:
+            self._insert_attempt(delivery.position, attempt)
+        return bool(changed)
+
+    def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
+        changed = self.conn.execute(
+            "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ? AND status = 'pending'",
+            (status, reason, at, delivery.position),
+        ).rowcount
+        return bool(changed)
+
+    def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
+        return self.conn.execute(
+            "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE created_at < ? AND position IN "
+            "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' ORDER BY position LIMIT ?)",
+            (reason, at, before, endpoint, limit),
+        ).rowcount
+
+    def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
+        row = self.conn.execute(
+            "SELECT status, status_reason FROM endpoints WHERE rowid = ?", (endpoint,)
+        ).fetchone()
+        match row:
+            case ("disabled", reason):
+                return self._skip_pending(endpoint, disabled_reason(reason), at, limit)
+            case ("removed", _):
+                return self._delete_some(endpoint, limit) or self._delete_endpoint(endpoint)
+        return 0
+
+    def erase_deliveries(self, conversation: int) -> None:
+        """Remove all deliveries of a conversation's events, also of events that were pruned before."""
+        chosen = "SELECT position FROM deliveries WHERE lane = ?"
+        self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({chosen})", (conversation,))
+        self.conn.execute("DELETE FROM deliveries WHERE lane = ?", (conversation,))
+        self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.lane != conversation]
+
+    def drop_without_event(self, upto: int, at: int) -> None:
+        """Drop what is pending for events up to this position that are no longer there."""
+        self.conn.execute(
+            "UPDATE deliveries SET status = 'dropped', reason = 'the event is no longer stored', ended_at = ?1 "
+            "WHERE position IN (SELECT d.position FROM endpoints e JOIN deliveries d "
+            "ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ?2 "
+            "WHERE NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event))",
+            (at, upto),
+        )
+
+    def prune_deliveries(self, older_than: int, limit: int) -> int:
+        rows = self.conn.execute(
+            "SELECT position, created_at, status FROM deliveries ORDER BY position LIMIT ?", (limit,)
+        ).fetchall()
+        return self._delete([row[0] for row in rows if row[1] < older_than and row[2] != "pending"])
+
+    def _insert_delivery(
+        self,
+        endpoint: int,
+        event: StoredEvent,
+        lane: int | None,
+        previous: int | None,
+        at: int,
+        *,
+        skipped: str | None = None,
+        redelivery_of: int | None = None,
+    ) -> Delivery:
+        self._delivery_position += 1
+        position, delivery_id = self._delivery_position, self._delivery_ids.new("dlv", at)
+        again = redelivery_of is not None
+        delivery = Delivery(
+            position, delivery_id, endpoint, event, lane, previous, 0, at, at, redelivery=again
+        )
+        status, ended = ("pending", None) if skipped is None else ("skipped", at)
+        self.conn.execute(
+            "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, "
+            "created_at, ended_at, reason, event_id, type, sequence, redelivery_of) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                position,
+                delivery_id,
+                endpoint,
+                event.position,
+                lane,
+                previous,
+                status,
+                at,
+                at,
+                ended,
+                skipped,
+                event.id,
+                event.type,
+                event.sequence,
+                redelivery_of,
+            ),
+        )
+        if skipped is None:
+            self.deliveries.append(delivery)
+        return delivery
+
+    def _insert_attempt(self, position: int, attempt: Attempt) -> None:
+        """Store an attempt, in place of the one that it repeats."""
+        self.conn.execute(
+            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                position,
+                attempt.number,
+                attempt.at,
+                attempt.latency_ms,
+                attempt.status,
+                attempt.error,
+                attempt.answer,
+            ),
+        )
+
+    def _skip_pending(self, endpoint: int, reason: str, at: int, limit: int) -> int:
+        return self.conn.execute(
+            "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
+            "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)",
+            (reason, at, endpoint, limit),
+        ).rowcount
+
+    def _delete_some(self, endpoint: int, limit: int) -> int:
+        rows = self.conn.execute(
+            "SELECT position FROM deliveries WHERE endpoint = ? LIMIT ?", (endpoint, limit)
+        ).fetchall()
+        return self._delete([row[0] for row in rows])
+
+    def _delete(self, positions: Sequence[int]) -> int:
+        if positions:
+            marks = ", ".join("?" for _ in positions)
+            self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({marks})", positions)
+            self.conn.execute(f"DELETE FROM deliveries WHERE position IN ({marks})", positions)
+        return len(positions)
+
+    def _delete_endpoint(self, endpoint: int) -> int:
+        self.conn.execute("DELETE FROM endpoints WHERE rowid = ?", (endpoint,))
+        return 0
+
+
+def _delivery_of(row: Sequence[Any]) -> Delivery:
+    position, delivery_id, endpoint, lane, previous, attempts, due_at, created_at, *rest = row[
+        :_DELIVERY_WIDTH
+    ]
+    planned_from, failing_since, redelivery = rest
+    return Delivery(
+        position,
+        delivery_id,
+        endpoint,
+        event_of(row[_DELIVERY_WIDTH:]),
+        lane,
+        previous,
+        attempts,
+        due_at,
+        created_at,
+        planned_from,
+        failing_since,
+        bool(redelivery),
+    )

@@ -1,0 +1,210 @@
+"""Webhook endpoints."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.audit.deeds import endpoint_changed, endpoint_made
+from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.storage.tables.audit import AuditWrites
+
+_COLUMNS: Final = (
+    "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
+    "description, last_delivery_at, last_delivery_status, last_success_at, held_upto, catch_up, old_secret, "
+    "old_secret_until, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
+)
+_CIRCUIT_WIDTH: Final = 6
+_PENDING_MAX: Final = 100_000
+"""Pending deliveries that are counted for a record; some milliseconds of the writer's time."""
+
+
+class EndpointReads:
+    """Queries on endpoints; the methods are those of `ports.Reader`."""
+
+    conn: sqlite3.Connection
+
+    def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
+        rows = self.conn.execute(
+            f"SELECT {_COLUMNS} FROM endpoints WHERE (?1 IS NULL OR project = ?1) AND status != 'removed' "
+            "ORDER BY rowid",
+            (project,),
+        )
+        return [_endpoint_of(row) for row in rows]
+
+    def unserved_endpoints(self) -> Sequence[int]:
+        rows = self.conn.execute("SELECT rowid FROM endpoints WHERE status != 'enabled' ORDER BY rowid")
+        return [row[0] for row in rows]
+
+
+class EndpointWrites(AuditWrites):
+    """Changes of endpoints; the methods are those of `ports.Transaction`."""
+
+    conn: sqlite3.Connection
+    deliveries: list[Delivery]
+    _routed: dict[int, tuple[Endpoint, ...]]
+
+    def start_endpoints(self) -> None:
+        """Know no endpoint yet."""
+        self._routed = {}
+
+    def forget_endpoints(self) -> None:
+        """Read the endpoints anew; after a rollback, and after every change."""
+        self._routed.clear()
+
+    def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
+        found = self._routed.get(project)
+        if found is None:
+            rows = self.conn.execute(
+                f"SELECT {_COLUMNS} FROM endpoints WHERE project = ? AND status != 'removed' ORDER BY rowid",
+                (project,),
+            )
+            found = self._routed[project] = tuple(_endpoint_of(row) for row in rows)
+        return found
+
+    def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
+        rowid = self.conn.execute(
+            "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
+            "status, status_reason, description, catch_up) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                endpoint.id,
+                endpoint.project,
+                endpoint.url,
+                _listed(endpoint),
+                endpoint.sealed_secret,
+                endpoint.secret_tail,
+                endpoint.created_at,
+                endpoint.updated_at,
+                endpoint.status,
+                endpoint.status_reason,
+                endpoint.description,
+                endpoint.catch_up,
+            ),
+        ).lastrowid
+        self.forget_endpoints()
+        assert rowid is not None
+        self.record(endpoint_made(endpoint))
+        return replace(endpoint, rowid=rowid)
+
+    def save_endpoint(self, endpoint: Endpoint) -> None:
+        row = self.conn.execute(
+            f"SELECT {_COLUMNS} FROM endpoints WHERE rowid = ?", (endpoint.rowid,)
+        ).fetchone()
+        pending = self._pending(endpoint.rowid) if endpoint.status != "enabled" else 0
+        self.record(*endpoint_changed(_endpoint_of(row), endpoint, pending))
+        self.conn.execute(
+            "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
+            "status = ?, status_reason = ?, description = ?, catch_up = ?, old_secret = ?, old_secret_until = ? WHERE rowid = ?",
+            (
+                endpoint.url,
+                _listed(endpoint),
+                endpoint.sealed_secret,
+                endpoint.secret_tail,
+                endpoint.updated_at,
+                endpoint.status,
+                endpoint.status_reason,
+                endpoint.description,
+                endpoint.catch_up,
+                endpoint.old_secret,
+                endpoint.old_secret_until,
+                endpoint.rowid,
+            ),
+        )
+        if endpoint.status != "enabled":
+            self._withhold(endpoint.rowid)
+        self.forget_endpoints()
+
+    def reset_circuit(self, endpoint: int) -> None:
+        row = self.conn.execute("SELECT probe_at FROM endpoints WHERE rowid = ?", (endpoint,)).fetchone()
+        if row is not None and row[0] is not None:
+            self.release_held(endpoint, None)
+        self.save_circuit(endpoint, CLOSED)
+
+    def note_deliveries(
+        self, endpoint: int, at: int, status: DeliveryStatus, succeeded_at: int | None
+    ) -> None:
+        self.conn.execute(
+            "UPDATE endpoints SET last_delivery_at = ?, last_delivery_status = ?, last_success_at = ? WHERE rowid = ?",
+            (at, status, succeeded_at, endpoint),
+        )
+
+    def save_circuit(self, endpoint: int, circuit: Circuit) -> None:
+        self.conn.execute(
+            "UPDATE endpoints SET failed_attempts = ?, failing_since = ?, probes = ?, probe_at = ?, open_reason = ?, "
+            "paused_until = ? WHERE rowid = ?",
+            (
+                circuit.failed_attempts,
+                circuit.failing_since,
+                circuit.probes,
+                circuit.probe_at,
+                circuit.reason,
+                circuit.paused_until,
+                endpoint,
+            ),
+        )
+
+    def release_held(self, endpoint: int, upto: int | None) -> int:
+        if upto is None:
+            (upto,) = self.conn.execute(
+                "SELECT coalesce(max(position), 0) FROM deliveries WHERE endpoint = ? AND status = 'pending'",
+                (endpoint,),
+            ).fetchone()
+        assert upto is not None
+        self.conn.execute("UPDATE endpoints SET held_upto = ? WHERE rowid = ?", (upto, endpoint))
+        return upto
+
+    def forget_held(self, endpoint: int) -> None:
+        self.conn.execute("UPDATE endpoints SET held_upto = NULL WHERE rowid = ?", (endpoint,))
+
+    def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
+        self.forget_endpoints()
+        return renew_seals(self.conn, renewed)
+
+    def forget_old_secrets(self, now: int) -> int:
+        return self.conn.execute(
+            "UPDATE endpoints SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
+            (now,),
+        ).rowcount
+
+    def _pending(self, endpoint: int) -> int:
+        """How many deliveries wait for an endpoint, as far as they are counted."""
+        (pending,) = self.conn.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)",
+            (endpoint, _PENDING_MAX),
+        ).fetchone()
+        return int(pending)
+
+    def _withhold(self, endpoint: int) -> None:
+        """Do not make known what this commit has made for an endpoint that is served no more."""
+        self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.endpoint != endpoint]
+
+
+def renew_seals(connection: sqlite3.Connection, renewed: Callable[[bytes], bytes]) -> int:
+    """Store all sealed secrets as `renewed` makes them; how many endpoints have changed."""
+    changed = 0
+    for rowid, *before in connection.execute(
+        "SELECT rowid, sealed_secret, old_secret FROM endpoints"
+    ).fetchall():
+        after = [None if sealed is None else renewed(sealed) for sealed in before]
+        if after != before:
+            changed += 1
+            connection.execute(
+                "UPDATE endpoints SET sealed_secret = ?, old_secret = ? WHERE rowid = ?", (*after, rowid)
+            )
+    return changed
+
+
+def _listed(endpoint: Endpoint) -> str:
+    return orjson.dumps(sorted(endpoint.events)).decode()
+
+
+def _endpoint_of(row: Sequence[Any]) -> Endpoint:
+    rowid, endpoint_id, project, url, events, *rest = row
+    rest[-_CIRCUIT_WIDTH:] = [Circuit(*rest[-_CIRCUIT_WIDTH:])]
+    return Endpoint(rowid, endpoint_id, project, url, frozenset(orjson.loads(events)), *rest)

@@ -1,0 +1,158 @@
+"""Nobody comes into an organisation through an account that another one has made (ADR 44).
+
+Acme has registered an address of somebody at Globex, and knows the password. Globex then adds that address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.api.service import Service
+from tests.support.api.staff import PASSWORD, client, code, hire, organisation_of, sign_in
+from tests.support.sockets.admin_socket import operate
+
+VICTIM = "victim@globex.example"
+KNOWN = "known to acme from the start"
+
+
+@dataclass
+class Case:
+    """What Acme has: a token and the password of the account. Globex has a project that it is about."""
+
+    service: Service
+    token: str
+    globex: dict[str, Any]
+    project: str
+
+    async def sees_globex(self, token: str) -> bool:
+        """Whether a token opens the project of Globex."""
+        async with client(self.service, token) as http:
+            answer = await http.get(f"/projects/{self.project}")
+        assert answer.status_code in (200, 401, 404)
+        return answer.status_code == 200
+
+    async def signed_in(self, password: str, new: str | None = None) -> httpx.Response:
+        """What signing in as the victim is answered with."""
+        return await sign_in(self.service, VICTIM, password, new)
+
+    async def add(self, handover: str | None = "new") -> dict[str, Any]:
+        """Have the operator add the account to Globex."""
+        more = {} if handover is None else {"password": handover}
+        return await operate(
+            self.service, "user.add", user=VICTIM, organisation="Globex", role="agent", **more
+        )
+
+
+@pytest.fixture
+async def case(service: Service) -> Case:
+    """Acme is the demo's organisation; its admin makes the account and replaces the one-time password."""
+    hired = await hire(service, "agent", VICTIM)
+    token = (await sign_in(service, VICTIM, hired["password"], KNOWN)).json()["token"]
+    globex = await operate(service, "org.create", name="Globex")
+    project = await operate(service, "project.create", organisation="Globex", project={"name": "P"})
+    return Case(service, token, globex, project["id"])
+
+
+async def test_who_knows_the_password_from_before_is_not_let_into_the_other_organisation(case: Case) -> None:
+    added = await case.add()
+    assert not await case.sees_globex(case.token)
+    assert code(await case.signed_in(KNOWN)) == (401, "invalid_login")
+    assert code(await case.signed_in(KNOWN, "another long password")) == (401, "invalid_login")
+    owner = await case.signed_in(added["password"], PASSWORD)
+    assert await case.sees_globex(owner.json()["token"])
+
+
+async def test_the_memberships_of_before_stay(case: Case) -> None:
+    added = await case.add()
+    token = (await case.signed_in(added["password"], PASSWORD)).json()["token"]
+    async with client(case.service, token) as http:
+        names = [each["name"] for each in (await http.get("/organisations")).json()["items"]]
+    assert len(names) == 2
+    members = f"/organisations/{await organisation_of(case.service)}/members"
+    assert VICTIM in (await case.service.dashboard.get(members)).text
+
+
+async def test_the_organisation_of_before_can_not_take_the_account_back(case: Case) -> None:
+    """Not by adding the address again, not after ending the membership, and not by deleting what it signs in as."""
+    added = await case.add()
+    members = f"/organisations/{await organisation_of(case.service)}/members"
+    invite = {"email": VICTIM, "role": "agent"}
+    assert code(await case.service.dashboard.post(members, json=invite)) == (409, "already_member")
+    assert (await case.service.dashboard.delete(f"{members}/{added['id']}")).status_code == 200
+    assert code(await case.service.dashboard.post(members, json=invite)) == (409, "email_in_use")
+    async with client(case.service, case.token) as http:
+        assert (await http.delete("/users/me")).status_code == 401
+    assert await case.sees_globex((await case.signed_in(added["password"], PASSWORD)).json()["token"])
+
+
+async def test_an_admin_of_the_other_organisation_can_not_take_it_either(case: Case) -> None:
+    """Or it would come into the first one in the same way: adding an account from elsewhere is the operator's."""
+    boss = await operate(
+        case.service, "user.create", email="boss@globex.example", organisation="Globex", role="owner"
+    )
+    token = (await operate(case.service, "token.create", user=boss["id"], ttlS=60))["token"]
+    async with client(case.service, token) as http:
+        path = f"/organisations/{case.globex['id']}/members"
+        taken = await http.post(path, json={"email": VICTIM.upper(), "role": "agent"})
+        assert code(taken) == (409, "email_in_use")
+    assert (await case.signed_in(KNOWN)).status_code == 200
+
+
+async def test_without_a_decision_nothing_happens(case: Case) -> None:
+    with pytest.raises(AssertionError, match="other_home"):
+        await case.add(None)
+    assert not await case.sees_globex(case.token)
+    assert (await case.signed_in(KNOWN)).status_code == 200
+
+
+async def test_an_account_that_was_given_up_by_its_home_is_no_way_in_either(case: Case) -> None:
+    """Acme ends the membership first, so that the account is a member of nothing, and waits."""
+    members = f"/organisations/{await organisation_of(case.service)}/members"
+    (victim,) = [
+        each
+        for each in (await case.service.dashboard.get(members)).json()["items"]
+        if each["email"] == VICTIM
+    ]
+    assert (await case.service.dashboard.delete(f"{members}/{victim['id']}")).status_code == 200
+    with pytest.raises(AssertionError, match="other_home"):
+        await case.add(None)
+    await case.add()
+    assert not await case.sees_globex(case.token)
+    assert code(await case.signed_in(KNOWN)) == (401, "invalid_login")
+
+
+async def test_an_account_of_nobody_that_an_admin_takes_up_is_at_home_there(case: Case) -> None:
+    """The operator has made it for Globex, and Acme's admin is faster."""
+    await operate(case.service, "user.create", email="loner@globex.example")
+    taken = await hire(case.service, "viewer", "loner@globex.example")
+    with pytest.raises(AssertionError, match="other_home"):
+        await operate(case.service, "user.add", user=taken["id"], organisation="Globex", role="agent")
+
+
+async def test_a_third_organisation_is_asked_again(case: Case) -> None:
+    """Whoever was given the one-time password may be at Globex."""
+    first = await case.add()
+    await operate(case.service, "org.create", name="Initech")
+    order = {"user": VICTIM, "organisation": "Initech", "role": "viewer"}
+    with pytest.raises(AssertionError, match="Globex"):
+        await operate(case.service, "user.add", **order)
+    second = await operate(case.service, "user.add", **order, password="new")
+    assert code(await case.signed_in(first["password"], PASSWORD)) == (401, "invalid_login")
+    assert (await case.signed_in(second["password"], PASSWORD)).status_code == 200
+
+
+async def test_an_operator_who_knows_whose_password_it_is_keeps_it(case: Case) -> None:
+    added = await case.add("keep")
+    assert "password" not in added
+    assert await case.sees_globex(case.token)
+
+
+async def test_whoever_is_a_member_already_keeps_everything(case: Case) -> None:
+    await case.add("keep")
+    with pytest.raises(AssertionError, match="already_member"):
+        await case.add("new")
+    assert (await case.signed_in(KNOWN)).status_code == 200

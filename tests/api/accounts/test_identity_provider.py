@@ -1,0 +1,192 @@
+"""Tokens of an identity provider at the real service: taken, refused, rotated (decisions 2)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from deskwire.config.settings import Config
+from deskwire.program.serve import serve
+from deskwire.program.signing import SigningError
+from tests.support.api.service import Service, running
+from tests.support.api.staff import client, code
+from tests.support.sockets.admin_socket import operate
+from tests.support.sockets.identity_provider import Kind, Signer, jwks, publishing
+
+
+async def me(service: Service) -> str:
+    """The demo owner's id."""
+    (user,) = (await operate(service, "user.list"))["items"]
+    return str(user["id"])
+
+
+async def asked(service: Service, token: str) -> tuple[int, str]:
+    """Status, and code or id, that a token is answered with."""
+    async with client(service, token) as http:
+        answer = await http.get("/users/me")
+    return (200, answer.json()["id"]) if answer.status_code == 200 else code(answer)
+
+
+@pytest.mark.parametrize("kind", ["RS256", "ES256", "EdDSA"])
+async def test_a_token_of_each_kind_of_key_is_taken_beside_our_own(tmp_path: Path, kind: Kind) -> None:
+    signer, stranger = Signer(kind), Signer(kind)
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    async with running(tmp_path / "data", jwt_public_key_file=tmp_path / "public.pem") as service:
+        user = await me(service)
+        assert await asked(service, signer.token(sub=user)) == (200, user)
+        assert await asked(service, service.demo["token"]) == (200, user)
+        assert await asked(service, stranger.token(sub=user)) == (401, "invalid_token")
+        assert await asked(service, signer.token(sub=user, exp=int(time.time()) - 60)) == (
+            401,
+            "token_expired",
+        )
+        for claims in (
+            {"sub": user, "exp": None},
+            {"sub": None},
+            {"sub": "usr_unknown"},
+            {"sub": user, "aud": "x"},
+        ):
+            assert await asked(service, signer.token(**claims)) == (401, "invalid_token"), claims
+
+
+async def test_the_public_key_is_no_secret_that_tokens_can_be_signed_with(tmp_path: Path) -> None:
+    """RFC 8725, 2.1: neither `none` nor an HMAC with the public key as its secret."""
+    signer = Signer("RS256", "key")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    async with running(tmp_path / "data", jwt_public_key_file=tmp_path / "public.pem") as service:
+        claims = {"sub": await me(service), "exp": int(time.time()) + 60}
+        for algorithm, secret in (("HS256", signer.pem()), ("HS512", signer.pem()), ("none", b"")):
+            assert await asked(service, forged(algorithm, claims, secret)) == (401, "invalid_token"), (
+                algorithm
+            )
+        for unknown in ("RS512", "PS256", "ES256", "\u2603", 7, None):
+            token = forged(unknown, claims, signer.pem())
+            assert await asked(service, token) == (401, "invalid_token"), unknown
+
+
+def forged(algorithm: Any, claims: dict[str, Any], secret: bytes) -> str:
+    """A token made by hand, as libraries refuse to."""
+
+    def part(document: Any) -> bytes:
+        return base64.urlsafe_b64encode(json.dumps(document).encode()).rstrip(b"=")
+
+    signed = part({"alg": algorithm, "typ": "JWT"}) + b"." + part(claims)
+    digest = hashlib.sha512 if algorithm == "HS512" else hashlib.sha256
+    mac = hmac.digest(secret, signed, digest) if secret else b""
+    return (signed + b"." + base64.urlsafe_b64encode(mac).rstrip(b"=")).decode()
+
+
+UNSOUND = [
+    {"sub": "\ud800"},
+    {"sub": "usr_\udfffx"},
+    {"name": {"given": ["\ud800"]}},
+    {"\ud800": 1},
+    {"exp": float("inf")},
+    {"exp": float("nan")},
+    {"nbf": float("inf")},
+    {"iat": float("-inf")},
+]
+
+
+@pytest.mark.parametrize("claim", ["sub", "email"])
+@pytest.mark.parametrize("claims", UNSOUND, ids=range(len(UNSOUND)))
+async def test_claims_that_are_signed_and_no_text_are_refused_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], claims: dict[str, Any], claim: str
+) -> None:
+    """What a provider has signed is still what its users may have typed. Half a surrogate pair fits into no database."""
+    signer = Signer("ES256")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    settings = {"jwt_public_key_file": tmp_path / "public.pem", "jwt_user_claim": claim}
+    async with running(tmp_path / "data", **settings) as service:
+        known = {"sub": await me(service), "email": service.demo["user"]["email"], "email_verified": True}
+        if claim == "email" and "sub" in claims:
+            claims = {"email": claims["sub"]}
+        token = signer.token(**{**known, **claims})
+        async with client(service, token) as http:
+            answer = await http.get("/users/me")
+        assert code(answer) == (401, "invalid_token")
+        assert "not valid" in answer.json()["detail"]
+    assert "Traceback" not in capsys.readouterr().out
+
+
+async def test_an_algorithm_that_is_not_allowed_is_refused_although_there_is_a_key(tmp_path: Path) -> None:
+    signer = Signer("RS256", "rsa")
+    (tmp_path / "jwks.json").write_bytes(jwks(signer, Signer("ES256", "ec")))
+    settings = {"jwt_jwks_file": tmp_path / "jwks.json", "jwt_algorithms": ("ES256",)}
+    async with running(tmp_path / "data", **settings) as service:
+        assert await asked(service, signer.token(sub=await me(service))) == (401, "invalid_token")
+
+
+async def test_issuer_and_audience_are_demanded_of_every_token_once_they_are_set(tmp_path: Path) -> None:
+    signer = Signer("EdDSA")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    settings = {
+        "jwt_public_key_file": tmp_path / "public.pem",
+        "jwt_issuer": "https://idp.test",
+        "jwt_audience": "desk",
+    }
+    async with running(tmp_path / "data", **settings) as service:
+        user = await me(service)
+        good = {"sub": user, "iss": "https://idp.test", "aud": ["other", "desk"]}
+        assert await asked(service, signer.token(**good)) == (200, user)
+        assert await asked(service, service.demo["token"]) == (200, user)
+        for wrong in ({"iss": "https://evil.test"}, {"iss": None}, {"aud": "other"}, {"aud": None}):
+            assert await asked(service, signer.token(**{**good, **wrong})) == (401, "invalid_token"), wrong
+        secret = (tmp_path / "data" / "secret").read_text().strip()
+        bare = jwt.encode({"sub": user, "exp": int(time.time()) + 60}, secret, algorithm="HS256")
+        assert await asked(service, bare) == (401, "invalid_token")
+
+
+async def test_a_verified_address_names_the_user_if_that_is_set(tmp_path: Path) -> None:
+    signer = Signer("ES256")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    settings = {"jwt_public_key_file": tmp_path / "public.pem", "jwt_user_claim": "email"}
+    async with running(tmp_path / "data", **settings) as service:
+        user = await me(service)
+        claims = {"sub": "provider|17", "email": "Owner@demo.example", "email_verified": True}
+        assert await asked(service, signer.token(**claims)) == (200, user)
+        wrong: tuple[dict[str, Any], ...] = (
+            {"email_verified": False},
+            {"email_verified": None},
+            {"email_verified": "true"},
+            {"email": None},
+            {"email": 5},
+            {"email": "nobody@example.com"},
+            {"sub": user, "email": None},
+        )
+        for change in wrong:
+            assert await asked(service, signer.token(**{**claims, **change})) == (401, "invalid_token"), (
+                change
+            )
+
+
+async def test_keys_behind_a_url_are_fetched_and_their_absence_is_no_401(tmp_path: Path) -> None:
+    signer = Signer("RS256", "first")
+    async with publishing(jwks(signer)) as publisher:
+        async with running(tmp_path / "data", jwt_jwks_url=publisher.url) as service:
+            user = await me(service)
+            assert await asked(service, signer.token(sub=user)) == (200, user)
+            assert await asked(service, Signer("RS256", "unknown").token(sub=user)) == (401, "invalid_token")
+            assert publisher.asked == 1
+        publisher.status = 500
+        async with running(tmp_path / "data", jwt_jwks_url=publisher.url) as service:
+            async with client(service, signer.token(sub=user)) as http:
+                answer = await http.get("/users/me")
+            assert code(answer) == (503, "signing_keys_unavailable")
+            assert answer.headers["Retry-After"] == "30"
+            assert await asked(service, service.demo["token"]) == (200, user)
+
+
+async def test_keys_that_cannot_be_read_stop_the_start(tmp_path: Path) -> None:
+    for name in ("jwt_public_key_file", "jwt_jwks_file"):
+        settings: dict[str, Any] = {name: tmp_path / "missing"}
+        with pytest.RaisesGroup(SigningError, allow_unwrapped=True, flatten_subgroups=True):
+            await serve(Config(data_dir=tmp_path / "data", port=0, **settings))

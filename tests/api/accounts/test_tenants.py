@@ -1,0 +1,211 @@
+"""Two organisations in one installation: neither can learn anything of the other's objects (decisions 1, 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from deskwire.http.api.app import ROUTES
+from deskwire.http.api.routing import Route
+from deskwire.http.schemas.base import public_name
+from tests.api.events.test_channels_agree import receiving, register
+from tests.api.stream.test_revocation import Streams, project_channel
+from tests.engine.workflows.building import send, workflow
+from tests.support.api.openapi_check import caller
+from tests.support.api.service import Service, running
+from tests.support.api.surveys import survey
+from tests.support.sockets.admin_socket import operate
+
+BODIES: Final[Mapping[str, Any]] = {
+    "MessageBody": {"text": "x"},
+    "AgentMessageBody": {"text": "x"},
+    "AssignBody": {"assignee": None},
+    "RatingBody": {"rating": 5},
+    "NetworkLogsBody": {"requests": []},
+    "ConversationPatch": {"title": "x"},
+    "EndpointPatch": {"description": "x"},
+    "RecoverBody": {"since": "2026-01-01T00:00:00Z"},
+    "TypingBody": {"typing": True},
+    "TicketPatch": {"title": "x"},
+    "VoiceReplyBody": {"audioUrl": "http://files.test/x"},
+    "TeamPatch": {"name": "x"},
+    "TranslationBody": {"language": "en", "fields": {"text": "x"}},
+    "MemoryBody": {"name": "x", "content": "x"},
+    "MemoryPatch": {"content": "x"},
+    "SurveyPatch": {"name": "x"},
+    "DefinitionBody": {"definition": {}},
+    "VersionBody": {"definition": {}},
+    "ResponseBody": {"answers": {}},
+    "NameBody": {"name": "x"},
+    "MemberBody": {"email": "x@example.org", "role": "agent"},
+    "RoleBody": {"role": "agent"},
+    "ProjectBody": {"name": "x"},
+    "ProjectPatch": {"name": "x"},
+    "KeyBody": {"label": "x"},
+    "WorkflowBody": {"name": "x"},
+    "ReplyBody": {"actionId": 1, "value": "x"},
+    "StartWorkflowBody": {"workflowId": "wfl_00000000000000000000000000"},
+}
+"""A good body for each model that needs one, so that nothing but the object can be refused."""
+
+NAMED_BY_CALLER: Final = ("putContactIdentity", "putEntry")
+"""These make what the path names, in the caller's own project: the name says nothing of another's."""
+
+KINDS: Final = ("server_key", "dashboard", "organisation", "project")
+
+
+@dataclass
+class Stranger:
+    """An owner of another organisation, with a project and a server key."""
+
+    backend: httpx.AsyncClient
+    agent: httpx.AsyncClient
+
+    def client(self, route: Route) -> httpx.AsyncClient:
+        return self.backend if route.access.kind == "server_key" else self.agent
+
+
+@asynccontextmanager
+async def stranger(service: Service) -> AsyncIterator[Stranger]:
+    """Someone else."""
+    await operate(service, "org.create", name="Elsewhere")
+    project = await operate(service, "project.create", organisation="Elsewhere", project={"name": "P"})
+    key = (await operate(service, "key.create", project=project["id"], label="theirs"))["key"]
+    email = "boss@elsewhere.example"
+    user = await operate(service, "user.create", email=email, organisation="Elsewhere", role="owner")
+    token = (await operate(service, "token.create", user=user["id"], ttlS=3600))["token"]
+    agent = {"Authorization": f"Bearer {token}", "project": project["id"]}
+    async with (
+        caller(service.url, {"Authorization": f"Bearer {key}"}) as backend,
+        caller(service.url, agent) as signed_in,
+    ):
+        yield Stranger(backend, signed_in)
+
+
+async def everything(service: Service, url: str) -> dict[str, str]:
+    """One object of each kind in the demo project, by the name of the path parameter."""
+    conversation = await service.create("u1", message={"text": "Hello"})
+    endpoint = await register(service, url)
+    delivery = (await service.http.post(f"/s2s/webhooks/{endpoint['id']}/test")).json()
+    contact = (await service.http.get("/s2s/contacts/u1")).json()
+    await service.dashboard.post(
+        f"/sessions/{contact['id']}/memory", json={"name": "plan", "content": "gold"}
+    )
+    entry = {"language": "en", "fields": {"text": "x"}}
+    await service.dashboard.put("/translations/entries/statictranslation:title", json=entry)
+    ticket = (await service.dashboard.post("/tickets", json={"title": "T"})).json()
+    team = (await service.dashboard.post("/teams", json={"name": "Billing"})).json()
+    made = await survey(service)
+    flow = (await service.dashboard.post("/workflows", json=workflow([send(1)]))).json()
+    answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
+    project = service.demo["projectId"]
+    key = (await service.dashboard.get(f"/projects/{project}/keys")).json()["items"][0]
+    organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
+    return {
+        "conversation_id": conversation["id"],
+        "endpoint_id": endpoint["id"],
+        "delivery_id": delivery["id"],
+        "user_id": (await service.dashboard.get("/users/me")).json()["id"],
+        "user:user_id": "u1",
+        "consumer_id": await consumer(service),
+        "session_id": contact["id"],
+        "contact_id": contact["id"],
+        "entry_name": "plan",
+        "entry_id": "statictranslation:title",
+        "ticket_id": ticket["id"],
+        "team_id": team["id"],
+        "survey_id": made["id"],
+        "version": "1",
+        "workflow_id": flow["id"],
+        "response_id": answered.json().get("id", "rsp_00000000000000000000000001"),
+        "organisation_id": organisation,
+        "project_id": project,
+        "key_id": key["id"],
+        "upload_id": "upl_00000000000000000000000000",
+    }
+
+
+async def consumer(service: Service) -> str:
+    """The id of one that has consumed the project's channel."""
+    async with AsyncExitStack() as stack:
+        stream = await Streams(service, stack).open(service.demo["serverKey"])
+        await stream.subscribe(project_channel(service), "mirror-17")
+    return "mirror-17"
+
+
+def address(route: Route, objects: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        converter, name = match[1] or "", match[2]
+        return quote(objects.get(f"{converter}{name}") or objects[name], safe=":")
+
+    return re.sub("<([a-z]+:)?([a-z_]+)>", value, route.path)
+
+
+def unknown(objects: Mapping[str, str]) -> dict[str, str]:
+    """Of each kind one that nobody has."""
+    return {name: _nobodys(value) for name, value in objects.items()}
+
+
+def _nobodys(value: str) -> str:
+    kind, mark, rest = value.partition("_")
+    if mark:
+        return f"{kind}_{'0' * len(rest)}"
+    return value if value.isdigit() else f"{value}-none"
+
+
+def told(answer: httpx.Response) -> tuple[int, dict[str, Any]]:
+    return answer.status_code, {**answer.json(), "requestId": ""}
+
+
+async def test_no_route_tells_a_stranger_that_an_object_is_there(tmp_path: Path) -> None:
+    routes = [
+        route
+        for route in ROUTES
+        if "<" in route.path and route.access.kind in KINDS and route.operation_id not in NAMED_BY_CALLER
+    ]
+    assert len(routes) > 80
+    async with receiving() as receiver, running(tmp_path) as service, stranger(service) as other:
+        objects = await everything(service, receiver.url)
+        for route in routes:
+            body = BODIES.get(public_name(route.body), {}) if route.body is not None else None
+            client = other.client(route)
+            ours = await client.request(route.method, address(route, objects), json=body)
+            nobodys = await client.request(route.method, address(route, unknown(objects)), json=body)
+            assert ours.status_code in (403, 404), (route.operation_id, ours.text)
+            assert told(ours) == told(nobodys), route.operation_id
+            if route.access.kind == "dashboard":  # and with our project's id
+                header = {"project": service.demo["projectId"]}
+                refused = await client.request(
+                    route.method, address(route, objects), json=body, headers=header
+                )
+                assert (refused.status_code, refused.json()["code"]) == (404, "project_not_found"), (
+                    route.operation_id
+                )
+        fetched = await service.fetch({"id": objects["conversation_id"]})
+        assert (fetched["title"], fetched["closed"]) == (None, False)
+
+
+async def test_no_list_shows_a_stranger_anything_of_ours(tmp_path: Path) -> None:
+    lists = [
+        route
+        for route in ROUTES
+        if route.method == "GET"
+        and "<" not in route.path
+        and route.access.kind in ("server_key", "dashboard")
+        and not any(field.is_required() for field in route.query.model_fields.values())
+    ]
+    assert len(lists) > 8
+    async with receiving() as receiver, running(tmp_path) as service, stranger(service) as other:
+        objects = await everything(service, receiver.url)
+        for route in lists:
+            answer = await other.client(route).get(route.path)
+            assert answer.status_code == 200, (route.operation_id, answer.text)
+            shown = [name for name, value in objects.items() if len(value) > 8 and value in answer.text]
+            assert shown == [], route.operation_id

@@ -1,0 +1,206 @@
+"""How often and how much may be called: 429 and 503 through the wire (decisions 8, ADR 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+from quart_trio import QuartTrio
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.http.api.app import make_app
+from deskwire.http.api.services import Services
+from deskwire.program import serve as program
+from deskwire.storage.store import SqliteStore
+from tests.api.conventions.test_idempotency import Held, queued
+from tests.api.operating.test_metrics import scrape
+from tests.support.api.service import Service, running, tapping
+
+FIELDS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+
+
+def told(answer: httpx.Response) -> list[int]:
+    """What the answer says of the limit."""
+    return [int(answer.headers[field]) for field in FIELDS]
+
+
+async def test_every_answer_of_a_projects_calls_says_what_is_left(tmp_path: Path) -> None:
+    async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=5) as service:
+        assert told(await service.http.get("/s2s/project")) == [5, 4, 60]
+        assert told(await service.http.get("/s2s/contacts/nobody")) == [5, 3, 120]  # a refusal, too
+        assert told(await service.dashboard.get("/conversations")) == [5, 2, 180]  # the same project
+        assert told(await service.http.post("/s2s/conversations", json={"x": 1})) == [5, 1, 240]
+        assert told(await service.dashboard.get("/users/me")) == [5, 4, 60]  # no project's: the user's own
+
+
+async def test_who_calls_too_often_is_told_when_to_come_back_and_nothing_is_done(tmp_path: Path) -> None:
+    async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=1) as service:
+        assert (await service.http.get("/s2s/project")).status_code == 200
+        body = {"contact": {"userId": "u"}}
+        refused = await service.http.post("/s2s/conversations", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+        assert refused.headers["RateLimit-Remaining"] == "0"
+        assert 58 <= int(refused.headers["Retry-After"]) <= 60
+        figures = await scrape(service)
+        assert figures("http_rate_limited_total", reason="project") == 1
+        assert figures("actors_started_total") == 0
+
+
+async def test_what_watches_the_service_is_neither_counted_nor_limited(tmp_path: Path) -> None:
+    async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=1) as service:
+        for path in ("/healthz", "/readyz", "/metrics", "/") * 3:
+            answer = await service.http.get(f"{service.url}{path}")
+            assert answer.status_code == 200
+            assert FIELDS[0] not in answer.headers
+
+
+async def test_a_limit_of_nothing_is_none_and_nothing_is_said(tmp_path: Path) -> None:
+    async with running(tmp_path, rate_limit_per_minute=0, rate_limit_burst=1) as service:
+        for _ in range(3):
+            answer = await service.http.get("/s2s/project")
+            assert answer.status_code == 200
+            assert FIELDS[0] not in answer.headers
+
+
+Apps = list[QuartTrio]
+
+
+@pytest.fixture
+def apps(monkeypatch: pytest.MonkeyPatch) -> Apps:
+    """The apps of the services that are started from now on: a request into one may come from any address."""
+    made: Apps = []
+
+    def tapped(services: Services) -> QuartTrio:
+        made.append(make_app(services))
+        return made[-1]
+
+    monkeypatch.setattr(program, "make_app", tapped)
+    return made
+
+
+def calling(app: QuartTrio, key: str, address: str) -> Callable[[], Any]:
+    """A call with this key from that address: its status and code."""
+
+    async def call() -> tuple[int, str | None]:
+        answer = await app.test_client().get(
+            "/v3/s2s/project",
+            headers={"Authorization": f"Bearer {key}"},
+            scope_base={"client": (address, 4000)},
+        )
+        return answer.status_code, (await answer.get_json(force=True)).get("code")
+
+    return call
+
+
+async def test_an_address_that_guesses_is_told_to_wait_and_a_valid_key_from_there_is_served(
+    apps: Apps, tmp_path: Path
+) -> None:
+    """A key can't be guessed, so a right one is its owner's: perhaps a neighbour's behind the same address."""
+    async with running(tmp_path, auth_failures_per_minute=3) as service:
+        right, wrong = service.demo["serverKey"], "sk_" + "x" * 43
+        guess = calling(apps[0], wrong, "192.0.2.7")
+        for _ in range(3):
+            assert await guess() == (401, "invalid_server_key")
+        assert await guess() == (429, "too_many_failures")
+        assert (await calling(apps[0], right, "192.0.2.7")())[0] == 200
+        assert await guess() == (429, "too_many_failures")
+        assert await calling(apps[0], wrong, "192.0.2.8")() == (401, "invalid_server_key")
+        assert (await scrape(service))("http_rate_limited_total", reason="address") == 2
+
+
+async def test_an_address_of_this_machine_is_never_shut_out(service: Service) -> None:
+    """It is a proxy's, so everybody's."""
+    wrong = {"Authorization": "Bearer sk_" + "x" * 43}
+    for _ in range(130):
+        assert (await service.http.get("/s2s/project", headers=wrong)).status_code == 401
+    assert (await service.http.get("/s2s/project")).status_code == 200
+
+
+@pytest.fixture
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+    return tapping(monkeypatch)
+
+
+async def test_more_requests_than_may_be_under_way_are_refused_before_their_body_is_read(
+    stores: list[SqliteStore], tmp_path: Path
+) -> None:
+    async with running(tmp_path, requests_under_way=1) as service, trio.open_nursery() as nursery:
+        await service.create("u0")  # the key's use is noted: what waits below are conversations
+        held = Held(stores[0], nursery)
+        await held.there()
+        nursery.start_soon(service.create, "u1")
+        await queued(stores[0], 1)
+        status, body = await service.declare("POST", "/s2s/conversations", 1_000)  # and sends none of it
+        assert status == 503
+        assert b'"code":"overloaded"' in body
+        refused = await service.http.get("/s2s/project")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert (await service.http.get(f"{service.url}/readyz")).status_code == 200
+        figures = await scrape(service)
+        assert figures("http_requests_under_way") == 1
+        assert figures("http_overloaded_total", reason="requests") == 2
+        held.let_go()
+
+
+async def test_calls_that_wait_in_the_feed_take_no_place_of_those_that_work(tmp_path: Path) -> None:
+    async with running(tmp_path, requests_under_way=2, feed_waits=4) as service:
+        answers: list[httpx.Response] = []
+
+        async def wait() -> None:
+            answers.append(await service.http.get("/s2s/events", params={"wait": "20"}))
+
+        async with trio.open_nursery() as nursery:
+            for waits in (1, 2):
+                nursery.start_soon(wait)
+                await settled(service, waits=waits)
+            third = await service.http.get("/s2s/events", params={"wait": "20"})
+            assert (third.status_code, third.json()["code"]) == (429, "too_many_at_once")
+            await service.create()
+        assert [len(answer.json()["items"]) for answer in answers] == [1, 1]
+        figures = await settled(service, waits=0)
+        assert figures("http_rate_limited_total", reason="at_once") == 1
+
+
+async def settled(service: Service, waits: int) -> Any:
+    """The figures once so many calls wait."""
+    with trio.fail_after(10):
+        while True:
+            figures = await scrape(service)
+            if figures("feed_waits") == waits:
+                return figures
+
+
+async def test_bodies_that_do_not_fit_into_memory_together_are_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, request_bodies_bytes=100) as service:
+        body = {"contact": {"userId": "u", "name": "x" * 100}}
+        refused = await service.http.post("/s2s/conversations", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+        await service.create()
+        figures = await scrape(service)
+        assert figures("http_overloaded_total", reason="bodies") == 1
+        assert figures("http_request_bodies_bytes") == 0
+
+
+async def test_changes_are_refused_while_too_many_wait_for_the_disk_and_reads_are_not(
+    stores: list[SqliteStore], tmp_path: Path
+) -> None:
+    async with running(tmp_path, writer_queue=16) as service, trio.open_nursery() as nursery:
+        held = Held(stores[0], nursery)
+        await held.there()
+        for _ in range(7):
+            nursery.start_soon(stores[0].write, lambda tx: None)
+        nursery.start_soon(service.create)
+        await queued(stores[0], 8)
+        refused = await service.http.post("/s2s/conversations", json={"contact": {"userId": "u"}})
+        assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+        assert (await service.http.get("/s2s/project")).status_code == 200
+        for _ in range(8):
+            nursery.start_soon(stores[0].write, lambda tx: None)
+        await queued(stores[0], 16)
+        with pytest.raises(Unavailable):
+            await stores[0].write(lambda tx: None)
+        held.let_go()

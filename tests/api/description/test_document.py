@@ -1,0 +1,173 @@
+"""The description of the API: valid, complete, and its examples are right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+from click.testing import CliRunner
+from openapi_spec_validator import validate
+from pydantic import BaseModel
+
+from deskwire.cli import cli
+from deskwire.commands.reference.events import example_envelopes
+from deskwire.commands.reference.openapi import document as made
+from deskwire.commands.reference.openapi.samples import BODIES, LINES, sample
+from deskwire.engine.events.types import CATALOG
+from deskwire.http.api.app import ROUTES
+from deskwire.http.pages.explorer import routes as description_routes
+from deskwire.http.schemas.base import public_name
+from deskwire.http.schemas.events import DATA
+from tests.support.api.openapi_check import described
+
+
+def operations() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Method and path of every operation, and what is said of it."""
+    for path, methods in described()["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def problems_of(value: Any, schema: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a value."""
+    validator = jsonschema_rs.Draft202012Validator({**schema, "components": described()["components"]})
+    return [f"{each.instance_path}: {each.message}" for each in validator.iter_errors(value)]
+
+
+def test_it_is_a_valid_openapi_document() -> None:
+    validate(dict(described()))
+
+
+def test_every_route_is_there_and_nothing_else() -> None:
+    assert [name for name, _ in operations()] == sorted(
+        (f"{route.method} {route.public_path}" for route in ROUTES),
+        key=[name for name, _ in operations()].index,
+    )
+
+
+def test_a_route_that_does_not_say_what_it_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = replace(description_routes.table[0], answer=None)
+    monkeypatch.setattr(made, "ROUTES", (silent,))
+    with pytest.raises(LookupError, match=r"openapiDocument: say in routes\.add"):
+        made.document()
+
+
+def test_no_two_operations_have_the_same_name() -> None:
+    counted = Counter(operation["operationId"] for _, operation in operations())
+    twice = [name for name, count in counted.items() if count > 1]
+    assert not twice, "give one another `operation_id` where its route is added"
+
+
+def test_every_operation_is_described_with_its_answer_and_its_refusals() -> None:
+    for name, operation in operations():
+        assert operation["summary"], name
+        assert operation["tags"], name
+        statuses = operation["responses"].keys()
+        assert statuses & {"200", "204"}, name
+        assert "500" in statuses, name
+        assert "401" in statuses or not operation["security"], name
+
+
+def test_every_body_has_an_example_that_the_service_takes() -> None:
+    models: dict[str, type[BaseModel]] = {
+        public_name(route.body): route.body for route in ROUTES if route.body
+    }
+    assert models.keys() == BODIES.keys(), (
+        "deskwire.commands.reference.openapi.samples.BODIES has one of each"
+    )
+    for name, model in models.items():
+        model.model_validate(BODIES[name])
+    lines = {public_name(line): line for route in ROUTES for line in route.lines}
+    assert lines.keys() == LINES.keys(), "deskwire.commands.reference.openapi.samples.LINES has one of each"
+    for name, model in lines.items():
+        model.model_validate(LINES[name])
+    for name, operation in operations():
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            if "example" in content:
+                assert problems_of(content["example"], content["schema"]) == [], name
+
+
+def test_every_example_of_an_answer_fits_its_schema() -> None:
+    for name, operation in operations():
+        for response in operation["responses"].values():
+            for content in response.get("content", {}).values():
+                if "example" in content:
+                    assert problems_of(content["example"], content["schema"]) == [], name
+    problem = {"$ref": "#/components/schemas/ProblemDocument"}
+    for code, example in described()["components"]["examples"].items():
+        assert problems_of(example["value"], problem) == [], code
+
+
+def test_every_type_of_event_says_what_it_carries() -> None:
+    assert DATA.keys() == CATALOG.keys(), "deskwire.http.schemas.events.DATA has one of each"
+    assert described()["webhooks"].keys() == CATALOG.keys()
+
+
+@pytest.mark.parametrize("kind", CATALOG)
+def test_the_events_that_the_engine_makes_are_those_that_are_described(kind: str) -> None:
+    posted = described()["webhooks"][kind]["post"]["requestBody"]["content"]["application/json"]
+    envelope = example_envelopes().get(kind)
+    value = posted["example"] if envelope is None else orjson.loads(envelope)
+    assert problems_of(value, posted["schema"]) == []
+    assert problems_of({**value, "extra": 1}, posted["schema"]) != []
+
+
+def test_every_link_leads_to_an_operation_and_its_parameters() -> None:
+    known = {operation["operationId"]: operation for _, operation in operations()}
+    linked = 0
+    for name, operation in operations():
+        for response in operation["responses"].values():
+            for link in response.get("links", {}).values():
+                linked += 1
+                target = known[link["operationId"]]
+                wanted = {each["name"] for each in target["parameters"] if each["in"] == "path"}
+                assert link["parameters"].keys() == wanted, name
+    assert linked > 50
+
+
+def test_every_id_of_a_callers_choosing_says_how_it_stands_in_a_path() -> None:
+    found = {
+        each["name"]
+        for _, operation in operations()
+        for each in operation.get("parameters", ())
+        if each["in"] == "path" and "%2F" in each["description"]
+    }
+    assert found == {"userId", "entryName", "entryId", "consumerId"}
+    assert all(
+        "bad_path" in operation["responses"]["400"]["$ref"]
+        for path, item in described()["paths"].items()
+        for operation in item.values()
+        if "{" in path
+    )
+
+
+def test_every_schema_is_closed() -> None:
+    """Unknown fields are refused in bodies, and there are none in answers: nothing can drift unseen."""
+    for name, schema in described()["components"]["schemas"].items():
+        if "properties" in schema and name != "WorkflowDraft":  # that is for finding what is wrong with it
+            assert schema["additionalProperties"] is False, name
+
+
+def test_a_sample_is_made_of_the_examples_of_its_fields() -> None:
+    schema = {
+        "type": "object",
+        "required": ["a", "c"],
+        "properties": {
+            "a": {"anyOf": [{"$ref": "#/components/schemas/A"}, {"type": "null"}]},
+            "b": {"type": "string"},
+            "c": {"type": "array", "items": {"enum": ["x", "y"]}},
+            "d": {"type": "integer", "examples": [4]},
+        },
+    }
+    assert sample(schema, {"A": {"type": "string", "examples": ["one"]}}) == {"a": "one", "c": ["x"], "d": 4}
+
+
+def test_the_command_prints_the_document() -> None:
+    answer = CliRunner().invoke(cli, ["openapi"])
+    assert answer.exit_code == 0, answer.output
+    assert orjson.loads(answer.stdout) == described()

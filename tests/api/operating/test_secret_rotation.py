@@ -1,0 +1,165 @@
+"""The installation's secret is replaced under a service that goes on (ADR 46)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+import trio
+
+from deskwire.commands.admin.socket import ask
+from deskwire.commands.demo.clients.signature import objection
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.program.first_start import installation_secrets
+from deskwire.storage.check.check import check
+from deskwire.storage.database import FILE_NAME
+from tests.api.events.test_channels_agree import receiving, register
+from tests.api.stream.test_revocation import Streams, project_channel
+from tests.support.api.service import Service, running
+
+DAY_S = 86_400
+
+
+async def rotate(directory: Path, overlap_s: int = DAY_S) -> dict[str, Any]:
+    """Order a rotation from the running service."""
+    said = await ask(directory, "secret.rotate", orjson.dumps({"overlapS": overlap_s}))
+    assert said is not None
+    assert "answer" in said, said
+    answer: dict[str, Any] = said["answer"]
+    return answer
+
+
+def sealed(directory: Path) -> list[bytes]:
+    """What is stored sealed of the endpoints."""
+    with closing(sqlite3.connect(directory / FILE_NAME)) as connection:
+        rows = connection.execute("SELECT sealed_secret, old_secret FROM endpoints").fetchall()
+    return [each for row in rows for each in row if each is not None]
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as made:
+        yield made
+
+
+async def file_of(service: Service, url: str) -> int:
+    """The status of fetching a file by its link, without a credential."""
+    async with httpx.AsyncClient(trust_env=False) as browser:
+        return (await browser.get(f"{service.url}/v3{url.partition('/v3')[2]}")).status_code
+
+
+async def said_once(service: Service, conversation: dict[str, Any]) -> str:
+    """The id of a message that is posted under one Idempotency-Key."""
+    path = f"/s2s/conversations/{conversation['id']}/messages"
+    answer = await service.http.post(path, json={"text": "once"}, headers={"Idempotency-Key": "k"})
+    return str(answer.json()["id"])
+
+
+async def uploaded(service: Service) -> str:
+    return str((await service.http.post("/uploads", files={"file": ("a.txt", b"bytes")})).json()["url"])
+
+
+@pytest.mark.parametrize("overlap_s", [DAY_S, 0])
+async def test_everything_goes_on_and_only_what_was_signed_before_ends_with_the_overlap(
+    tmp_path: Path, stack: AsyncExitStack, overlap_s: int
+) -> None:
+    before = 200 if overlap_s else None
+    async with receiving() as receiver, running(tmp_path) as service:
+        endpoint = await register(service, receiver.url, events=["message.created"])
+        link = await uploaded(service)
+        conversation = await service.create(message={"text": "before"})
+        first = await said_once(service, conversation)
+        stream = await Streams(service, stack).open(service.demo["serverKey"])
+        held = await Streams(service, stack).open(service.demo["serverKey"])
+        await held.subscribe(project_channel(service), "c1")
+        auth = await stream.authorize(project_channel(service), "c2")
+        old = installation_secrets(tmp_path, None)
+
+        done = await rotate(tmp_path, overlap_s)
+        assert done["sealedAnew"] == 1
+        now = installation_secrets(tmp_path, None)
+        assert now.known == (now.current, old.current)
+
+        assert (await service.dashboard.get("/conversations")).status_code == (before or 401)
+        assert await file_of(service, link) == (before or 403)
+        told = await stream.present(project_channel(service), auth)
+        assert told["event"].endswith("subscription_succeeded" if overlap_s else "subscription_error")
+        assert await said_once(service, conversation) == first
+        assert await file_of(service, await uploaded(service)) == 200
+        signed_in = await service.http.post(
+            "/auth/token", json=service.demo["user"], headers={"Authorization": ""}
+        )
+        token = {"Authorization": f"Bearer {signed_in.json()['token']}"}
+        assert (await service.dashboard.get("/conversations", headers=token)).status_code == 200
+        other = await Streams(service, stack).open(service.demo["serverKey"])
+        await other.subscribe(project_channel(service), "c3")
+        await service.say(conversation, "after")
+        await receiver.wait(3)
+        for request in receiver.requests:
+            header = request.headers["Service-Signature"]
+            assert objection(endpoint["secret"], header, request.body, int(header[2:12])) is None
+        assert [Sealing(Secrets(now.current)).open(each) for each in sealed(tmp_path)] == [endpoint["secret"]]
+    report = await trio.to_thread.run_sync(lambda: check(tmp_path, Secrets(now.current), contents=False))
+    assert report.problems == []
+
+
+async def test_a_rotation_that_was_cut_short_is_finished_by_the_next_start(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        async with running(tmp_path) as service:
+            endpoint = await register(service, receiver.url, events=["message.created"])
+            link = await uploaded(service)
+        before = installation_secrets(tmp_path, None)
+        after = before.rotated("a new secret, which a kill left unused", wall_clock(), DAY_S * 1_000)
+        (tmp_path / "secret").write_text(after.written())
+        with pytest.raises(SealBroken):
+            Sealing(Secrets(after.current)).open(sealed(tmp_path)[0])
+        async with running(tmp_path) as service:
+            assert Sealing(Secrets(after.current)).open(sealed(tmp_path)[0]) == endpoint["secret"]
+            assert await file_of(service, link) == 200
+            await service.create(message={"text": "signed as ever"})
+            await receiver.wait(1)
+
+
+async def test_a_former_secret_leaves_the_file_when_nothing_needs_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        await register(service, "http://127.0.0.1:9000/x")
+        await rotate(tmp_path, 0)
+    assert len(installation_secrets(tmp_path, None).known) == 2
+    async with running(tmp_path):
+        assert len(installation_secrets(tmp_path, None).known) == 2, "answers are kept for a day"
+    async with running(tmp_path, idempotency_s=1, retention_interval_s=1):
+        with trio.fail_after(20):
+            while len(installation_secrets(tmp_path, None).known) == 2:  # noqa: ASYNC110  # a file rings no bell
+                await trio.sleep(0.05)  # looks again: nothing announces it
+    async with running(tmp_path) as service:
+        assert len((await service.http.get("/s2s/webhooks")).json()["items"]) == 1
+
+
+async def test_a_secret_of_the_settings_is_rotated_by_the_settings(tmp_path: Path) -> None:
+    old, new = "the first secret of the settings, long", "the second secret of the settings, long"
+    async with receiving() as receiver:
+        async with running(tmp_path, secret=old) as service:
+            endpoint = await register(service, receiver.url, events=["message.created"])
+            link = await uploaded(service)
+            said = await ask(tmp_path, "secret.rotate", b'{"overlapS": 60}')
+            assert said is not None
+            assert said["refusal"]["code"] == "secret_in_settings"
+            assert "DESKWIRE_SECRET_PREVIOUS" in said["refusal"]["detail"]
+        async with running(tmp_path, secret=new, secret_previous=old) as service:
+            assert await file_of(service, link) == 200
+            assert (await service.dashboard.get("/conversations")).status_code == 200
+        assert Sealing(Secrets(new)).open(sealed(tmp_path)[0]) == endpoint["secret"]
+        async with running(tmp_path, secret=new) as service:
+            assert await file_of(service, link) == 403
+            assert (await service.dashboard.get("/conversations")).status_code == 401
+            await service.create(message={"text": "signed as ever"})
+            await receiver.wait(1)
+    assert not (tmp_path / "secret").exists()

@@ -1,0 +1,67 @@
+"""The service with `DESKWIRE_WEBHOOK_PROXY`: whom it asks, and what the delivery log says (ADR 11)."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from tests.support.api.service import running
+
+ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
+REFUSAL = b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"
+NAME = "receiver.test"  # no name server knows it
+
+
+async def _answer(answer: bytes, heads: trio.MemorySendChannel[str], stream: trio.SocketStream) -> None:
+    """Note the head of one request, and give it this answer."""
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += await stream.receive_some(65_536)
+    await heads.send(got.partition(b"\r\n\r\n")[0].decode())
+    await stream.send_all(answer)
+    await stream.aclose()
+
+
+async def _proxy(nursery: trio.Nursery, answer: bytes) -> tuple[str, trio.MemoryReceiveChannel[str]]:
+    """The URL of a proxy that answers so, and the heads of what it is asked."""
+    heads, asked = trio.open_memory_channel[str](100)
+    serve = partial(trio.serve_tcp, partial(_answer, answer, heads), 0, host="127.0.0.1")
+    (listener,) = await nursery.start(serve)
+    return f"http://ada:pw@127.0.0.1:{listener.socket.getsockname()[1]}", asked
+
+
+async def test_a_webhook_with_a_name_that_only_the_proxy_knows_is_registered_and_sent_through_it(
+    tmp_path: Path, nursery: trio.Nursery
+) -> None:
+    url, asked = await _proxy(nursery, ANSWER)
+    async with running(tmp_path, webhook_proxy=url) as service:
+        answer = await service.http.post("/s2s/webhooks", json={"url": f"http://{NAME}:8443/hook"})
+        assert answer.status_code == 200, answer.text
+        await service.create()
+        with trio.fail_after(20):
+            head = await asked.receive()
+    assert head.startswith(f"POST http://{NAME}:8443/hook HTTP/1.1\r\nHost: {NAME}:8443\r\n")
+    assert "\r\nProxy-Authorization: Basic YWRhOnB3\r\n" in head
+
+
+async def test_what_the_proxy_refuses_is_in_the_delivery_log(tmp_path: Path, nursery: trio.Nursery) -> None:
+    """Decisions 6: what is refused is refused with its reason in the delivery log; an address in a URL, too."""
+    url, asked = await _proxy(nursery, REFUSAL)
+    async with running(tmp_path, webhook_proxy=url, allow_private_webhooks=False) as service:
+        inside = await service.http.post("/s2s/webhooks", json={"url": "https://0x7f.1:8443/"})
+        assert inside.status_code == 422
+        assert "127.0.0.1 is loopback" in inside.text
+        made = await service.http.post("/s2s/webhooks", json={"url": f"https://{NAME}:8443/hook"})
+        assert made.status_code == 200, made.text
+        await service.create()
+        with trio.fail_after(20):
+            assert (await asked.receive()).startswith(f"CONNECT {NAME}:8443 HTTP/1.1\r\n")
+            log = f"/s2s/webhooks/{made.json()['id']}/deliveries"
+            text = ""
+            while "proxy: status 407" not in text:  # there is no other way to learn of it
+                await trio.sleep(0.05)  # looks again: nothing announces it
+                text = (await service.http.get(log)).text
+    assert "proxy: status 407, proxy authentication required" in text
+    assert "ada:pw" not in text

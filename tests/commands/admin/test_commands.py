@@ -1,0 +1,269 @@
+"""The operator's commands on a data directory that no server has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deskwire.engine.accounts.credentials import Tokens
+from deskwire.engine.core.secret import Secrets
+from deskwire.storage.database import DirectoryLock
+from tests.commands.admin.conftest import Deskwire, good, listed
+
+PASSWORD = "a long enough password"
+
+
+@pytest.fixture
+def shop(deskwire: Deskwire) -> Deskwire:
+    """Commands on a directory with an organisation, a project and its owner."""
+    good(deskwire("org", "create", "Acme"))
+    good(deskwire("project", "create", "Shop"))
+    good(
+        deskwire(
+            "user", "create", "ada@example.com", "--role", "owner", "--password-stdin", input=f"{PASSWORD}\n"
+        )
+    )
+    return deskwire
+
+
+def test_what_is_made_is_printed_as_its_id_alone_and_words_go_to_stderr(deskwire: Deskwire) -> None:
+    made = deskwire("org", "create", "Acme")
+    assert re.fullmatch(r"org_\w{26}\n", made.stdout)
+    assert made.stderr == "The organisation Acme has been made.\n"
+    assert re.fullmatch(r"prj_\w{26}\n", deskwire("project", "create", "Shop").stdout)
+
+
+def test_a_directory_that_is_not_there_is_made_by_the_first_organisation_only(
+    deskwire: Deskwire, tmp_path: Path
+) -> None:
+    refused = deskwire("user", "list")
+    assert refused.exit_code == 1
+    assert "deskwire org create" in refused.stderr
+    assert not (tmp_path / "data").exists()
+    good(deskwire("org", "create", "Acme"))
+    assert good(deskwire("user", "list")) == ""
+
+
+def test_lists_are_tables_or_json(shop: Deskwire) -> None:
+    for command, word in (("org", "Acme"), ("project", "Shop"), ("user", "ada@example.com")):
+        assert word in good(shop(command, "list"))
+        (item,) = listed(shop(command, "list", "--json"))
+        assert word in (item.get("name"), item.get("email"))
+    (user,) = listed(shop("user", "list", "--json", "--org", "Acme"))
+    assert [(each["name"], each["role"]) for each in user["memberships"]] == [("Acme", "owner")]
+
+
+def test_a_key_is_printed_once_and_masked_ever_after(shop: Deskwire, tmp_path: Path) -> None:
+    key = good(shop("key", "create", "--label", "backend"))
+    assert re.fullmatch(r"sk_\w{43}", key)
+    (kept,) = listed(shop("key", "list", "--json"))
+    assert (kept["label"], kept["key"]) == ("backend", f"sk_…{key[-4:]}")
+    good(shop("key", "revoke", kept["id"]))
+    (gone,) = listed(shop("key", "list", "--json"))
+    assert gone["revokedAt"] is not None
+    assert key not in shop("key", "list").output
+    assert all(key.encode() not in path.read_bytes() for path in (tmp_path / "data").iterdir())
+
+
+def test_a_one_time_password_is_printed_once_and_a_given_one_never(shop: Deskwire) -> None:
+    one_time = good(shop("user", "create", "bob@example.com", "--role", "agent", "--one-time"))
+    assert len(one_time) > 12
+    again = good(shop("user", "password", "bob@example.com", "--one-time"))
+    assert again not in ("", one_time)
+    given = shop("user", "password", "bob@example.com", "--password-stdin", input=f"{PASSWORD}\n")
+    assert (given.exit_code, given.stdout) == (0, "")
+    assert PASSWORD not in given.output
+
+
+def test_a_password_is_asked_for_only_on_a_terminal(shop: Deskwire) -> None:
+    refused = shop("user", "create", "bob@example.com")
+    assert refused.exit_code == 2
+    assert "--password-stdin" in refused.stderr
+    assert "--password " not in shop("user", "create", "--help").output
+
+
+def test_a_password_that_is_too_short_is_refused_without_being_repeated(shop: Deskwire) -> None:
+    refused = shop("user", "create", "bob@example.com", "--password-stdin", input="hunter2\n")
+    assert refused.exit_code == 1
+    assert "/password" in refused.stderr
+    assert "hunter2" not in refused.output
+
+
+@pytest.mark.parametrize("weak", ["Password123!", "bob@example.com1"])
+def test_a_password_that_is_easy_to_guess_is_refused_without_being_repeated(
+    shop: Deskwire, weak: str
+) -> None:
+    good(shop("user", "create", "bob@example.com", "--one-time"))
+    for command in (
+        ("create", "bobby@example.com", "--name", "bob@example.com"),
+        ("password", "bob@example.com"),
+    ):
+        refused = shop("user", *command, "--password-stdin", input=f"{weak}\n")
+        assert refused.exit_code == 1
+        assert "easy to guess" in refused.stderr
+        assert weak not in refused.output
+
+
+def test_a_token_is_valid_for_the_user_and_time_it_was_made_for(shop: Deskwire, tmp_path: Path) -> None:
+    token = good(shop("token", "create", "--user", "ada@example.com", "--ttl", "60"))
+    (user,) = listed(shop("user", "list", "--json"))
+    tokens = Tokens(Secrets.read((tmp_path / "data" / "secret").read_text()))
+    assert tokens.identity(token).value == user["id"]
+    whole = listed(shop("token", "create", "--user", user["id"], "--json"))
+    assert whole.keys() == {"token", "userId", "expiresAt"}
+
+
+def test_an_installation_that_takes_no_tokens_of_its_own_issues_none(
+    shop: Deskwire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKWIRE_OWN_TOKENS", "false")
+    monkeypatch.setenv("DESKWIRE_JWT_JWKS_URL", "https://provider.test/jwks.json")
+    refused = shop("token", "create", "--user", "ada@example.com")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+
+
+def test_members_come_change_and_go_but_the_last_owner(shop: Deskwire) -> None:
+    good(shop("user", "create", "bob@example.com", "--one-time"))
+    assert "agent" in good(shop("user", "add", "bob@example.com", "--role", "agent"))
+    assert "already" in shop("user", "add", "bob@example.com", "--role", "agent").stderr
+    for refused in (
+        shop("user", "role", "ada@example.com", "--role", "viewer"),
+        shop("user", "remove", "ada@example.com"),
+    ):
+        assert refused.exit_code == 1
+        assert "last owner" in refused.stderr
+    good(shop("user", "role", "bob@example.com", "--role", "owner"))
+    good(shop("user", "remove", "ada@example.com"))
+    assert [each["email"] for each in listed(shop("user", "list", "--org", "Acme", "--json"))] == [
+        "bob@example.com"
+    ]
+
+
+def test_settings_of_a_project_are_changed_and_shown(shop: Deskwire) -> None:
+    options = ("--no-memory", "--archived-days", "never", "--languages", "de,en", "--primary-language", "DE")
+    changed = listed(shop("project", "set", *options, "--upload-quota", "5", "--name", "Bank", "--json"))
+    assert changed["settings"] == {
+        "memoryEnabled": False,
+        "archivedRetentionDays": None,
+        "primaryLanguage": "de",
+        "languages": ["de", "en"],
+        "uploadQuotaBytes": 5,
+    }
+    assert listed(shop("project", "show", "Bank", "--json")) == changed
+    assert "never deleted" in good(shop("project", "show", changed["id"]))
+    refused = shop("project", "set", "--languages", "fr,x_y", "--archived-days", "0")
+    assert refused.exit_code == 1
+    assert "archivedRetentionDays" in refused.stderr
+    assert shop("project", "set").exit_code == 2
+
+
+def test_a_deleted_user_is_listed_no_more_and_the_last_owner_stays(shop: Deskwire) -> None:
+    made = good(shop("user", "create", "bob@example.com", "--role", "agent", "--one-time", "--json"))
+    deleted = shop("user", "delete", "bob@example.com")
+    assert good(deleted) in made
+    assert deleted.stderr == "The user bob@example.com has been deleted.\n"
+    assert [item["email"] for item in listed(shop("user", "list", "--json"))] == ["ada@example.com"]
+    assert shop("user", "delete", "bob@example.com").exit_code == 1
+    refused = shop("user", "delete", "ada@example.com")
+    assert (refused.exit_code, "last owner" in refused.stderr) == (1, True)
+
+
+def test_which_one_is_meant_must_be_clear(shop: Deskwire) -> None:
+    second = good(shop("org", "create", "Acme"))
+    for command in (("project", "create", "Bank"), ("project", "create", "Bank", "--org", "Acme")):
+        refused = shop(*command)
+        assert refused.exit_code == 1
+    assert second in refused.stderr
+    good(shop("org", "rename", second, "Other"))
+    good(shop("project", "create", "Bank", "--org", "Other"))
+    assert "--project" in shop("key", "create").stderr
+    assert "no project Nowhere" in shop("key", "create", "--project", "Nowhere").stderr
+
+
+def test_a_name_cannot_reach_for_the_terminal(shop: Deskwire) -> None:
+    assert shop("org", "create", "\x1b[2Jgone").exit_code == 1
+    good(shop("org", "create", "[red]Acme[/red]"))
+    assert "[red]Acme[/red]" in good(shop("org", "list"))
+
+
+def test_bad_settings_are_refused_as_by_serve(shop: Deskwire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKWIRE_PROT", "1")
+    refused = shop("org", "list")
+    assert refused.exit_code == 2
+    assert "DESKWIRE_PROT" in refused.stderr
+
+
+def test_a_directory_whose_holder_does_not_answer_is_given_up_in_time(
+    shop: Deskwire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deskwire.commands.admin.reach.PATIENCE_S", 0.3)
+    lock = DirectoryLock(tmp_path / "data")
+    try:
+        refused = shop("org", "list")
+    finally:
+        lock.release()
+    assert refused.exit_code == 1
+    assert "in use by another Deskwire process" in refused.stderr
+    good(shop("org", "list"))
+
+
+@pytest.fixture
+def two(shop: Deskwire) -> Deskwire:
+    """Commands on a directory with a second organisation, and bob, who was made for the first."""
+    good(shop("org", "create", "Other"))
+    making = ("user", "create", "bob@example.com", "--org", "Acme", "--role", "agent", "--password-stdin")
+    good(shop(*making, input=f"{PASSWORD}\n"))
+    return shop
+
+
+ADDING = ("user", "add", "bob@example.com", "--org", "Other", "--role", "agent")
+
+
+def memberships(deskwire: Deskwire) -> list[str]:
+    """The names of bob's organisations."""
+    (bob,) = [
+        each for each in listed(deskwire("user", "list", "--json")) if each["email"] == "bob@example.com"
+    ]
+    return [each["name"] for each in bob["memberships"]]
+
+
+def test_an_account_of_another_organisation_is_not_added_unasked(two: Deskwire) -> None:
+    refused = two(*ADDING)
+    assert refused.exit_code == 1
+    for word in ("Acme", "--yes", "--keep-password"):
+        assert word in refused.stderr
+    assert memberships(two) == ["Acme"]
+    assert two(*ADDING, "--yes", "--keep-password").exit_code == 2
+
+
+def test_an_account_of_another_organisation_is_added_with_a_new_password(two: Deskwire) -> None:
+    added = two(*ADDING, "--yes")
+    assert re.fullmatch(r"\w{12,}\n", added.stdout)
+    assert "owner of the address" in added.stderr
+    assert memberships(two) == ["Acme", "Other"]
+
+
+def test_the_operator_who_knows_better_leaves_the_password_as_it_is(two: Deskwire) -> None:
+    shown = good(two(*ADDING, "--keep-password", "--json"))
+    assert "password" not in shown
+    assert memberships(two) == ["Acme", "Other"]
+
+
+@pytest.mark.parametrize(("typed", "organisations"), [("y\n", ["Acme", "Other"]), ("n\n", ["Acme"])])
+def test_on_a_terminal_it_asks(
+    two: Deskwire, monkeypatch: pytest.MonkeyPatch, typed: str, organisations: list[str]
+) -> None:
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+    answer = two(*ADDING, input=typed)
+    assert "Go on?" in answer.stderr
+    assert memberships(two) == organisations
+    assert (len(answer.stdout.strip()) > 10) == (len(organisations) == 2)
+
+
+def test_who_is_at_home_or_at_home_nowhere_is_added_unasked(two: Deskwire) -> None:
+    good(two("user", "create", "eve@example.com", "--one-time"))
+    assert "agent" in good(two("user", "add", "eve@example.com", "--org", "Other", "--role", "agent"))
+    good(two("user", "remove", "bob@example.com", "--org", "Acme"))
+    assert "agent" in good(two("user", "add", "bob@example.com", "--org", "Acme", "--role", "agent"))

@@ -1,0 +1,116 @@
+"""Calls of a command: an answer, or words that say why there is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import trio
+
+from deskwire.commands.api_client.access import Access
+from deskwire.commands.api_client.service import Away, Refused, Service
+from deskwire.commands.listen.patience import Patient
+from tests.commands.listen.conftest import receiving
+from tests.support.sockets.receivers import Behaviour, Receiver, Request, answering
+from tests.support.sockets.server_process import free_port
+
+KEY = "sk_1234567890"
+OK = answering("200 OK", b'{"id":"prj_1"}')
+
+
+def problem(status: str, code: str, *, extra: bytes = b"", **more: object) -> Behaviour:
+    """An answer with a problem document."""
+    return answering(status, json.dumps({"code": code, "detail": "Why.", **more}).encode(), extra)
+
+
+def service(receiver: Receiver) -> Service:
+    return Service(Access(f"http://127.0.0.1:{receiver.port}", KEY))
+
+
+async def test_a_call_goes_below_v3_with_the_key_and_its_parameters() -> None:
+    async with receiving(OK) as receiver, service(receiver) as called:
+        assert await called.fetch("/s2s/project", {"after": "a b"}) == {"id": "prj_1"}
+        assert await called.post("/s2s/x", {"since": "ü"}) == {"id": "prj_1"}
+        assert await called.post("/s2s/y") == {"id": "prj_1"}
+    get, post, empty = receiver.requests
+    assert (get.method, get.path) == ("GET", "/v3/s2s/project?after=a+b")
+    assert get.headers["Authorization"] == f"Bearer {KEY}"
+    assert (post.method, post.path, json.loads(post.body)) == ("POST", "/v3/s2s/x", {"since": "ü"})
+    assert (empty.headers["Content-Length"], empty.body) == ("0", b"")
+
+
+async def test_a_refusal_says_what_the_problem_says() -> None:
+    flaws = [{"pointer": "?type", "code": "x", "message": "There is no such type."}]
+    async with (
+        receiving(problem("400 Bad Request", "bad_query", errors=flaws)) as receiver,
+        service(receiver) as called,
+    ):
+        with pytest.raises(Refused) as caught:
+            await called.get("/s2s/x")
+    assert (caught.value.status, caught.value.code) == (400, "bad_query")
+    assert str(caught.value) == "HTTP 400 bad_query: ?type: There is no such type."
+
+
+async def test_a_key_that_is_not_accepted_says_where_to_look_and_is_not_shown() -> None:
+    async with (
+        receiving(problem("401 Unauthorized", "invalid_server_key")) as receiver,
+        service(receiver) as called,
+    ):
+        with pytest.raises(Refused, match="check --key, DESKWIRE_KEY or demo") as caught:
+            await called.get("/s2s/x")
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", ["429 Slow", "500 Oops", "502 Bad", "503 Busy", "504 Late"])
+async def test_what_may_be_better_later_is_away_with_the_wait_that_was_asked_for(status: str) -> None:
+    async with (
+        receiving(problem(status, "x", extra=b"Retry-After: 7\r\n")) as receiver,
+        service(receiver) as called,
+    ):
+        with pytest.raises(Away, match="Why") as caught:
+            await called.get("/s2s/x")
+    assert caught.value.retry_after_s == 7
+
+
+@pytest.mark.parametrize("header", ["", "Retry-After: soon\r\n", "Retry-After: inf\r\n"])
+async def test_a_wait_that_is_no_number_of_seconds_is_none(header: str) -> None:
+    async with (
+        receiving(answering("503 Busy", b"<html>", header.encode())) as receiver,
+        service(receiver) as called,
+    ):
+        with pytest.raises(Away, match="HTTP 503") as caught:
+            await called.get("/s2s/x")
+    assert caught.value.retry_after_s is None
+
+
+async def test_nobody_there_and_a_connection_that_breaks_are_away() -> None:
+    async def hang_up(stream: trio.abc.Stream, _: Request) -> None:
+        await stream.aclose()
+
+    async with Service(Access(f"http://127.0.0.1:{free_port()}", KEY)) as nobody:
+        with pytest.raises(Away, match="can't be reached: ConnectError"):
+            await nobody.get("/s2s/x")
+    async with receiving(hang_up) as receiver, service(receiver) as called:
+        with pytest.raises(Away, match="can't be reached"):
+            await called.get("/s2s/x")
+
+
+async def test_an_answer_that_is_not_json_is_away_with_a_hint() -> None:
+    async with receiving(answering("200 OK", b"<html>")) as receiver, service(receiver) as called:
+        with pytest.raises(Away, match="is this a Deskwire service"):
+            await called.fetch("/s2s/x")
+
+
+async def test_a_patient_caller_says_once_that_the_service_is_away_and_once_that_it_is_back() -> None:
+    notes: list[str] = []
+    answers = [problem("503 Busy", "not_ready"), answering("500 Oops"), OK]
+
+    async def one_after_the_other(stream: trio.abc.Stream, request: Request) -> None:
+        await answers.pop(0)(stream, request)
+
+    async with receiving(one_after_the_other) as receiver, service(receiver) as called:
+        patient = Patient(called, True, notes.append)
+        assert await patient.get("/s2s/project") == b'{"id":"prj_1"}'
+    assert len(notes) == 2
+    assert notes[0].endswith("HTTP 503 not_ready: Why.; trying again until it is back.")
+    assert notes[1] == "The service is back."

@@ -1,0 +1,253 @@
+"""No check that cannot fail: every fault that is planted in a good history is found, and named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.commands.demo.checks.check import problems, timelines
+from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, Arrival, Delivery, History
+from deskwire.commands.demo.figures import Report, Run, report
+from tests.support.replay_histories import OURS, good_history, state, with_arrivals, with_outcome
+
+EVERYWHERE = (WEBHOOK, STREAM, FEED)
+ORDERED = (STREAM, FEED)
+
+histories = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(good_history)
+channels = st.sampled_from(EVERYWHERE)
+
+
+def found(history: History) -> list[str]:
+    return problems(history, timelines(history))
+
+
+def judged(history: History) -> Report:
+    return report(history, Run(chats=1, seconds=1.0))
+
+
+def changed(arrival: Arrival, **fields: Any) -> Arrival:
+    """The arrival with other fields in its envelope; what stands beside the body stays."""
+    return replace(arrival, body=orjson.dumps({**orjson.loads(arrival.body), **fields}))
+
+
+@given(histories)
+def test_a_history_without_a_fault_passes_with_all_its_events(history: History) -> None:
+    assert found(history) == []
+    done = judged(history)
+    assert done.passed
+    assert {each.events for each in done.channels.values()} == {done.events} == {len(history.channels[FEED])}
+
+
+@given(histories, channels, st.data())
+def test_a_lost_event_is_found_on_whichever_channel_lost_it(
+    history: History, channel: str, data: st.DataObject
+) -> None:
+    arrivals = list(history.channels[channel])
+    arrivals.pop(data.draw(st.integers(0, len(arrivals) - 1)))
+    spoilt = with_arrivals(history, channel, arrivals)
+    assert any(each.startswith(f"{channel}: ") for each in found(spoilt))
+    assert judged(spoilt).channels[channel].missing == 1
+
+
+@given(histories, channels, st.data())
+def test_a_channel_that_falls_silent_is_found(history: History, channel: str, data: st.DataObject) -> None:
+    arrivals = history.channels[channel]
+    rest = arrivals[: data.draw(st.integers(0, len(arrivals) - 1))]
+    spoilt = with_arrivals(history, channel, rest)
+    assert judged(spoilt).channels[channel].missing == len(arrivals) - len(rest)
+
+
+@given(histories, channels, st.data())
+def test_a_duplicate_is_counted_and_is_no_fault(history: History, channel: str, data: st.DataObject) -> None:
+    arrivals = list(history.channels[channel])
+    again = arrivals[data.draw(st.integers(0, len(arrivals) - 1))]
+    done = judged(with_arrivals(history, channel, [*arrivals, again]))
+    assert done.passed
+    assert (done.channels[channel].duplicates, done.channels[channel].out_of_order) == (1, 0)
+
+
+@given(histories, channels, st.data())
+def test_a_swap_is_a_fault_where_order_is_promised_and_counted_on_webhooks(
+    history: History, channel: str, data: st.DataObject
+) -> None:
+    arrivals = list(history.channels[channel])
+    ours = [
+        n
+        for n, each in enumerate(arrivals)
+        if orjson.loads(each.body)["data"]["conversation"]["id"] == "cnv_1"
+    ]
+    first = data.draw(st.integers(0, len(ours) - 2))
+    one, other = ours[first], ours[first + 1]
+    arrivals[one], arrivals[other] = arrivals[other], arrivals[one]
+    done = judged(with_arrivals(history, channel, arrivals))
+    assert done.channels[channel].out_of_order == 1
+    assert done.passed == (channel == WEBHOOK)
+    assert all("came too late" in each for each in done.problems)
+
+
+@given(histories, st.data())
+def test_a_forged_signature_is_found(history: History, data: st.DataObject) -> None:
+    arrivals = list(history.channels[WEBHOOK])
+    index = data.draw(st.integers(0, len(arrivals) - 1))
+    genuine = arrivals[index]
+    assert isinstance(genuine, Delivery)
+    forged = genuine.signature[:-1] + ("0" if genuine.signature[-1] != "0" else "1")
+    arrivals[index] = replace(genuine, signature=forged)
+    done = judged(with_arrivals(history, WEBHOOK, arrivals))
+    assert done.channels[WEBHOOK].bad_signatures == 1
+    assert done.problems == (f"webhook: delivery {genuine.delivery_id}: the signature does not fit the body",)
+
+
+@given(histories, channels, st.data())
+def test_altered_bytes_are_found_on_every_channel(
+    history: History, channel: str, data: st.DataObject
+) -> None:
+    arrivals = list(history.channels[channel])
+    index = data.draw(st.integers(0, len(arrivals) - 1))
+    body = arrivals[index].body
+    # A space behind a comma means the same to every JSON reader; the bytes are others all the same.
+    arrivals[index] = replace(arrivals[index], body=body.replace(b",", b", ", 1))
+    spoilt = found(with_arrivals(history, channel, arrivals))
+    assert any("has other bytes than on" in each for each in spoilt)
+    assert any("does not fit the body" in each for each in spoilt) == (channel == WEBHOOK)
+
+
+@given(histories, channels, st.data())
+def test_any_flipped_bit_is_found(history: History, channel: str, data: st.DataObject) -> None:
+    arrivals = list(history.channels[channel])
+    index = data.draw(st.integers(0, len(arrivals) - 1))
+    body = bytearray(arrivals[index].body)
+    body[data.draw(st.integers(0, len(body) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    arrivals[index] = replace(arrivals[index], body=bytes(body))
+    assert found(with_arrivals(history, channel, arrivals))
+
+
+@pytest.mark.parametrize("channel", [WEBHOOK, STREAM])
+def test_an_event_under_another_name_than_its_own_is_found(channel: str) -> None:
+    history = good_history([1])
+    first, *rest = history.channels[channel]
+    spoilt = with_arrivals(history, channel, [replace(first, label="message.created"), *rest])
+    assert found(spoilt) == [
+        f"{channel}: evt_1_1 is a conversation.created but was announced as 'message.created'"
+    ]
+
+
+@pytest.mark.parametrize("previous", [None, "1", "", "+0"])
+def test_a_delivery_that_names_a_wrong_predecessor_is_found(previous: str | None) -> None:
+    history = good_history([1])
+    first, *rest = history.channels[WEBHOOK]
+    assert isinstance(first, Delivery)
+    spoilt = with_arrivals(history, WEBHOOK, [replace(first, previous=previous), *rest])
+    assert found(spoilt) == [f"webhook: evt_1_1 names {previous} as its predecessor, not 0"]
+
+
+def test_a_delivery_without_a_proper_id_is_found() -> None:
+    history = good_history([1])
+    first, *rest = history.channels[WEBHOOK]
+    assert isinstance(first, Delivery)
+    spoilt = with_arrivals(history, WEBHOOK, [replace(first, delivery_id="evt_1"), *rest])
+    assert found(spoilt) == ["webhook: 'evt_1' is no delivery id"]
+
+
+def test_two_events_with_one_number_are_found() -> None:
+    history = good_history([2])
+    arrivals = [*history.channels[STREAM], changed(history.channels[STREAM][1], id="evt_other")]
+    assert "stream: evt_other and evt_1_2 are both 2 of cnv_1" in found(
+        with_arrivals(history, STREAM, arrivals)
+    )
+
+
+def test_a_number_below_one_is_found() -> None:
+    history = good_history([0])
+    arrivals = [*history.channels[STREAM], changed(history.channels[STREAM][0], id="evt_zero", sequence=0)]
+    assert "stream: evt_zero of cnv_1 has the number 0" in found(with_arrivals(history, STREAM, arrivals))
+
+
+def test_what_is_no_event_is_found() -> None:
+    history = good_history([0])
+    arrivals = [*history.channels[STREAM], Arrival(1.0, b"not an event", "message.created")]
+    assert found(with_arrivals(history, STREAM, arrivals)) == ["stream: this is no event: b'not an event'"]
+
+
+def test_an_event_that_nobody_asked_for_is_found_unless_others_may_write() -> None:
+    history = with_outcome(good_history([1, 1]), 0, "acknowledged")  # its effects are forgotten
+    assert [each for each in found(history) if "nobody asked for evt_1_1" in each]
+    assert found(replace(history, exact=False)) == []
+
+
+def test_an_event_of_a_lost_answer_is_neither_expected_nor_wrong() -> None:
+    history = with_outcome(good_history([1, 1]), 1, "unacknowledged")
+    assert found(history) == []
+
+
+def test_a_refused_command_is_a_fault_with_its_reason() -> None:
+    history = with_outcome(good_history([1, 1]), 1, "refused")
+    assert found(history) == ["step in cnv_1 was refused: for a test"]
+
+
+def test_a_conversation_that_the_api_shows_in_another_state_than_its_last_event_is_found() -> None:
+    history = replace(good_history([1]), finals={"cnv_1": state(1, 3)})
+    assert found(history) == [
+        f"{channel}: the last event of cnv_1 shows another state than the API" for channel in EVERYWHERE
+    ]
+
+
+def test_a_conversation_that_cannot_be_fetched_is_found() -> None:
+    assert found(replace(good_history([1]), finals={"cnv_1": None})) == ["cnv_1 can't be fetched"]
+
+
+def test_a_state_that_is_ahead_of_all_channels_is_a_gap_on_each() -> None:
+    history = replace(good_history([0]), finals={"cnv_1": state(1, 3)})
+    assert [each for each in found(history) if "no event 3 of 3" in each] == [
+        f"{channel}: cnv_1 has no event 3 of 3" for channel in EVERYWHERE
+    ]
+
+
+def test_an_effect_with_other_content_than_the_answer_is_not_accepted() -> None:
+    history = good_history([1])
+    spoilt = history
+    for channel in EVERYWHERE:  # the same wrong bytes everywhere, and nothing signed: only the answer tells
+        first, second, *rest = history.channels[channel]
+        data = orjson.loads(second.body)["data"]
+        altered = changed(second, data={**data, "message": {**data["message"], "text": "Another"}})
+        spoilt = with_arrivals(spoilt, channel, [first, altered, *rest])
+    assert "feed: no message.created shows the step in cnv_1" in found(spoilt)
+
+
+def test_events_of_other_contacts_are_left_alone() -> None:
+    history, other = good_history([1]), good_history([3])
+    strangers = [
+        replace(each, body=each.body.replace(OURS.encode(), b"real-").replace(b"_1", b"_9"))
+        for each in other.channels[STREAM]
+    ]
+    assert found(with_arrivals(history, STREAM, [*strangers[:2], *history.channels[STREAM]])) == []
+
+
+def test_a_replay_in_which_nothing_was_acknowledged_does_not_pass() -> None:
+    nothing = History(ours=OURS, commands=[], channels={STREAM: [], FEED: []})
+    assert judged(nothing).problems == ("no command was acknowledged",)
+
+
+def test_the_latency_is_from_the_request_to_the_first_arrival() -> None:
+    history = good_history([0])  # commands at 0 and 1 s, their events on the stream at 5 and 6 s
+    again = replace(history.channels[STREAM][0], at=60.0)
+    done = judged(with_arrivals(history, STREAM, [*history.channels[STREAM], again]))
+    waits = done.channels[STREAM].latency_ms
+    assert waits is not None
+    assert (waits.p50, waits.p99, waits.most) == (5000, 5000, 5000)
+    assert done.channels[FEED].latency_ms is None
+
+
+def test_the_document_names_the_first_ten_problems_and_counts_all() -> None:
+    history = good_history([6] * 12)
+    document = judged(with_arrivals(history, STREAM, [])).document()
+    assert not document["passed"]
+    assert len(document["problems"]) == 10
+    assert document["problemCount"] > 100
+    assert document["channels"]["stream"]["missing"] == 12 * 8
+    assert orjson.loads(orjson.dumps(document)) == document

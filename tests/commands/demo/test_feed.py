@@ -1,0 +1,19 @@
+"""Where the demo begins to read the feed."""
+
+from __future__ import annotations
+
+from deskwire.commands.demo.clients.feed import just_before
+from deskwire.engine.core.ids import Mint, is_id, new_id
+
+
+def test_reading_begins_before_the_first_event_of_all_conversations_and_behind_all_earlier_ones() -> None:
+    now, mint = 1_790_000_000_000, Mint()
+    earlier = mint.new("evt", now - 1)
+    start = just_before([new_id("cnv", now + 7), new_id("cnv", now), new_id("evt", now + 3)])
+    assert start is not None
+    assert is_id(start, "evt")
+    assert earlier < start < mint.new("evt", now)
+
+
+def test_without_any_conversation_there_is_nothing_to_begin_with() -> None:
+    assert just_before([]) is None

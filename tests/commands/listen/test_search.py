@@ -1,0 +1,33 @@
+"""Finding the end of a feed that only says whether an id is too new."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.commands.listen.feed import Search
+
+NOW = 1_790_000_000_000
+DAY_MS = 86_400_000
+
+
+@given(st.integers(-30 * DAY_MS, 30 * DAY_MS))
+def test_the_end_is_found_however_far_the_clocks_or_the_last_event_are(distance: int) -> None:
+    """A time up to the newest event has stored events behind it, a later one has not been reached."""
+    newest, search, tries = NOW + distance, Search(NOW), 0
+    while (at := search.next()) is not None:
+        tries += 1
+        if at > newest:
+            search.high = at
+        else:
+            search.low = at
+    assert (search.low, search.high) == (newest, newest + 1)
+    assert tries <= 64
+
+
+def test_a_feed_without_any_event_is_given_up_at_the_beginning_of_time() -> None:
+    search, tries = Search(NOW), 0
+    while (at := search.next()) is not None:
+        search.high, tries = at, tries + 1
+    assert search.low is None
+    assert tries <= 48

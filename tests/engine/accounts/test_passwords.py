@@ -1,0 +1,73 @@
+"""Checking a password takes the same work whoever is meant (decisions 2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import argon2
+import pytest
+
+from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.accounts.identity.standins import chosen, stand_in
+from deskwire.engine.accounts.people import User
+from deskwire.engine.core.errors import Unauthenticated
+
+
+class Counting(argon2.PasswordHasher):
+    """A real hasher that counts what it was asked to verify, by the work that this takes."""
+
+    def __init__(self) -> None:
+        super().__init__(memory_cost=8 * 1024)
+        self.works: list[argon2.Parameters] = []
+
+    def verify(self, hash: str | bytes, password: str | bytes) -> bool:  # type: ignore[override]  # noqa: A002
+        """As of the base."""
+        self.works.append(argon2.extract_parameters(str(hash)))
+        return super().verify(hash, password)
+
+
+def test_an_unknown_user_one_without_a_password_and_a_wrong_password_cost_the_same_and_say_the_same() -> None:
+    passwords = Passwords(8 * 1024)
+    hasher = Counting()
+    somebody = User(1, "usr_1", "a@b.example", "A", passwords.hash("right"))
+    without = User(2, "usr_2", "c@d.example", "C", None)
+    nobody = stand_in(passwords.cost)
+    passwords._hasher = hasher
+    said = set()
+    for user in (None, without, somebody):
+        with pytest.raises(Unauthenticated) as refusal:
+            passwords.check(user, "wrong", nobody)
+        said.add((refusal.value.reason, refusal.value.detail))
+    assert len(said) == 1
+    assert len(hasher.works) == 3
+    assert hasher.works[1:] == hasher.works[:-1]
+    assert passwords.check(somebody, "right", nobody) is somebody
+
+
+def test_the_cost_is_what_hashes_begin_with() -> None:
+    passwords, before = Passwords(8 * 1024), Passwords(16 * 1024)
+    assert passwords.hash("x").startswith(passwords.cost)
+    assert passwords.cost != before.cost
+    assert [
+        passwords.is_of_today(User(1, "usr_1", "a@b.example", "A", hashed))
+        for hashed in (passwords.hash("x"), before.hash("x"), None)
+    ] == [True, False, False]
+
+
+OLD, NEW = Passwords(8 * 1024).cost, Passwords(16 * 1024).cost
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 0), (0, 5), (5, 0), (3, 1), (1, 9)])
+def test_an_address_without_an_account_costs_what_accounts_do_in_the_same_parts(old: int, new: int) -> None:
+    costs = {cost: count for cost, count in ((OLD, old), (NEW, new)) if count}
+    shares = [(2 * number + 1) << 53 for number in range(1_024)]  # evenly over 2**64
+    found = Counter(chosen(costs, NEW, share) for share in shares)
+    assert found[OLD] == round(1_024 * old / (old + new or 1))
+    assert found[OLD] + found[NEW] == 1_024
+
+
+def test_an_address_goes_over_to_todays_cost_once_and_never_back() -> None:
+    for share in range(0, 1 << 64, 1 << 58):
+        seen = [chosen({OLD: 10 - moved, NEW: moved}, NEW, share) for moved in range(11)]
+        assert seen == sorted(seen, key=[OLD, NEW].index)
+        assert seen[-1] == NEW

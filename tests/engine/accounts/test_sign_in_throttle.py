@@ -1,0 +1,181 @@
+"""Failed attempts at signing in are counted by account, by network, and by both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+
+import pytest
+
+from deskwire.engine.accounts.identity import throttle as module
+from deskwire.engine.accounts.identity.throttle import PER_ACCOUNT, PER_NETWORK, PER_PAIR, Throttle
+from deskwire.engine.core.errors import TooManyRequests, Unauthenticated, Unavailable
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+REFILL_S = 90.0
+
+
+class Guessing:
+    """A throttle, and the time by which it goes."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.throttle = Throttle(lambda: self.now)
+
+    def fails(self, count: int = 1, email: str = "a@b.example", network: str | None = HERE) -> int:
+        """How many of so many attempts are let in; all of them fail."""
+        return sum(self._fails(email, network) for _ in range(count))
+
+    def fail_all(self, emails: Iterable[str], network: str | None = HERE) -> int:
+        """How many of an attempt at each of these accounts are let in."""
+        return sum(self._fails(email, network) for email in emails)
+
+    def succeeds(self, email: str = "a@b.example", network: str | None = HERE) -> bool:
+        """Whether an attempt with the right password is let in."""
+        try:
+            with self.throttle.attempt(email, network):
+                return True
+        except TooManyRequests:
+            return False
+
+    def _fails(self, email: str, network: str | None) -> bool:
+        try:
+            with self.throttle.attempt(email, network):
+                raise Unauthenticated("wrong")
+        except TooManyRequests:
+            return False
+        except Unauthenticated:
+            return True
+
+
+def users(count: int) -> list[str]:
+    """Addresses of so many accounts."""
+    return [f"user{number}@b.example" for number in range(count)]
+
+
+def test_one_network_may_fail_at_one_account_so_often_and_elsewhere_still_try() -> None:
+    guessing = Guessing()
+    assert guessing.fails(50) == PER_PAIR
+    assert guessing.fails(1, "A@B.example") == 0
+    assert guessing.fails(1, "other@b.example") == 1
+    assert guessing.fails(1, network=THERE) == 1
+
+
+def test_an_attempt_comes_back_with_time_and_the_refusal_says_when() -> None:
+    guessing = Guessing()
+    guessing.fails(PER_PAIR)
+    guessing.now += 30.5
+    with pytest.raises(TooManyRequests) as refused, guessing.throttle.attempt("a@b.example", HERE):
+        pass
+    assert refused.value.retry_after_s == 60
+    guessing.now += 60
+    assert guessing.fails(50) == 1
+    guessing.now += 900
+    assert guessing.fails(50) == PER_PAIR
+
+
+def test_many_networks_together_may_fail_at_an_account_only_so_often() -> None:
+    guessing = Guessing()
+    let_in = sum(guessing.fails(PER_PAIR, network=f"192.0.2.{number}") for number in range(50))
+    assert let_in == PER_ACCOUNT
+
+
+def test_one_network_may_fail_at_all_accounts_together_only_so_often() -> None:
+    assert Guessing().fail_all(users(500)) == PER_NETWORK
+
+
+def test_a_proxy_on_this_machine_is_not_counted_as_one_caller() -> None:
+    assert Guessing().fail_all(users(500), network=None) == 500
+
+
+def test_who_signs_in_again_and_again_is_never_held_up() -> None:
+    guessing = Guessing()
+    assert all(guessing.succeeds() for _ in range(500))
+    assert guessing.fails(50) == PER_PAIR
+
+
+def test_a_success_makes_good_for_the_failures_before_it() -> None:
+    guessing = Guessing()
+    for _ in range(30):
+        assert guessing.fails(PER_PAIR - 1) == PER_PAIR - 1
+        assert guessing.succeeds()
+
+
+def test_attempts_side_by_side_do_not_slip_through() -> None:
+    guessing = Guessing()
+    with ExitStack() as under_way:
+        for _ in range(PER_PAIR):
+            under_way.enter_context(guessing.throttle.attempt("a@b.example", HERE))
+        assert guessing.fails(1) == 0
+        assert guessing.fails(1, "other@b.example") == 1
+    assert guessing.fails(50) == PER_PAIR  # none of those has failed
+
+
+def test_an_attempt_that_was_not_carried_out_counts_for_nothing() -> None:
+    guessing = Guessing()
+    for _ in range(50):
+        with pytest.raises(Unavailable), guessing.throttle.attempt("a@b.example", HERE):
+            raise Unavailable("busy")
+    assert guessing.fails(50) == PER_PAIR
+
+
+@pytest.mark.thorough
+def test_failures_are_not_forgotten_however_many_other_accounts_are_made_up() -> None:
+    """Counters that make room for others would be flushed by whoever makes up enough keys."""
+    guessing, strangers = Guessing(), 30_000
+    guessing.fails(PER_PAIR)
+    guessing.fails(PER_PAIR, network=None)
+    assert guessing.fail_all(users(strangers), network=None) > strangers * 0.9
+    guessing.fail_all(users(strangers), network=THERE)
+    for number in range(strangers):
+        guessing.fails(1, f"user{number}@b.example", f"2001:db8:{number >> 8:x}:{number & 255:x}::/64")
+    assert guessing.fails(1) == 0
+    assert guessing.fails(1, network=None) == 0
+
+
+def test_a_throttle_takes_the_same_memory_however_many_are_counted() -> None:
+    guessing = Guessing()
+    sketches = (guessing.throttle._pairs, guessing.throttle._accounts, guessing.throttle._networks)
+    before = sum(each.size for each in sketches)
+    guessing.fail_all(users(1_000), network=None)
+    assert sum(each.size for each in sketches) == before == 6 << 20
+    assert not guessing.throttle._known
+    assert not guessing.throttle._under_way
+
+
+def test_going_on_after_a_refusal_uses_up_the_networks_own_attempts_and_nobody_elses() -> None:
+    guessing = Guessing()
+    guessing.fails(PER_NETWORK)  # ten are tried, the others are refused
+    assert guessing.fails(1, "other@b.example") == 0
+    assert guessing.fails(PER_PAIR, network=THERE) == PER_PAIR  # of the account ten have failed
+    guessing.now += REFILL_S
+    guessing.fails(1_000)
+    assert guessing.succeeds(network="192.0.2.3")
+
+
+def test_who_has_signed_in_from_a_network_is_not_locked_out_by_others() -> None:
+    guessing = Guessing()
+    assert guessing.succeeds()
+    for number in range(50):  # from everywhere, at this account
+        guessing.fails(PER_PAIR, network=f"198.51.100.{number}")
+    guessing.fail_all(users(500))  # and from the same network, at all others
+    assert not guessing.succeeds(network=THERE)
+    assert not guessing.succeeds("new@b.example")
+    assert guessing.succeeds()
+    assert guessing.fails(50) == PER_PAIR  # with no more guesses at the account than from elsewhere
+    assert not guessing.succeeds()
+    guessing.now += REFILL_S
+    assert guessing.succeeds()
+
+
+def test_of_those_who_signed_in_so_many_are_remembered_and_the_others_count_as_everybody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "KNOWN_MAX", 2)
+    guessing = Guessing()
+    assert guessing.succeeds()
+    assert guessing.fails(PER_PAIR) == PER_PAIR
+    for email in users(2):
+        assert guessing.succeeds(email, THERE)
+    assert len(guessing.throttle._known) == 2
+    assert guessing.fails(1) == 0  # its failures are not forgotten with it

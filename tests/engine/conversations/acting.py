@@ -1,0 +1,60 @@
+"""Actors over a store that tests hold up and let fail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.errors import DomainError
+from tests.support.builders import PROJECT, HandClock, InlineStore
+from tests.support.seeing import seen
+
+
+@asynccontextmanager
+async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[Directory]:
+    """A directory over `store`, whose actors are cancelled at the end; nobody waits for ever."""
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
+            yield Directory(nursery, store, HandClock(), **bounds)
+            nursery.cancel_scope.cancel()
+
+
+class Gate:
+    """Holds writes up until it is opened; `between` is called once, before the second one."""
+
+    def __init__(self, between: Callable[[], None] | None = None) -> None:
+        self._open = trio.Event()
+        self._between = between
+        self.waiting = 0
+
+    async def __call__(self) -> None:
+        self.waiting += 1
+        await self._open.wait()
+        if self.waiting == 2 and self._between is not None:
+            self._between()
+
+    def open(self) -> None:
+        self._open.set()
+
+
+def sequences(store: InlineStore, conversation_id: str) -> list[int]:
+    """The numbers of the stored events of a conversation."""
+    found = seen(store, lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
+    assert found is not None
+    rowid = found[0].rowid
+    events = seen(store, lambda reader: reader.events(PROJECT.rowid, 0, 10_000, frozenset()))
+    return [event.sequence or 0 for event in events if event.conversation == rowid]
+
+
+async def ask_into(answers: list[Any], call: Callable[[], Awaitable[Any]]) -> None:
+    """Append what `call` returns or refuses."""
+    try:
+        answers.append(await call())
+    except (DomainError, ActorFailed) as refusal:
+        answers.append(refusal)

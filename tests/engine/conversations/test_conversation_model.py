@@ -1,0 +1,187 @@
+"""Any commands in any order, against what must hold for a consumer who has only the events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.commands import (
+    Assign,
+    Close,
+    Command,
+    Delete,
+    MarkRead,
+    Patch,
+    PostMessage,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
+    WorkflowCommand,
+)
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.decide import events_of, evolve
+from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.facts import Created, Fact
+from deskwire.engine.core.errors import Conflict, Invalid
+from deskwire.engine.events.types import Draft
+from tests.support.builders import CONTACT, PROJECT, Play, create, post
+
+NOTE = "a note that nobody outside may see"
+VALUES = st.sampled_from([None, 0, 1, True, False, "x", [1], {"a": None}])
+ATTRIBUTES = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "title": st.sampled_from([None, "A", "B"]),
+        "archived": st.booleans(),
+        "status": st.sampled_from(["OPEN", "PENDING"]),
+        "attributes": ATTRIBUTES,
+        "visible": st.booleans(),
+    },
+)
+MESSAGES = st.builds(post, st.sampled_from(["contact", "agent", "bot", "system"]), st.just("text"))
+NOTES = st.builds(post, st.just("agent"), st.just(NOTE), internal=st.just(True))
+COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    MESSAGES,
+    NOTES,
+    st.builds(Close, st.sampled_from(["agent", "bot", "system"])),
+    st.builds(Reopen),
+    st.builds(Assign, st.sampled_from([None, Assignee("user", "u", "U"), Assignee("team", "t", "T")])),
+    st.builds(MarkRead),
+    st.builds(Rate, st.integers(0, 10)),
+    st.builds(Patch, FIELDS),
+    st.builds(ReplaceNetworkLogs, st.just(b"[]")),
+)
+
+
+class Consumer:
+    """A mirror that is built from the events and from nothing else."""
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.conversation: dict[str, Any] = {}
+        self.messages: list[str] = []
+        self.deleted = False
+
+    def take(self, draft: Draft) -> None:
+        self.sequence += 1
+        assert draft.sequence == self.sequence, "a hole or a repeat"
+        assert (draft.type == "conversation.created") == (self.sequence == 1)
+        assert not self.deleted, "an event behind the deletion"
+        shown = orjson.loads(orjson.dumps(draft.data))
+        before = dict(self.conversation)
+        self.conversation |= shown["conversation"]
+        if draft.type == "message.created":
+            assert shown["message"]["index"] == len(self.messages)
+            self.messages.append(shown["message"]["id"])
+        if draft.type == "conversation.updated":
+            assert all(self.conversation[name] != before[name] or _typed(name) for name in shown["changed"])
+        self.deleted = draft.type == "conversation.deleted"
+
+
+def _typed(name: str) -> bool:
+    """Whether values of this field can differ although Python calls them equal (1 and true)."""
+    return name == "attributes"
+
+
+class AnyCommands(RuleBasedStateMachine):
+    """One conversation from its creation to, perhaps, its deletion."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.play = Play()
+        self.consumer = Consumer()
+
+    def carry_out(self, command: Command | WorkflowCommand) -> None:
+        before = self.play.state
+        try:
+            drafts = self.play(command)
+        except (Conflict, Invalid):
+            assert self.play.state == before
+            return
+        assert len(drafts) == promised(before, self.play.facts)
+        assert NOTE not in str(drafts)
+        if not self.play.facts:
+            assert (drafts, self.play.state) == ([], before)
+        for draft in drafts:
+            self.consumer.take(draft)
+
+    @initialize(visible=st.booleans(), attributes=ATTRIBUTES, message=st.none() | MESSAGES | NOTES)
+    def begin(self, visible: bool, attributes: Any, message: Any) -> None:
+        self.carry_out(create(visible=visible, attributes=attributes, message=message))
+
+    @rule(command=COMMANDS)
+    def command(self, command: Command) -> None:
+        if self.play.state is not None:
+            self.carry_out(command)
+
+    @rule(command=COMMANDS)
+    def twice(self, command: Command) -> None:
+        """The second time there is nothing left to change, unless it is a message or a snapshot."""
+        if self.play.state is not None:
+            self.carry_out(command)
+            self.carry_out(command)
+            repeats = isinstance(command, ReplaceNetworkLogs | PostMessage)
+            assert repeats or self.play.facts == [] or _refused(self.play.now_is, command)
+
+    @rule(roll=st.integers(0, 9))
+    def delete(self, roll: int) -> None:
+        if self.play.state is not None and roll == 0:
+            shown = self.play.state.visible
+            self.carry_out(Delete("manual"))
+            assert self.consumer.deleted == shown
+
+    @invariant()
+    def a_consumer_sees_exactly_what_is(self) -> None:
+        state = self.play.state
+        if state is None:
+            return
+        assert self.consumer.sequence == state.sequence
+        if state.visible:
+            view = orjson.loads(orjson.dumps(conversation_view(state, CONTACT, PROJECT.id)))
+            assert orjson.dumps(self.consumer.conversation) == orjson.dumps(view)
+            assert self.consumer.messages == [m.id for m in self.play.messages if not m.internal]
+        else:
+            assert self.consumer.sequence == 0
+
+    @invariant()
+    def closed_is_a_matter_of_status_alone(self) -> None:
+        state = self.play.state
+        if state is not None:
+            closed = state.status == "CLOSED"
+            assert (state.closed_by is not None) == closed == (state.closed_at is not None)
+
+
+def promised(before: Conversation | None, facts: list[Fact]) -> int:
+    """How many events `events_of` says these facts cause."""
+    total, state = 0, before
+    for fact in facts:
+        after = evolve(state, fact)
+        if state is None:
+            assert isinstance(fact, Created)
+            total += int(after.visible)
+        else:
+            total += events_of(state, fact)
+        state = after
+    return total
+
+
+def _refused(state: Conversation, command: Command) -> bool:
+    return isinstance(command, Patch) and (
+        (state.status == "CLOSED" and "status" in command.given)
+        or (state.visible and command.given.get("visible") is False)
+    )
+
+
+@pytest.mark.thorough
+def test_a_consumer_of_the_events_alone_has_the_conversation_as_it_is() -> None:
+    run_state_machine_as_test(
+        AnyCommands,
+        settings=settings(max_examples=150, stateful_step_count=25, deadline=None, derandomize=True),
+    )

@@ -1,0 +1,307 @@
+"""Typing, from an agent's word to what listeners are told, on a clock that jumps (decisions 4; ADR 9)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, PostMessage
+from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.engine.core.errors import NotFound, Unavailable
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.types import PassingEvent
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, create, post
+
+ADA, BOB = Agent("usr_ada", "Ada"), Agent("usr_bob", "Bob")
+
+
+@dataclass
+class Office:
+    """A directory with one conversation, and what its listeners were told, with the seconds since."""
+
+    directory: Directory
+    store: InlineStore
+    passed: list[PassingEvent]
+    conversation_id: str = ""
+    began: float = field(default_factory=trio.current_time)
+    times: list[float] = field(default_factory=list)
+
+    @property
+    def told(self) -> list[tuple[float, str, str]]:
+        """When, what, and of whom."""
+        return [
+            (
+                at,
+                event.type.removeprefix("agent.typing."),
+                orjson.loads(event.body)["data"]["agent"]["name"],
+            )
+            for at, event in zip(self.times, self.passed, strict=True)
+        ]
+
+    async def do(self, command: Command) -> None:
+        await self.directory.ask(PROJECT, self.conversation_id, command)
+
+    async def type(self, agent: Agent = ADA, typing: bool = True) -> None:
+        await self.directory.ask(PROJECT, self.conversation_id, SetTyping(agent, typing))
+
+    def listen(self, event: PassingEvent) -> None:
+        self.passed.append(event)
+        self.times.append(trio.current_time() - self.began)
+
+
+@asynccontextmanager
+async def opened(store: InlineStore, *, visible: bool = True, **limits: Any) -> AsyncIterator[Office]:
+    clock = HandClock()
+    async with trio.open_nursery() as nursery:
+        bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
+        listeners: list[Office] = []
+        passing = Passing(clock, lambda event: listeners[0].listen(event))
+        office = Office(Directory(nursery, store, clock, passing=passing, **bounds), store, [])
+        listeners.append(office)
+        command = create(visible=visible)
+        office.conversation_id = command.conversation_id
+        await office.directory.create(PROJECT, command)
+        yield office
+        nursery.cancel_scope.cancel()
+
+
+def reply(agent: Agent, *, internal: bool = False) -> PostMessage:
+    return PostMessage(new_id("msg", NOON), Author("agent", agent.id, agent.name), "Hello", internal)
+
+
+async def test_the_event_carries_exactly_what_is_decided_and_has_no_sequence(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    """Contract 2.10, decisions 4."""
+    async with opened(inline_store) as office:
+        await office.type()
+        (event,) = office.passed
+        envelope = orjson.loads(event.body)
+        assert list(envelope) == ["id", "type", "apiVersion", "createdAt", "projectId", "sequence", "data"]
+        assert (envelope["sequence"], envelope["type"]) == (None, "agent.typing.started")
+        assert envelope["data"] == {
+            "conversationId": office.conversation_id,
+            "agent": {"id": "usr_ada", "name": "Ada"},
+        }
+        assert (event.project, event.user_id, event.conversation_id) == (1, "user-1", office.conversation_id)
+
+
+async def test_typing_stops_by_itself_six_seconds_after_it_began_and_once(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    """Decisions 4."""
+    async with opened(inline_store) as office:
+        await office.type()
+        await trio.sleep(300)  # virtual time: the mock clock jumps
+        assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
+
+
+async def test_an_agent_whose_typing_has_stopped_by_itself_can_type_again(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        for _ in range(2):
+            await office.type()
+            await trio.sleep(10)  # virtual time: the mock clock jumps
+        assert office.told == [
+            (0, "started", "Ada"),
+            (6, "stopped", "Ada"),
+            (10, "started", "Ada"),
+            (16, "stopped", "Ada"),
+        ]
+
+
+async def test_an_agent_who_goes_on_is_announced_again_at_most_every_three_seconds(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        for _ in range(9):
+            await office.type()
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert office.told == [
+            (0, "started", "Ada"),
+            (3, "started", "Ada"),
+            (6, "started", "Ada"),
+            (14, "stopped", "Ada"),  # 6 s after the last sign, which was at 8
+        ]
+
+
+async def test_saying_so_stops_at_once_and_twice_changes_nothing(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        await office.type(typing=False)
+        await office.type()
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        await office.type(typing=False)
+        await office.type(typing=False)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert office.told == [(0, "started", "Ada"), (2, "stopped", "Ada")]
+
+
+async def test_agents_who_type_at_once_have_each_their_own_time(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        await office.type(ADA)
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        await office.type(BOB)
+        await trio.sleep(3)  # virtual time: the mock clock jumps
+        await office.type(ADA)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert office.told == [
+            (0, "started", "Ada"),
+            (2, "started", "Bob"),
+            (5, "started", "Ada"),
+            (8, "stopped", "Bob"),
+            (11, "stopped", "Ada"),
+        ]
+
+
+@pytest.mark.parametrize("internal", [False, True], ids=["message", "note"])
+async def test_an_agents_message_or_note_ends_that_agents_typing_at_once(
+    inline_store: InlineStore, autojump_clock: MockClock, internal: bool
+) -> None:
+    async with opened(inline_store) as office:
+        await office.type(ADA)
+        await office.type(BOB)
+        await office.do(post("contact"))
+        await office.do(post("agent"))  # by an agent without a name: nobody knows who
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        await office.do(reply(ADA, internal=internal))
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert office.told[2:] == [(1, "stopped", "Ada"), (6, "stopped", "Bob")]
+
+
+@pytest.mark.parametrize("command", [Close("agent"), Delete("manual")], ids=["closed", "deleted"])
+async def test_the_end_of_the_conversation_ends_all_typing_at_once(
+    inline_store: InlineStore, autojump_clock: MockClock, command: Command
+) -> None:
+    async with opened(inline_store) as office:
+        await office.type(ADA)
+        await office.type(BOB)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        await office.do(command)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert office.told[2:] == [(1, "stopped", "Ada"), (1, "stopped", "Bob")]
+
+
+async def test_a_command_that_fails_or_changes_nothing_ends_no_typing(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        await office.type()
+        inline_store.write_failure = Unavailable("disk", code="storage_failed")
+        with pytest.raises(Unavailable):
+            await office.do(reply(ADA))
+        await office.do(MarkRead())
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
+
+
+async def test_an_agent_may_type_into_a_closed_conversation(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    """Decisions 4: an agent's message does not reopen it, and may be written."""
+    async with opened(inline_store) as office:
+        await office.do(Close("agent"))
+        await office.type()
+        await office.do(Close("agent"))
+        assert office.told == [(0, "started", "Ada")]
+
+
+async def test_what_the_customer_cannot_see_is_told_to_nobody(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store, visible=False) as office:
+        await office.type()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert office.told == []
+        await office.do(Patch({"visible": True}))
+        await office.type()
+        assert office.told == [(1, "started", "Ada")]
+
+
+async def test_typing_in_an_unknown_or_foreign_conversation_finds_nothing(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        command = SetTyping(ADA, True)
+        for project, conversation in (
+            (PROJECT, create().conversation_id),
+            (OTHER_PROJECT, office.conversation_id),
+        ):
+            with pytest.raises(NotFound):
+                await office.directory.ask(project, conversation, command)
+        await wait_all_tasks_blocked()
+        assert len(office.directory) == 1
+        assert office.told == []
+
+
+async def test_typing_writes_nothing(inline_store: InlineStore, autojump_clock: MockClock) -> None:
+    """Decisions 4: never stored."""
+    async with opened(inline_store) as office:
+        writes = inline_store.writes
+        await office.type()
+        await office.type(typing=False)
+        assert inline_store.writes == writes
+
+
+async def test_an_actor_stays_until_its_last_typist_has_stopped(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store, idle_s=1.0) as office:
+        await office.type()
+        await trio.sleep(5.9)  # virtual time: the mock clock jumps
+        assert len(office.directory) == 1
+        await trio.sleep(2)  # virtual time: the mock clock jumps
+        assert len(office.directory) == 0
+        assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
+
+
+async def test_a_quiet_conversation_makes_room_before_one_in_which_an_agent_types(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store, live=2) as office:
+        await office.type()
+        await office.directory.create(PROJECT, create())
+        await office.directory.create(
+            PROJECT, create()
+        )  # in place of the quiet one, though it was used later
+        assert office.told == [(0, "started", "Ada")]
+
+
+async def test_where_agents_type_everywhere_typing_gives_way_to_commands_and_says_so(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    """A bound on actors is kept, no command is refused for typing, and no indicator is left on."""
+    async with opened(inline_store, live=1) as office:
+        await office.type()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        await office.directory.create(PROJECT, create())
+        assert office.told == [(0, "started", "Ada"), (1, "stopped", "Ada")]
+        await office.type()
+        assert office.told[2:] == [(1, "started", "Ada")]
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert office.told[3:] == [(7, "stopped", "Ada")]
+
+
+async def test_nobody_types_any_more_when_the_service_has_stopped(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        await office.type()
+    assert office.told == [(0, "started", "Ada"), (0, "stopped", "Ada")]
+    await trio.sleep(60)  # virtual time: the mock clock jumps
+    assert len(office.told) == 2

@@ -1,0 +1,63 @@
+"""Which network an address counts for (ADR 42)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.core.limits.network import network_of, party_of
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("::FFFF:cb00:7109", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:0DB8:0001:0002::1", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+        (" 203.0.113.9 ", "203.0.113.9"),
+        ("unix:", "unix:"),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_an_address_counts_for_its_network(address: str | None, network: str) -> None:
+    assert network_of(address) == network
+
+
+@given(st.ip_addresses(v=4))
+def test_an_ipv4_address_is_the_same_however_it_is_written(address: object) -> None:
+    assert network_of(str(address)) == network_of(f"::ffff:{address}") == str(address)
+
+
+@given(st.integers(1, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_all_addresses_of_a_64_count_for_one_and_those_of_another_do_not(
+    prefix: int, one: int, other: int
+) -> None:
+    def written(network: int, host: int) -> str:
+        value = f"{network:016x}{host:016x}"
+        return ":".join(value[at : at + 4] for at in range(0, 32, 4))
+
+    assert network_of(written(prefix, one)) == network_of(written(prefix, other))
+    assert network_of(written(prefix, one)) != network_of(written(prefix ^ 1 << 32, one))
+
+
+@pytest.mark.parametrize(
+    ("address", "party"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("127.0.0.1", None),
+        ("::1", None),
+        ("::ffff:127.0.0.1", None),
+        (None, None),
+        ("<local>", None),
+    ],
+)
+def test_nobody_is_counted_for_an_address_that_is_everybodys(address: str | None, party: str | None) -> None:
+    assert party_of(address) == party

@@ -1,0 +1,139 @@
+"""Buckets that refill at a steady pace (decisions 8)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.core.limits import rate_limit as buckets
+from deskwire.engine.core.limits.rate_limit import Buckets, Quota, Rate, quota, take
+
+MINUTE_NS = 60_000_000_000
+
+rates = st.builds(Rate, per_minute=st.integers(1, 10_000), burst=st.integers(1, 50))
+pauses = st.lists(st.integers(0, MINUTE_NS), max_size=60)
+
+
+def moments(start: int, gaps: list[int]) -> list[int]:
+    """Times with these pauses between them."""
+    found = [start]
+    for gap in gaps:
+        found.append(found[-1] + gap)
+    return found
+
+
+@given(rates, st.integers(0, 10**18), pauses)
+def test_no_stretch_of_time_allows_more_than_the_burst_and_what_was_refilled(
+    rate: Rate, start: int, gaps: list[int]
+) -> None:
+    full_at, taken = 0, []
+    for now in moments(start, gaps):
+        after = take(rate, full_at, now)
+        if after is not None:
+            full_at = after
+            taken.append(now)
+    for first in range(len(taken)):
+        for last in range(first, len(taken)):
+            refilled = (taken[last] - taken[first]) // rate.step_ns
+            assert last - first + 1 <= rate.burst + refilled
+
+
+@given(rates, st.integers(0, 10**18))
+def test_an_unused_bucket_gives_its_burst_at_once_and_then_nothing(rate: Rate, now: int) -> None:
+    full_at = 0
+    for taken in range(rate.burst):
+        assert quota(rate, full_at, now).remaining == rate.burst - taken
+        after = take(rate, full_at, now)
+        assert after is not None
+        full_at = after
+    assert take(rate, full_at, now) is None
+    assert quota(rate, full_at, now).remaining == 0
+
+
+@given(rates, st.integers(0, 10**18), pauses)
+def test_who_waits_as_told_is_served_and_a_second_less_than_a_refill_before_is_not(
+    rate: Rate, start: int, gaps: list[int]
+) -> None:
+    full_at = 0
+    for now in moments(start, gaps):
+        left = quota(rate, full_at, now)
+        after = take(rate, full_at, now)
+        assert (after is None) == (left.remaining == 0) == (left.retry_after_s > 0)
+        if after is None:
+            assert take(rate, full_at, now + left.retry_after_s * 1_000_000_000) is not None
+            assert take(rate, full_at, now + (left.retry_after_s - 1) * 1_000_000_000) is None
+        else:
+            full_at = after
+
+
+@given(rates, st.integers(0, 10**18), st.integers(1, 50))
+def test_a_bucket_is_full_again_when_it_says(rate: Rate, now: int, taken: int) -> None:
+    full_at = 0
+    for _ in range(taken):
+        full_at = take(rate, full_at, now) or full_at
+    reset_s = quota(rate, full_at, now).reset_s
+    assert quota(rate, full_at, now + reset_s * 1_000_000_000).remaining == rate.burst
+
+
+@pytest.mark.parametrize(("per_minute", "step_ns"), [(60, 1_000_000_000), (7, 8_571_428_572), (1, MINUTE_NS)])
+def test_what_a_minute_refills_is_spread_over_it_evenly(per_minute: int, step_ns: int) -> None:
+    """Rounded up, so that no minute gives more than it should."""
+    assert Rate(per_minute, 1).step_ns == step_ns
+
+
+@pytest.mark.parametrize(
+    ("missing_ns", "left"),
+    [
+        (0, Quota(3, 3, 0, 0)),
+        (1, Quota(3, 2, 1, 0)),
+        (2_000_000_000, Quota(3, 1, 2, 0)),
+        (2_000_000_001, Quota(3, 0, 3, 1)),
+        (3_000_000_000, Quota(3, 0, 3, 1)),
+        (5_000_000_000, Quota(3, 0, 5, 3)),
+        (-5, Quota(3, 3, 0, 0)),
+    ],
+)
+def test_what_is_left_is_told_in_whole_seconds_rounded_up(missing_ns: int, left: Quota) -> None:
+    assert quota(Rate(60, 3), 10**18 + missing_ns, 10**18) == left
+
+
+def test_a_rate_of_nothing_is_no_limit_and_says_nothing() -> None:
+    free = Buckets(None)
+    assert [free.take("a", 0.0), free.look("a", 0.0), len(free)] == [None, None, 0]
+
+
+def test_one_who_has_used_up_a_bucket_takes_nothing_from_another() -> None:
+    shared = Buckets(Rate(60, 1))
+    for who in ("a", "b"):
+        first = shared.take(who, 1.0)
+        assert first is not None
+        assert (first.remaining, first.retry_after_s, first.reset_s) == (0, 0, 1)
+    second = shared.take("a", 1.0)
+    assert second is not None
+    assert (second.retry_after_s, shared.refused) == (1, 1)
+
+
+@pytest.mark.thorough
+def test_buckets_that_are_full_again_make_room() -> None:
+    shared = Buckets(Rate(60, 1))
+    for number in range(10 * buckets.BUCKETS_MAX):
+        shared.take(number, number / 1_000)
+    assert len(shared) <= buckets.BUCKETS_MAX
+
+
+def test_no_bucket_is_dropped_before_it_is_full_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
+    shared = Buckets(Rate(60, 2))
+    for who in ("a", "b", "a", "c", "d"):
+        shared.take(who, 1.0)
+    left = [shared.look(who, 1.0) for who in ("a", "b", "c", "d", "e")]
+    assert [each.remaining for each in left if each] == [0, 1, 1, 1, 2]
+
+
+def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> None:
+    shared = Buckets(Rate(60, 2))
+    assert [shared.take("a", 1.0), shared.take("a", 1.0)] == [Quota(2, 1, 1, 0), Quota(2, 0, 2, 0)]
+    assert shared.take("a", 1.25) == Quota(2, 0, 2, 1)
+    assert [shared.look("a", 2.0), shared.look("a", 2.0)] == [Quota(2, 1, 1, 0)] * 2
+    assert shared.take("a", 2.0) == Quota(2, 0, 2, 0)

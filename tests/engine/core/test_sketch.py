@@ -1,0 +1,62 @@
+"""Buckets for any number of strangers, in memory of a fixed size."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.core.limits.rate_limit import Quota, Rate
+from deskwire.engine.core.limits.sketch import COLUMNS, ROWS, Sketch
+
+names = st.text(max_size=3)
+takes = st.lists(st.tuples(names, st.integers(0, 5)), max_size=60)
+
+
+@given(takes)
+def test_nobody_is_let_in_more_often_than_by_a_bucket_of_their_own(said: list[tuple[str, int]]) -> None:
+    """Cells that are shared may refuse one too many, never one too few; with so few keys none is."""
+    rate, now = Rate(6, 3), 1.0
+    sketch, own = Sketch(rate), {who: Sketch(rate) for who, _ in said}
+    for who, pause in said:
+        now += pause
+        assert sketch.take(who, now) == own[who].take(who, now)
+
+
+def test_looking_takes_nothing_and_a_refusal_is_counted() -> None:
+    sketch = Sketch(Rate(60, 1))
+    assert [sketch.look("a", 1.0), sketch.look("a", 1.0)] == [Quota(1, 1, 0, 0)] * 2
+    assert sketch.take("a", 1.0) == Quota(1, 0, 1, 0)
+    assert sketch.take("a", 1.0) == Quota(1, 0, 1, 1)
+    assert sketch.take("b", 1.0) == Quota(1, 0, 1, 0)
+    assert sketch.refused == 1
+
+
+def test_without_a_rate_there_is_no_limit() -> None:
+    sketch = Sketch(None)
+    assert [sketch.take("a", 1.0), sketch.look("a", 1.0)] == [None, None]
+
+
+@pytest.mark.thorough
+def test_nothing_that_strangers_do_frees_a_bucket_before_its_time() -> None:
+    sketch = Sketch(Rate(1, 2, 60))
+    for _ in range(2):
+        sketch.take("guesser", 1.0)
+    for number in range(2 * COLUMNS):
+        sketch.take(f"2001:db8:{number:x}::/64", 1.0)
+    left = sketch.look("guesser", 1.0)
+    assert left is not None
+    assert left.retry_after_s == 3_600
+    assert sketch.size == ROWS * COLUMNS * 8
+
+
+def test_a_stranger_hardly_ever_meets_the_cells_of_others() -> None:
+    sketch = Sketch(Rate(1, 1, 60))
+    for number in range(9_000):
+        sketch.take(f"guesser {number}", 1.0)
+    others = [sketch.look(f"user {number}", 1.0) for number in range(9_000)]
+    assert sum(left is not None and left.retry_after_s > 0 for left in others) < 20
+
+
+def test_cells_can_not_be_foretold() -> None:
+    assert Sketch(None)._cells_of("a") != Sketch(None)._cells_of("a")

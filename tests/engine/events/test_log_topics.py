@@ -1,0 +1,154 @@
+"""Readers of one conversation's or contact's events: the same events, found by a look at theirs alone."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, TypeVar
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trio.testing import wait_all_tasks_blocked
+
+from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.types import StoredEvent
+
+T = TypeVar("T")
+
+from tests.engine.events.event_table import LANES, Table, laned, opened, publish
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("commit"),
+            st.lists(st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 4)), max_size=4),
+            st.frozensets(st.integers(1, 4), max_size=1),
+        ),
+        st.tuples(st.just("open"), st.sampled_from(LANES), st.booleans()),
+        st.tuples(st.just("close"), st.integers(0, 9), st.none()),
+        st.tuples(st.just("read"), st.integers(0, 9), st.integers(1, 3)),
+        st.tuples(st.just("read"), st.integers(0, 9), st.integers(1, 3)),
+    ),
+    max_size=60,
+)
+
+
+@pytest.mark.thorough
+@given(STEPS, st.integers(0, 12), st.integers(80, 1_600))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
+    steps: list[tuple[Any, ...]], ring_events: int, ring_bytes: int
+) -> None:
+    """Readers come at any time, from the start or from now, and go; conversations are erased in between."""
+    table = Table()
+    log = opened(table, ring_events, ring_bytes)
+    readers: list[tuple[Lane, list[int]]] = []
+    position = 0
+
+    def commit(made: list[tuple[int, int, int]], erased: frozenset[int]) -> None:
+        nonlocal position
+        events = []
+        for number in sorted(erased):
+            position += 1
+            events.append(laned(position, number, deleted=True))
+        for step, project, conversation in made:
+            position += step
+            events.append(laned(position, conversation, project))
+        publish(table, log, *events, erased=erased)
+
+    async def read(lane: Lane, cursor: list[int], limit: int) -> None:
+        expected = table.lane_events(lane, cursor[0], limit)
+        chunk = await log.read(lane, cursor[0], limit)
+        assert list(chunk.events) == expected
+        assert chunk.upto == (expected[-1].position if len(expected) == limit else log.position)
+        cursor[0] = chunk.upto
+
+    async def play() -> None:
+        for kind, first, second in steps:
+            if kind == "commit":
+                commit(first, second)
+            elif kind == "open":
+                log.open(first)
+                readers.append((first, [log.position if second else 0]))
+            elif readers and kind == "close":
+                log.close(readers.pop(first % len(readers))[0])
+            elif readers:
+                lane, cursor = readers[first % len(readers)]
+                await read(lane, cursor, second)
+        for lane, cursor in readers:
+            settled = log.settled(lane, cursor[0])
+            assert not [row for row in table.lane_events(lane, cursor[0], 1) if row.position <= settled]
+            await read(lane, cursor, 10_000)
+            with trio.move_on_after(0) as waiting:
+                await log.wait(lane, cursor[0])
+            assert waiting.cancelled_caught, "there is nothing new"
+            assert log.settled(lane, cursor[0]) == log.position
+        for lane in LANES:
+            await read(lane, [0], 10_000)
+
+    trio.run(play)
+
+
+async def test_a_lane_is_read_from_memory_however_busy_its_project_is() -> None:
+    table = Table()
+    log = opened(table, ring_events=5)
+    lane = Lane(1, "conversation", "cnv_1")
+    log.open(lane)
+    after = 0
+    for position in range(1, 200):
+        publish(table, log, laned(position, 1 if position % 50 == 0 else 2))
+        if position % 50 == 0:
+            await log.wait(lane, after)
+            chunk = await log.read(lane, after, 10)
+            assert [found.position for found in chunk.events] == [position]
+            after = chunk.upto
+    assert table.reads == 0
+
+
+async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() -> None:
+    table = Table()
+    log = opened(table)
+    woken: list[str] = []
+
+    async def follow(lane: Lane) -> None:
+        log.open(lane)
+        await log.wait(lane, 0)
+        woken.append(lane.subject)
+
+    async with trio.open_nursery() as nursery:
+        for lane in (Lane(1, "conversation", "cnv_1"), Lane(1, "contact", "u1"), Lane(1, "contact", "u0")):
+            nursery.start_soon(follow, lane)
+        await wait_all_tasks_blocked()
+        publish(table, log, laned(1, 3))
+        await wait_all_tasks_blocked()
+        assert woken == ["u1"]
+        publish(table, log, laned(2, 1, project=2))
+        await wait_all_tasks_blocked()
+        assert woken == ["u1"]
+        publish(table, log, laned(3, 1), laned(4, 2))
+        await wait_all_tasks_blocked()
+        assert sorted(woken) == ["cnv_1", "u0", "u1"]
+
+
+async def test_closing_a_lane_ends_the_wait_for_it() -> None:
+    log = opened(Table())
+    lane = Lane(1, "conversation", "cnv_1")
+    log.open(lane)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(log.wait, lane, 0)
+        await wait_all_tasks_blocked()
+        log.close(lane)
+
+
+async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() -> None:
+    table = Table()
+    log = opened(table, ring_events=10)
+    project = 1_000_001  # of no other test
+    for lane in LANES:
+        log.open(lane._replace(project=project))
+    for position in range(1, 1_000):
+        log.publish([laned(position, 1 + position % 4, project)])
+    gc.collect()
+    kept = [each for each in gc.get_objects() if isinstance(each, StoredEvent) and each.project == project]
+    assert 0 < len(kept) <= 10

@@ -1,0 +1,92 @@
+"""The model's adapter against a server that speaks the wire, on a real socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+import trio
+
+from deskwire.engine.llm.chat import ANSWER_MAX, OpenAiChat
+from deskwire.engine.llm.port import ModelError
+from tests.support.sockets.model_server import NEVER, ModelServer, http, model_server, said
+
+SCHEMA = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
+MESSAGES = [{"role": "user", "content": "Sum it up."}]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    async with model_server() as started:
+        yield started
+
+
+def chat(server: ModelServer, *, key: str | None = None, timeout_s: float = 10) -> OpenAiChat:
+    return OpenAiChat(server.url, key, "small-1", timeout_s=timeout_s)
+
+
+async def test_a_call_asks_for_an_answer_that_keeps_the_schema(server: ModelServer) -> None:
+    server.answer({"summary": "Fine."})
+    assert await chat(server, key="sk-test").complete(MESSAGES, SCHEMA) == {"summary": "Fine."}
+    (asked,) = server.asked
+    assert asked["model"] == "small-1"
+    assert asked["messages"] == MESSAGES
+    form = {"name": "answer", "strict": True, "schema": SCHEMA}
+    assert asked["response_format"] == {"type": "json_schema", "json_schema": form}
+    (head,) = server.heads
+    assert head.startswith("POST /v1/chat/completions HTTP/1.1\r\n")
+    assert "Authorization: Bearer sk-test" in head
+
+
+async def test_without_a_key_no_credential_is_sent(server: ModelServer) -> None:
+    server.answer({"summary": "Fine."})
+    await chat(server).complete(MESSAGES, SCHEMA)
+    assert "authorization" not in server.heads[0].lower()
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (http("500 Oops", b"{}"), "It answered with status 500."),
+        (http("302 Found", b"", Location="http://127.0.0.1:1/"), "It answered with status 302."),
+        (http("200 OK", b"<html>"), "Its answer is not JSON."),
+        (http("200 OK", b"[]"), "Its answer has no text."),
+        (http("200 OK", b'{"choices": []}'), "Its answer has no text."),
+        (http("200 OK", b'{"choices": [{"message": {"content": null}}]}'), "Its answer has no text."),
+        (said("Fine."), "Its text is not JSON, although that was asked for."),
+        (said("[1]"), "Its text is JSON but no object."),
+        (http("200 OK", b" " * (ANSWER_MAX + 1)), f"Its answer is larger than {ANSWER_MAX:,} bytes."),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "It can't be reached: RemoteProtocolError."),
+    ],
+)
+async def test_what_is_no_answer_is_one_error_after_one_attempt(
+    server: ModelServer, reply: bytes, reason: str
+) -> None:
+    server.reply = reply
+    with pytest.raises(ModelError) as refused:
+        await chat(server).complete(MESSAGES, SCHEMA)
+    assert str(refused.value) == reason
+    assert len(server.asked) == 1
+
+
+async def test_a_server_that_never_answers_is_given_up(server: ModelServer) -> None:
+    server.reply = NEVER
+    with pytest.raises(ModelError, match=r"^It did not answer within 0\.2 s\.$"):
+        await chat(server, timeout_s=0.2).complete(MESSAGES, SCHEMA)
+
+
+async def test_a_server_that_is_not_there_is_an_error() -> None:
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    await listener.aclose()
+    model = OpenAiChat(f"http://127.0.0.1:{port}", None, "small-1", timeout_s=10)
+    with pytest.raises(ModelError, match="can't be reached: ConnectError"):
+        await model.complete(MESSAGES, SCHEMA)
+
+
+async def test_the_key_is_in_no_error(server: ModelServer) -> None:
+    server.reply = http("401 Unauthorized", orjson.dumps({"error": {"message": "Bad key sk-test"}}))
+    with pytest.raises(ModelError) as refused:
+        await chat(server, key="sk-test").complete(MESSAGES, SCHEMA)
+    assert "sk-test" not in str(refused.value)

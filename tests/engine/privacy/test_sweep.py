@@ -1,0 +1,204 @@
+"""The sweep over the real store: it deletes what is due, and nothing that is not (ADR 21)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.actor import ActorFailed, Asked
+from deskwire.engine.conversations.commands import Create, Expire, Patch
+from deskwire.engine.conversations.expiry import Due
+from deskwire.engine.conversations.plan import Receipt
+from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.privacy.sweep import BATCH, ROWS, Sweep, batches
+from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, Running, create, post, running
+from tests.support.seeing import seen
+
+DAY_MS = 86_400_000
+LONG_MS = 33 * DAY_MS
+
+
+@asynccontextmanager
+async def aged(directory: Path, days: int, *commands: Create) -> AsyncIterator[tuple[Running, HandClock]]:
+    """The engine with these conversations, so many days after they were made."""
+    clock = HandClock()
+    async with running(directory, clock=clock) as engine:
+        for command in commands:
+            await engine.directory.create(PROJECT, command)
+        clock.now += days * DAY_MS
+        yield engine, clock
+
+
+def sweep_of(engine: Running, clock: HandClock, directory: Directory | None = None) -> Sweep:
+    return Sweep(engine.store, directory or engine.directory, clock, bot_only_ms=LONG_MS, day_ms=DAY_MS)
+
+
+def left(engine: Running, *commands: Create) -> list[bool]:
+    """Which of these conversations are still there."""
+    return [
+        seen(engine.store, lambda reader, c=command: reader.conversation(1, c.conversation_id)) is not None  # type: ignore[misc]
+        for command in commands
+    ]
+
+
+def deletions(engine: Running) -> list[dict[str, Any]]:
+    """What the feed says of deletions."""
+    events = seen(
+        engine.store,
+        lambda reader: reader.events(PROJECT.rowid, 0, 1_000, frozenset({"conversation.deleted"})),
+    )
+    return [orjson.loads(event.body)["data"] for event in events]
+
+
+async def test_a_bot_only_conversation_goes_33_days_after_its_creation_and_one_of_an_agent_stays(
+    tmp_path: Path,
+) -> None:
+    alone, answered = create(message=post("bot")), create(message=post("agent"))
+    async with aged(tmp_path, 34, alone, answered) as (engine, clock):
+        young = create()
+        await engine.directory.create(PROJECT, young)
+        sweep = sweep_of(engine, clock)
+        await sweep.run()
+        assert left(engine, alone, answered, young) == [False, True, True]
+        assert sweep.deleted == {"bot_only": 1, "archived": 0}
+        (data,) = deletions(engine)
+        assert data["reason"] == "retention"
+        assert data["conversation"]["id"] == alone.conversation_id
+
+
+async def test_it_is_not_early(tmp_path: Path) -> None:
+    alone = create()
+    async with aged(tmp_path, 32, alone) as (engine, clock):
+        await sweep_of(engine, clock).run()
+        assert left(engine, alone) == [True]
+
+
+async def test_an_archived_conversation_follows_the_window_of_its_project(tmp_path: Path) -> None:
+    kept, archived = create(message=post("agent")), create(message=post("agent"))
+    async with aged(tmp_path, 0, kept, archived) as (engine, clock):
+        for command in (kept, archived):
+            await engine.directory.ask(PROJECT, command.conversation_id, Patch({"archived": True}))
+        await engine.directory.ask(PROJECT, kept.conversation_id, Patch({"archived": False}))
+        clock.now += 364 * DAY_MS
+        await sweep_of(engine, clock).run()
+        assert left(engine, kept, archived) == [True, True]
+        clock.now += 2 * DAY_MS
+        await engine.store.write(lambda tx: tx.save_project(with_window(None)))
+        await sweep_of(engine, clock).run()
+        assert left(engine, kept, archived) == [True, True]
+        await engine.store.write(lambda tx: tx.save_project(with_window(365)))
+        sweep = sweep_of(engine, clock)
+        await sweep.run()
+        assert left(engine, kept, archived) == [True, False]
+        assert sweep.deleted == {"bot_only": 0, "archived": 1}
+
+
+def with_window(days: int | None) -> Project:
+    return replace(PROJECT, settings=replace(PROJECT.settings, archived_retention_days=days))
+
+
+async def test_more_than_one_look_and_batch_are_gone_through(tmp_path: Path) -> None:
+    many = [create(f"user-{number}") for number in range(210)]
+    async with aged(tmp_path, 34, *many) as (engine, clock):
+        sweep = sweep_of(engine, clock)
+        await sweep.run()
+        assert sweep.deleted["bot_only"] == len(many)
+        assert not any(left(engine, *many))
+
+
+class Forestalled:
+    """A directory in which something happens to a conversation right before the sweep gets there."""
+
+    def __init__(self, directory: Directory, before: dict[str, Asked | Exception]) -> None:
+        self._directory = directory
+        self._before = before
+
+    async def ask(self, project: Project, conversation_id: str, command: Asked) -> Receipt:
+        assert isinstance(command, Expire)
+        first = self._before.get(conversation_id)
+        if isinstance(first, Exception):
+            raise first
+        if first is not None:
+            await self._directory.ask(project, conversation_id, first)
+        return await self._directory.ask(project, conversation_id, command)
+
+
+async def test_whoever_answers_or_unarchives_at_the_last_moment_saves_the_conversation(
+    tmp_path: Path,
+) -> None:
+    answered, taken_out = create(), create(message=post("agent"))
+    async with aged(tmp_path, 0, answered, taken_out) as (engine, clock):
+        await engine.directory.ask(PROJECT, taken_out.conversation_id, Patch({"archived": True}))
+        clock.now += 400 * DAY_MS
+        last: dict[str, Asked | Exception] = {
+            answered.conversation_id: post("agent"),
+            taken_out.conversation_id: Patch({"archived": False}),
+        }
+        sweep = sweep_of(engine, clock, cast(Directory, Forestalled(engine.directory, last)))
+        await sweep.run()
+        assert left(engine, answered, taken_out) == [True, True]
+        assert sweep.deleted == {"bot_only": 0, "archived": 0}
+
+
+async def test_one_that_fails_or_is_busy_is_passed_over_and_the_others_go(tmp_path: Path) -> None:
+    busy, broken, fine = create("a"), create("b"), create("c")
+    async with aged(tmp_path, 34, busy, broken, fine) as (engine, clock):
+        faults: dict[str, Asked | Exception] = {
+            busy.conversation_id: Unavailable("busy", code="conversation_busy"),
+            broken.conversation_id: ActorFailed("a bug"),
+        }
+        sweep = sweep_of(engine, clock, cast(Directory, Forestalled(engine.directory, faults)))
+        await sweep.run()
+        assert left(engine, busy, broken, fine) == [True, True, False]
+        await sweep_of(engine, clock).run()
+        assert left(engine, busy, broken) == [False, False]
+
+
+async def test_one_that_nobody_saw_goes_without_an_event(tmp_path: Path) -> None:
+    hidden = create(visible=False)
+    async with aged(tmp_path, 34, hidden) as (engine, clock):
+        await sweep_of(engine, clock).run()
+        assert (left(engine, hidden), deletions(engine)) == ([False], [])
+
+
+async def test_a_disk_that_refuses_ends_the_round_and_the_next_one_takes_it_up(tmp_path: Path) -> None:
+    store, clock = InlineStore(tmp_path), HandClock()
+    async with trio.open_nursery() as actors:
+        directory = Directory(actors, store, clock, mailbox=4, idle_s=60, live=10)
+        command = create()
+        await directory.create(PROJECT, command)
+        clock.now += LONG_MS
+        store.write_failure = Unavailable("full", code="storage_failed")
+        sweep = Sweep(store, directory, clock, bot_only_ms=LONG_MS, day_ms=DAY_MS)
+        with pytest.raises(Unavailable, match="full"):
+            await sweep.run()
+        assert sweep.deleted["bot_only"] == 0
+        await sweep.run()
+        assert sweep.deleted["bot_only"] == 1
+        actors.cancel_scope.cancel()
+    store.close()
+
+
+def due_of(sizes: Sequence[int]) -> list[Due]:
+    return [Due("prj_1", f"cnv_{number}", rows, (NOON, number)) for number, rows in enumerate(sizes)]
+
+
+@given(st.lists(st.integers(0, 2 * ROWS), max_size=60))
+def test_batches_keep_the_order_and_are_small_unless_one_alone_is_large(sizes: list[int]) -> None:
+    found = due_of(sizes)
+    cut = list(batches(found))
+    assert [due for batch in cut for due in batch] == found
+    for batch in cut:
+        assert 1 <= len(batch) <= BATCH
+        assert len(batch) == 1 or sum(due.rows for due in batch) <= ROWS

@@ -1,0 +1,99 @@
+"""The rules of one channel's seat, without a store (decisions 5; ADR 8)."""
+
+from __future__ import annotations
+
+from math import inf
+
+from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.lease import Seat
+from tests.support.streaming import CHANNEL, PROJECT_ID, Stage
+
+LEASE_S = 60.0
+
+
+def seat() -> Seat:
+    return Seat(Channel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
+
+
+def test_a_new_seat_has_nobody_and_keeps_nobody_out() -> None:
+    new = seat()
+    assert (new.holder, new.consumer_id, new.generation, new.position, new.since) == (None, None, 0, 0, 0)
+    assert (new.waiting, new.released, new.busy) == (0, False, False)
+    assert new.admitted_at("c1") == -inf
+    assert (new.free_at(), new.after_taking("c1", 0.0)) == (-inf, {})
+
+
+def test_a_seat_that_somebody_waits_for_is_in_use() -> None:
+    awaited = seat()
+    awaited.waiting = 1
+    assert awaited.busy
+
+
+def test_a_hundred_superseded_ids_are_remembered_the_latest_of_them() -> None:
+    crowded = seat()
+    crowded.superseded = {f"c{n}": None for n in range(120)}
+    crowded.consumer_id, crowded.dropped_at = "last", 0.0
+    assert list(crowded.after_taking("new", 1.0)) == [*(f"c{n}" for n in range(21, 120)), "last"]
+
+
+def test_one_that_is_superseded_again_counts_as_the_latest() -> None:
+    again = seat()
+    again.superseded, again.consumer_id, again.dropped_at = {"c1": None, "c2": None}, "c1", 0.0
+    assert list(again.after_taking("c3", 1.0)) == ["c2", "c1"]
+
+
+def test_the_fence_falls_to_the_moment_and_with_it_what_was_superseded() -> None:
+    left = seat()
+    left.superseded, left.consumer_id, left.dropped_at = {"c1": None}, "c2", 10.0
+    assert left.fenced("c1", 69.9)
+    assert not left.fenced("c1", 70.0)
+    assert not left.fenced("c2", 10.0)
+    assert (left.admitted_at("c1"), left.admitted_at("c2")) == (70.0, -inf)
+    assert list(left.after_taking("c3", 69.9)) == ["c1", "c2"]
+    assert list(left.after_taking("c3", 70.0)) == ["c2"]
+
+
+async def test_the_seat_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(stage: Stage) -> None:
+    taken, first, second = seat(), await stage.hold("c1"), await stage.hold("c2")
+    first.current = True
+    changed = taken.changed
+    assert taken.take(first, 7, 1_000, 5.0) is None
+    assert changed.is_set()
+    assert (taken.holder, taken.consumer_id, taken.generation, taken.since) == (first, "c1", 7, 1_000)
+    assert (taken.busy, taken.free_at(), taken.takeovers) == (True, inf, ())
+    assert taken.take(second, 8, 2_000, 6.0) is first
+    assert (first.current, taken.takeovers, list(taken.superseded)) == (False, (6.0,), ["c1"])
+    assert not taken.leave(first, 7.0, for_good=True)
+    assert (taken.holder, taken.released, list(taken.superseded)) == (second, False, ["c1"])
+
+
+async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(stage: Stage) -> None:
+    left, first, second = seat(), await stage.hold("c1"), await stage.hold("c2")
+    left.take(first, 1, 1_000, 5.0)
+    left.take(second, 2, 2_000, 6.0)
+    changed = left.changed
+    assert left.leave(second, 8.0, for_good=True)
+    assert changed.is_set()
+    assert not left.changed.is_set()
+    assert (second.current, left.holder, left.superseded, left.released) == (False, None, {}, True)
+    assert (left.busy, left.dropped_at, left.after_taking("c3", 8.0)) == (False, -inf, {})
+    left.take(first, 3, 3_000, 9.0)
+    assert (left.released, list(left.after_taking("c3", 9.0))) == (False, ["c1"])
+
+
+async def test_whose_connection_ends_keeps_its_fence_from_that_moment(stage: Stage) -> None:
+    dropped, first = seat(), await stage.hold("c1")
+    dropped.take(first, 1, 1_000, 5.0)
+    assert dropped.leave(first, 8.0, for_good=False)
+    assert (dropped.dropped_at, dropped.released, dropped.free_at()) == (8.0, False, 68.0)
+
+
+async def test_ten_takeovers_within_a_minute_are_counted_and_the_eleventh_waits(stage: Stage) -> None:
+    crowded, holder = seat(), await stage.hold("c0")
+    crowded.take(holder, 1, 1_000, 0.0)
+    for n in range(1, 13):
+        assert crowded.crowded_until("new") == (n - 11 + LEASE_S if n > 10 else -inf)
+        crowded.take(await stage.hold(f"c{n}", channel=f"private-contact-{n}"), n, 1_000, n - 1.0)
+    assert crowded.takeovers == tuple(float(n) for n in range(2, 12))
+    assert crowded.crowded_until("c12") == -inf
+    assert crowded.admitted_at("new") == 62.0

@@ -1,0 +1,192 @@
+"""When a delivery is tried again, and when it ends (contract 6.4.2, decisions 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.webhooks.delivery import Attempt
+from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule
+
+SCHEDULE = Schedule((2.0, 6.0, 12.0), 0.2, 86_400.0)
+START = 1_790_000_000_000
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A delivery as far as its plan goes."""
+
+    due_at: int = START
+    planned_from: int | None = None
+    failing_since: int | None = None
+
+
+def failed(number: int, at: int = START, *, took: int = 100, wait_ms: int | None = None) -> Attempt:
+    return Attempt(number, at, took, 500, "status 500", b"", wait_ms)
+
+
+def follows(attempt: Attempt, plan: Planned, fraction: float = 0.5) -> Retry:
+    retry = SCHEDULE.after_failure(attempt, plan, fraction, None)
+    assert isinstance(retry, Retry)
+    return retry
+
+
+def as_planned(retry: Retry) -> Planned:
+    return Planned(retry.due_at, retry.planned_from, retry.failing_since)
+
+
+def starts(took: int, late: tuple[int, ...] = (0, 0, 0, 0)) -> list[int]:
+    """When the attempts of a delivery begin (ms after the first was due), if each takes `took` ms and begins `late`."""
+    plan, begun = Planned(), list[int]()
+    for number in range(1, 5):
+        at = plan.due_at + late[number - 1]
+        begun.append(at - START)
+        if number < 4:
+            plan = as_planned(follows(failed(number, at, took=took), plan))
+    return begun
+
+
+def test_attempts_are_planned_from_the_first_one() -> None:
+    """About 0, 2, 8 and 20 s, however long each takes to fail."""
+    assert starts(took=100) == [0, 2_000, 8_000, 20_000]
+    assert starts(took=1_900) == [0, 2_000, 8_000, 20_000]
+
+
+def test_none_begins_before_the_one_before_it_has_ended() -> None:
+    """A receiver that lets each of 5 s run out moves them together, not apart."""
+    assert starts(took=5_000) == [0, 5_000, 10_000, 20_000]
+    assert starts(took=30_000) == [0, 30_000, 60_000, 90_000]
+
+
+def test_one_that_could_not_begin_at_its_time_moves_the_rest_of_the_plan() -> None:
+    """The circuit was open, or the endpoint paused, when it was due: what is left keeps its distances."""
+    assert starts(took=100, late=(50_000, 0, 0, 0)) == [50_000, 52_000, 58_000, 70_000]
+    assert starts(took=100, late=(0, 0, 50_000, 0)) == [0, 2_000, 58_000, 70_000]
+
+
+def test_an_attempt_that_begins_before_its_time_moves_nothing() -> None:
+    """A clock was set back, or a delivery that was held goes out as a probe."""
+    plan = Planned(START + 8_000, START, START + 100)
+    assert follows(failed(3, START + 5_000), plan).due_at == START + 20_000
+
+
+@given(st.integers(1, 3), st.floats(0, 1), st.integers(0, 1_000))
+def test_jitter_is_a_fifth_of_the_time_since_the_first_attempt_up_and_down(
+    number: int, fraction: float, took: int
+) -> None:
+    plan = Planned(planned_from=None if number == 1 else START)
+    after_s = (2, 8, 20)[number - 1]
+    due_at = follows(failed(number, took=took), plan, fraction).due_at
+    assert 0.8 * after_s * 1000 <= due_at - START <= 1.2 * after_s * 1000
+
+
+def test_the_ends_of_the_jitter_are_reached() -> None:
+    assert follows(failed(1), Planned(), 0.0).due_at == START + 1_600
+    assert follows(failed(1), Planned(), 1.0).due_at == START + 2_400
+
+
+def test_a_failure_uses_up_an_attempt_and_the_first_one_is_remembered() -> None:
+    first = follows(failed(1), Planned())
+    assert (first.planned_from, first.failing_since, first.repeats) == (START, START + 100, False)
+    second = follows(failed(2, first.due_at), as_planned(first))
+    assert (second.planned_from, second.failing_since) == (START, START + 100)
+
+
+def test_the_fourth_failed_attempt_drops_the_delivery_with_its_reason() -> None:
+    """Contract 6.4.2: retried 3 times, then dropped; whatever it was answered with."""
+    gone = Attempt(4, START, 100, 410, "status 410", b"")
+    ended = SCHEDULE.after_failure(gone, Planned(), 0.5, START + 101)
+    assert ended == Ended("dropped", "4 attempts failed; the last: status 410", missed=False)
+
+
+def test_410_is_a_failure_like_any_other() -> None:
+    """Contract 6.4.2 knows no exception."""
+    gone = Attempt(1, START, 100, 410, "status 410", b"")
+    assert SCHEDULE.after_failure(gone, Planned(), 0.5, None) == follows(failed(1), Planned())
+
+
+def test_the_number_of_attempts_is_that_of_the_pauses_and_one() -> None:
+    once = Schedule((), 0.2, 3600.0)
+    assert once.after_failure(failed(1), Planned(), 0.5, None) == Ended(
+        "dropped", "1 attempts failed; the last: status 500", missed=True
+    )
+
+
+def test_a_schedule_without_pauses_tries_again_at_once() -> None:
+    retry = Schedule((0.0,), 0.2, 3600.0).after_failure(failed(1), Planned(), 0.5, None)
+    assert retry == Retry(START + 100, START, START + 100)
+
+
+@pytest.mark.parametrize(
+    ("succeeded_at", "missed"),
+    [(None, True), (START - 1, True), (START + 100, True), (START + 101, False), (START + 19_000, False)],
+)
+def test_a_delivery_is_missed_if_nothing_has_succeeded_since_its_first_failure(
+    succeeded_at: int | None, missed: bool
+) -> None:
+    """Decisions 6: then an outage, and not the event, has used up its attempts."""
+    plan = Planned(START + 20_000, START, START + 100)
+    ended = SCHEDULE.after_failure(failed(4, START + 20_000), plan, 0.5, succeeded_at)
+    assert ended == Ended("dropped", "4 attempts failed; the last: status 500", missed=missed)
+
+
+def test_a_pause_that_the_receiver_asks_for_uses_up_no_attempt() -> None:
+    """Decisions 6: `Retry-After` on 429 and 503."""
+    plan = Planned(START, START - 2_000, START - 1_900)
+    again = SCHEDULE.after_pause_asked(failed(2, wait_ms=60_000), plan)
+    assert again == Retry(START + 60_100, START - 2_000 + 60_100, START - 1_900, repeats=True)
+    at_first = SCHEDULE.after_pause_asked(failed(1, wait_ms=60_000), Planned())
+    assert at_first == Retry(START + 60_100, START + 60_100, None, repeats=True)
+
+
+def test_what_is_left_of_the_plan_moves_with_the_pause() -> None:
+    plan = as_planned(follows(failed(1), Planned()))
+    again = as_planned(SCHEDULE.after_pause_asked(failed(2, plan.due_at, wait_ms=30_000), plan))
+    assert again.due_at == START + 2_000 + 30_100
+    assert follows(failed(2, again.due_at), again).due_at == again.due_at + 6_000
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "pause_ms"),
+    [(0, 1_000), (999, 1_000), (1_500, 1_500), (180_000, 180_000), (10**10, 180_000)],
+)
+def test_a_pause_is_at_least_a_second_and_at_most_three_minutes(asked_ms: int, pause_ms: int) -> None:
+    """Such answers use up no attempt: without a least pause a receiver could be asked without end."""
+    again = SCHEDULE.after_pause_asked(failed(1, wait_ms=asked_ms), Planned())
+    assert again.due_at == START + 100 + pause_ms
+
+
+def test_a_probe_that_failed_uses_up_no_attempt() -> None:
+    """Decisions 6; what is left of the plan begins when it is sent again."""
+    plan = Planned(START - 60_000, START - 68_000, START - 67_900)
+    again = SCHEDULE.after_probe(failed(3), plan)
+    assert again == Retry(START + 100, START - 68_000 + 60_100, START - 67_900, repeats=True)
+    assert follows(failed(3, again.due_at), as_planned(again)).due_at == again.due_at + 12_000
+
+
+def test_a_probe_that_failed_says_nothing_of_an_outage_that_comes_later() -> None:
+    assert SCHEDULE.after_probe(failed(1), Planned()).failing_since is None
+
+
+@given(st.integers(1, 3), st.floats(0, 1), st.integers(0, 30_000), st.integers(0, 10**9))
+def test_no_attempt_is_planned_further_ahead_than_is_said(
+    number: int, fraction: float, took: int, wait_ms: int
+) -> None:
+    attempt, plan = failed(number, took=took, wait_ms=wait_ms), Planned(START, START, START)
+    ended_at = START + took
+    assert ended_at <= follows(attempt, plan, fraction).due_at <= ended_at + SCHEDULE.ahead_max_ms
+    assert ended_at <= SCHEDULE.after_pause_asked(attempt, plan).due_at <= ended_at + SCHEDULE.ahead_max_ms
+
+
+def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
+    """Decisions 6: what is older ends as skipped, with its reason."""
+    day_ms = 86_400_000
+    assert SCHEDULE.horizon(START) == START - day_ms
+    assert SCHEDULE.too_late(START, START + day_ms) is None
+    assert SCHEDULE.too_late(START, START + day_ms + 1) == Ended(
+        "skipped", "it was still pending 86400 s after it was made"
+    )
+    assert SCHEDULE.too_late(START, 0) is None

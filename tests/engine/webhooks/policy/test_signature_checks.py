@@ -1,0 +1,117 @@
+"""Checks of signatures against whatever a header says: the demo's receiver, and the published example."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from deskwire.commands.demo.clients.signature import objection
+from deskwire.engine.webhooks.signature import sign, signature_header
+from tests.support.properties import budget
+from tests.support.root import ROOT
+
+Check = Callable[[str, str, bytes, float], bool]
+"""Whether a secret signed a header and a body, as it is at a time in seconds."""
+
+SECRET: Final = "whsec_4fzCwFMCBvyqXbTV9vXSKlcJTUGcRh3n5WtGWTiMpkL"
+NOW: Final = 1_790_000_000.5
+
+
+def the_demos(secret: str, header: str, body: bytes, now: float) -> bool:
+    return objection(secret, header, body, now) is None
+
+
+def the_examples(secret: str, header: str, body: bytes, now: float) -> bool:
+    return EXAMPLE["verify"](secret, header, body, now) is True
+
+
+EXAMPLE: Final = runpy.run_path(str(ROOT / "docs" / "examples" / "verify.py"))
+CHECKS: Final = pytest.mark.parametrize("check", [the_demos, the_examples])
+
+SECRETS: Final = st.from_regex(r"whsec_[0-9A-Za-z]{1,50}", fullmatch=True)
+TIMES: Final = st.integers(0, 10**11)
+AT: Final = st.integers(0, 10**6)
+"""Which character is changed, counted round and round."""
+NUMBERS: Final = st.integers(0, 6_000).map(lambda digits: "9" * digits) | st.integers().map(str)
+VALUES: Final = st.text() | NUMBERS | st.sampled_from(["0" * 64, f"{NOW:.0f}", "\u0661"])
+PARTS: Final = st.tuples(
+    st.sampled_from(["t", "v1", "v0", " t", "T", ""]), st.sampled_from(["=", "", "=="]), VALUES
+)
+HEADERS: Final = (
+    st.text()
+    | st.lists(st.text() | PARTS.map("".join), max_size=5).map(",".join)
+    | st.tuples(st.just("t="), NUMBERS, st.just(",v1="), VALUES).map("".join)
+)
+
+
+def changed(text: str, at: int, to: str) -> str:
+    """The text with another character in one place."""
+    at %= len(text)
+    assume(text[at] != to)
+    return text[:at] + to + text[at + 1 :]
+
+
+@pytest.mark.thorough
+@CHECKS
+@budget(300)
+@given(HEADERS, st.binary(max_size=80))
+def test_no_header_that_nobody_signed_is_right_or_makes_the_check_fail(
+    check: Check, header: str, body: bytes
+) -> None:
+    assert not check(SECRET, header, body, NOW)
+
+
+@CHECKS
+@pytest.mark.parametrize("digits", [400, 5_000])
+def test_a_time_of_very_many_digits_is_refused_like_any_other(check: Check, digits: int) -> None:
+    """Python makes no float of the one, and no number of the other."""
+    t = "9" * digits
+    assert not check(SECRET, f"t={t},v1={'0' * 64}", b"{}", NOW)
+
+
+@CHECKS
+@budget(100)
+@given(st.lists(SECRETS, min_size=1, max_size=2), TIMES, st.binary(), st.integers(-300, 300))
+def test_what_was_signed_is_right_for_each_of_its_secrets(
+    check: Check, secrets: list[str], t: int, body: bytes, away_s: int
+) -> None:
+    header = signature_header(secrets, t, body)
+    assert all(check(secret, header, body, t + away_s) for secret in secrets)
+
+
+@CHECKS
+@budget(100)
+@given(TIMES, st.binary(min_size=1), AT, st.integers(1, 255))
+def test_a_body_with_another_byte_is_refused(
+    check: Check, t: int, body: bytes, at: int, flipped: int
+) -> None:
+    header = signature_header([SECRET], t, body)
+    other = bytearray(body)
+    other[at % len(body)] ^= flipped
+    assert not check(SECRET, header, bytes(other), t)
+
+
+@CHECKS
+@budget(100)
+@given(TIMES, st.binary(), AT, st.characters() | st.sampled_from("0123456789,=. "))
+def test_a_time_with_another_character_is_refused(
+    check: Check, t: int, body: bytes, at: int, to: str
+) -> None:
+    """Also if the other time is near enough to now."""
+    header = f"t={changed(str(t), at, to)},v1={sign(SECRET, t, body)}"
+    assert not check(SECRET, header, body, t)
+
+
+@CHECKS
+@budget(100)
+@given(TIMES, st.binary(), AT, st.characters() | st.sampled_from("0123456789abcdefABCDEF,=. "))
+def test_a_signature_with_another_character_is_refused(
+    check: Check, t: int, body: bytes, at: int, to: str
+) -> None:
+    header = f"t={t},v1={changed(sign(SECRET, t, body), at, to)}"
+    assert not check(SECRET, header, body, t)

@@ -1,0 +1,58 @@
+"""What follows from an attempt, for its delivery and for its endpoint's circuit (contract 6.4, decisions 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from deskwire.engine.webhooks.delivery import Attempt
+from deskwire.engine.webhooks.retry.breaker import Breaker
+from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.webhooks.retry.outcome import verdict
+from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule
+from tests.support.sockets.receivers import delivery
+
+NOW = 1_790_000_000_000
+SCHEDULE = Schedule((2.0, 6.0, 12.0), 0.2, 86_400.0)
+HALF_OPEN = Circuit(20, NOW - 60_000, 3, NOW, "why")
+GOOD = Attempt(1, NOW, 100, 204, None, b"")
+FAILED = Attempt(1, NOW, 100, 500, "status 500", b"")
+BUSY = Attempt(1, NOW, 100, 503, "status 503", b"", wait_ms=30_000)
+
+
+def judged(attempt: Attempt, breaker: Breaker, *, probe: bool = False) -> Retry | Ended:
+    plan = delivery(1, due_at=NOW)
+    return verdict(attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=probe)
+
+
+def test_a_2xx_delivers_and_closes_the_circuit_whatever_attempt_it_was() -> None:
+    for number, probe in ((1, True), (4, False)):
+        breaker = Breaker(HALF_OPEN)
+        assert judged(replace(GOOD, number=number), breaker, probe=probe) == Ended("delivered")
+        assert (breaker.circuit, breaker.succeeded_at) == (CLOSED, NOW)
+
+
+def test_a_failure_counts_and_uses_up_an_attempt() -> None:
+    breaker = Breaker(CLOSED)
+    assert judged(FAILED, breaker) == Retry(NOW + 2_000, NOW, NOW + 100)
+    assert breaker.circuit == Circuit(1, NOW + 100)
+
+
+def test_a_failed_probe_uses_up_no_attempt_not_even_the_last() -> None:
+    for number in (1, 4):
+        breaker = Breaker(HALF_OPEN)
+        follows = judged(replace(FAILED, number=number), breaker, probe=True)
+        assert isinstance(follows, Retry)
+        assert (follows.repeats, follows.failing_since) == (True, None)
+        assert breaker.circuit == replace(
+            HALF_OPEN, probes=4, probe_at=NOW + 10_000, reason="the probe failed: status 500"
+        )
+
+
+def test_an_answer_that_asks_for_a_pause_pauses_the_endpoint_and_counts_for_nothing() -> None:
+    for circuit in (CLOSED, HALF_OPEN, Circuit(19, NOW - 60_000)):
+        for number in (1, 4):
+            breaker = Breaker(circuit)
+            follows = judged(replace(BUSY, number=number), breaker, probe=circuit is HALF_OPEN)
+            assert follows == Retry(NOW + 30_100, NOW + 30_100, None, repeats=True)
+            assert breaker.circuit == replace(circuit, paused_until=NOW + 30_100)
+            assert breaker.gate(NOW + 30_099) == "hold"

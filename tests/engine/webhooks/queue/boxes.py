@@ -1,0 +1,87 @@
+"""Outboxes, and deliveries as they go through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.queue.backlog import Backlog
+from deskwire.engine.webhooks.queue.outbox import Outbox, Page
+from deskwire.engine.webhooks.queue.retries import Retries
+from tests.support.sockets.receivers import delivery
+
+AHEAD_MAX_MS = 200_000
+
+
+def outbox_of(
+    memory: int = 100, *, share: int = 4, holds: bool = False, held_upto: int | None = None
+) -> Outbox:
+    retries, backlog = Retries(memory, AHEAD_MAX_MS), Backlog(1_000_000, 8, memory)
+    return Outbox(memory, share, retries, backlog, holds=holds, held_upto=held_upto)
+
+
+def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> Page:
+    """Answer the next page that is wanted with these rows."""
+    page = outbox.wants_page(now)
+    assert page is not None
+    outbox.end_page(page, rows, now, more=more)
+    return page
+
+
+def caught_up(memory: int = 100, *, share: int = 4) -> Outbox:
+    """One that has found nothing pending at its start."""
+    outbox = outbox_of(memory, share=share)
+    assert [read(outbox).part, read(outbox).part] == ["live", "redeliveries"]
+    return outbox
+
+
+def released(upto: int, *, memory: int = 100) -> Outbox:
+    """One whose circuit was just closed."""
+    outbox = outbox_of(memory, holds=True)
+    outbox.release(upto)
+    return outbox
+
+
+def take(outbox: Outbox, now: int = 0) -> list[int]:
+    """The positions of all that may start now; the backlog's rate is far higher than is needed here."""
+    found = list[int]()
+    while (ready := outbox.take_next(now, 1.0)) is not None:
+        found.append(ready.position)
+    return found
+
+
+def end(outbox: Outbox, *deliveries: Delivery) -> None:
+    """Their attempts have ended, and nothing comes of them."""
+    for each in deliveries:
+        outbox.attempt_ended(each)
+        outbox.end(each)
+
+
+def fail(outbox: Outbox, sent: Delivery, due_at: int, now: int = 0) -> None:
+    """Its attempt has failed, and the next one is planned."""
+    outbox.attempt_ended(sent)
+    outbox.retry(retry(sent, due_at), now)
+
+
+def retry(sent: Delivery, due_at: int = 0, attempts: int = 1) -> Delivery:
+    return replace(sent, attempts=attempts, due_at=due_at, planned_from=1, failing_since=1)
+
+
+def repeated(sent: Delivery, due_at: int = 0) -> Delivery:
+    return replace(sent, due_at=due_at, planned_from=due_at)
+
+
+def again(position: int, lane: int | None = 7) -> Delivery:
+    return replace(delivery(position, lane), redelivery=True)
+
+
+def deletion(position: int, lane: int = 7) -> Delivery:
+    made = delivery(position, lane)
+    return replace(made, event=replace(made.event, conversation=None))
+
+
+def offered(outbox: Outbox, *deliveries: Delivery) -> Sequence[Delivery]:
+    for each in deliveries:
+        outbox.offer(each)
+    return deliveries

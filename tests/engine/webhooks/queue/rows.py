@@ -1,0 +1,99 @@
+"""A model of the rows of deliveries to one endpoint: what is stored, what queries find, which commits are still untold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.queue.outbox import Page
+from tests.support.sockets.receivers import delivery
+
+
+@dataclass
+class Told:
+    """What a commit tells those who send."""
+
+    erased: frozenset[int]
+    made: Sequence[Delivery]
+
+
+@dataclass
+class Table:
+    """The rows as the store has them; whatever is made is a commit, told later and in order.
+
+    Attributes:
+        pending: the positions of those still to be sent.
+        missed: those that an outage dropped and that are to be sent once more.
+        held_upto: as it is stored of the endpoint.
+    """
+
+    rows: dict[int, Delivery] = field(default_factory=dict)
+    pending: set[int] = field(default_factory=set)
+    missed: set[int] = field(default_factory=set)
+    held_upto: int | None = None
+    untold: list[Told] = field(default_factory=list)
+    commits: int = 0
+
+    def commit(self, lanes: Iterable[int | None], now: int) -> None:
+        """Make a delivery in each of these lanes."""
+        self._tell([self._insert(delivery(self._next(), lane, due_at=now)) for lane in lanes])
+
+    def redeliver(self, position: int, now: int) -> None:
+        """Make a delivery that repeats this one."""
+        of = self.rows[position]
+        again = replace(delivery(self._next(), of.lane, due_at=now), event=of.event, redelivery=True)
+        self._tell([self._insert(again)])
+
+    def erase(self, conversation: int, now: int) -> None:
+        """Erase a conversation; the delivery of its deletion, in its lane, is of the same commit."""
+        gone = {at for at, row in self.rows.items() if row.event.conversation == conversation}
+        self.pending -= gone
+        self.missed -= gone
+        deletion = delivery(self._next(), conversation, due_at=now)
+        deletion = self._insert(replace(deletion, event=replace(deletion.event, conversation=None)))
+        self._tell([deletion], frozenset({conversation}))
+
+    def catch_up(self, limit: int, now: int) -> int:
+        """Repeat what was missed, oldest first; how many."""
+        chosen = sorted(self.missed)[:limit]
+        for position in chosen:
+            self.missed.discard(position)
+            self.redeliver(position, now)
+        return len(chosen)
+
+    def untold_erasure(self, row: Delivery) -> bool:
+        """Say whether the row went with its conversation, and nobody was told yet."""
+        return any(row.event.conversation in told.erased for told in self.untold)
+
+    def read(self, page: Page) -> list[Delivery]:
+        """What the query for a page finds now."""
+        rows = [self.rows[position] for position in sorted(self.pending)]
+        if page.part == "retries":
+            found = [row for row in rows if row.planned_from is not None and _may_be_retry(row, page)]
+            return sorted(found, key=lambda row: row.due_at)[: page.limit]
+        again = page.part == "redeliveries"
+        found = [row for row in rows if row.redelivery == again and page.after < row.position <= page.upto]
+        return found[: page.limit]
+
+    def oldest(self, limit: int) -> list[Delivery]:
+        """What the query for a probe finds."""
+        return [self.rows[position] for position in sorted(self.pending)[:limit]]
+
+    def _next(self) -> int:
+        return len(self.rows) + 1
+
+    def _insert(self, row: Delivery) -> Delivery:
+        self.rows[row.position] = row
+        self.pending.add(row.position)
+        return row
+
+    def _tell(self, made: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
+        self.untold.append(Told(erased, made))
+        self.commits += 1
+
+
+def _may_be_retry(row: Delivery, page: Page) -> bool:
+    if row.redelivery:
+        return row.position <= page.after
+    return row.position <= page.upto and not page.unread[0] < row.position <= page.unread[1]

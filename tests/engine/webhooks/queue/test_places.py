@@ -1,0 +1,79 @@
+"""How many attempts to one endpoint may be under way: what hangs holds up nothing that would be prompt."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.engine.webhooks.queue.slots import PROMPT_S, Places
+
+
+def test_so_many_may_begin_and_no_more() -> None:
+    places = Places(2, 0)
+    assert (places.free, places.used) == (True, False)
+    places.begin(1, 0.0)
+    assert (places.free, places.used) == (True, True)
+    places.begin(2, 0.0)
+    assert not places.free
+    places.end(1)
+    assert places.free
+
+
+def test_one_without_an_answer_for_a_second_makes_way_for_another() -> None:
+    places = Places(1, 1)
+    places.begin(1, 10.0)
+    assert places.relief_at() == 10.0 + PROMPT_S
+    places.relieve(10.0 + PROMPT_S - 0.001)
+    assert not places.free
+    places.relieve(10.0 + PROMPT_S)
+    assert (places.free, places.used, places.relief_at()) == (True, True, None)
+    places.end(1)
+    assert not places.used
+
+
+def test_only_so_many_may_wait_and_the_oldest_are_they() -> None:
+    places = Places(3, 2)
+    for position in (1, 2, 3):
+        places.begin(position, float(position))
+    places.relieve(100.0)
+    assert places.relief_at() is None
+    places.begin(4, 100.0)
+    places.begin(5, 100.0)
+    assert not places.free
+    places.end(1)
+    assert places.relief_at() == 3.0 + PROMPT_S
+    places.relieve(100.0)
+    assert places.free
+
+
+def test_without_waiting_places_nothing_is_moved() -> None:
+    places = Places(1, 0)
+    places.begin(1, 0.0)
+    places.relieve(100.0)
+    assert (places.free, places.relief_at()) == (False, None)
+
+
+@given(
+    st.integers(1, 4),
+    st.integers(0, 4),
+    st.lists(st.tuples(st.sampled_from(["begin", "end", "relieve"]), st.integers(0, 20)), max_size=60),
+)
+def test_never_more_are_under_way_than_both_kinds_have_places(
+    prompt: int, waiting: int, steps: list[tuple[str, int]]
+) -> None:
+    places, at, began = Places(prompt, waiting), 0.0, dict[int, float]()
+    for number, (step, amount) in enumerate(steps):
+        at += amount / 10
+        if step == "begin" and places.free:
+            places.begin(number, at)
+            began[number] = at
+        elif step == "end" and began:
+            position = sorted(began)[amount % len(began)]
+            del began[position]
+            places.end(position)
+        elif step == "relieve":
+            places.relieve(at)
+            overdue = sum(since + PROMPT_S <= at for since in began.values())
+            assert places.free or len(began) - min(overdue, waiting) >= prompt
+        assert len(began) <= prompt + waiting
+        assert places.used == bool(began)

@@ -1,0 +1,171 @@
+"""Deliveries that wait for another attempt: the soonest in memory, the rest as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.queue.retries import Retries
+from tests.support.sockets.receivers import delivery
+
+DAY_MS = 86_400_000
+AHEAD_MAX_MS = 200_000
+
+
+def retry(position: int, due_at: int) -> Delivery:
+    return delivery(position, position, attempts=1, due_at=due_at)
+
+
+def waiting(room: int, *due: int, now: int = 0) -> Retries:
+    """Retries at the positions 1, 2, …, that are due at these times."""
+    retries = Retries(room, AHEAD_MAX_MS)
+    retries.heed_clock(now)
+    for position, due_at in enumerate(due, 1):
+        retries.add(retry(position, due_at), now)
+    return retries
+
+
+def started(retries: Retries, now: int) -> list[int]:
+    retries.heed_clock(now)
+    found = []
+    while retries.first(now) is not None:
+        found.append(retries.take().position)
+    return found
+
+
+def read(retries: Retries, rows: Sequence[Delivery], *, more: bool = False, now: int = 0) -> int:
+    """Read these rows; for how many there was room."""
+    room = retries.begin_reading()
+    retries.end_reading(rows, more=more, now=now)
+    return room
+
+
+def test_each_starts_when_it_is_due_the_one_due_first_in_front() -> None:
+    retries = waiting(10, 3_000, 1_000, 2_000)
+    assert retries.next_due() == 1_000
+    assert started(retries, 999) == []
+    assert started(retries, 2_000) == [2, 3]
+    assert (retries.next_due(), started(retries, 3_000)) == (3_000, [1])
+    assert retries.next_due() is None
+
+
+def test_one_under_way_keeps_its_room() -> None:
+    retries = waiting(1, 1_000)
+    assert started(retries, 1_000) == [1]
+    assert list(retries.held) == [1]
+    retries.add(retry(2, 5_000), 1_000)
+    assert list(retries.held) == [1]
+
+
+def test_those_without_room_are_parked_and_read_again_when_the_first_of_them_is_due() -> None:
+    retries = waiting(4, 1_000, 2_000, 9_000, 9_500, 4_000, 3_000)
+    assert sorted(retries.held) == [1, 2, 3, 4]
+    assert retries.next_due() == 1_000
+    assert started(retries, 2_000) == [1, 2]
+    del retries.held[1]
+    assert not retries.wants_rows(2_999)
+    assert retries.wants_rows(3_000)
+
+
+def test_they_are_read_again_when_there_is_room_for_many() -> None:
+    retries = waiting(8, *range(1_000, 1_008), 50_000)
+    assert started(retries, 1_005) == [1, 2, 3, 4, 5, 6]
+    for position in range(1, 7):
+        del retries.held[position]
+    assert retries.wants_rows(1_006)
+    assert read(retries, [retry(7, 1_006), retry(8, 1_007), retry(9, 50_000)]) == 8
+    assert sorted(retries.held) == [7, 8, 9]
+    assert (started(retries, 50_000), retries.wants_rows(DAY_MS)) == ([7, 8, 9], False)
+
+
+def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
+    """With more overdue than there is room for, the same rows would be read again and again."""
+    retries = waiting(4, 1_000, 1_000, 1_000, 1_000, 1_500, 9_000)
+    assert not retries.wants_rows(5_000)
+    read(retries, [retry(position, 1_000) for position in (1, 2, 3, 4)], more=True, now=1_000)
+    assert not retries.wants_rows(1_000)
+    assert started(retries, 5_000) == [1, 2, 3, 4]
+    assert not retries.wants_rows(5_000)
+    del retries.held[1]
+    assert retries.wants_rows(5_000)
+
+
+def test_they_are_not_read_again_and_again_while_what_is_under_way_takes_the_room() -> None:
+    retries = waiting(8, *range(1_000, 1_008), 50_000)
+    assert started(retries, 1_006) == [1, 2, 3, 4, 5, 6, 7]
+    del retries.held[1]
+    assert not retries.wants_rows(1_006)
+
+
+def test_nothing_is_read_while_none_is_parked_or_there_is_no_room() -> None:
+    assert not waiting(4, 1_000).wants_rows(DAY_MS)
+    full = waiting(2, 1_000, 1_000, 2_000)
+    assert started(full, 1_000) == [1, 2]
+    assert (full.wants_rows(DAY_MS), full.next_due()) == (False, None)
+    del full.held[1]
+    assert (full.wants_rows(DAY_MS), full.next_due()) == (True, 2_000)
+
+
+def test_reading_makes_room_for_those_due_soonest_beside_what_is_under_way() -> None:
+    retries = waiting(3, 1_000, 5_000, 6_000, 2_000)
+    assert started(retries, 1_000) == [1]
+    assert retries.begin_reading() == 2
+    retries.end_reading([retry(4, 2_000), retry(2, 5_000), retry(3, 6_000)], more=False, now=1_000)
+    assert sorted(retries.held) == [1, 2, 4]
+    del retries.held[1]
+    assert (retries.next_due(), started(retries, 5_000)) == (2_000, [4, 2])
+    assert (retries.wants_rows(6_000), retries.next_due()) == (True, 6_000)
+
+
+def test_others_behind_a_page_are_read_soon() -> None:
+    retries = waiting(1, 1_000, 1_000)
+    read(retries, [], more=True, now=3_000)
+    assert (retries.next_due(), retries.wants_rows(3_001)) == (3_001, True)
+
+
+def test_rows_that_could_not_be_read_are_read_soon() -> None:
+    retries = waiting(1, 9_000, 9_000)
+    retries.begin_reading()
+    retries.give_up_reading(3_000)
+    assert (retries.next_due(), retries.wants_rows(3_000)) == (3_000, True)
+
+
+def test_those_that_come_during_a_reading_are_not_lost() -> None:
+    retries = waiting(2, 9_000, 9_000, 9_000)
+    retries.begin_reading()
+    retries.add(retry(7, 1_000), 0)
+    retries.end_reading([retry(1, 9_000), retry(2, 9_000), retry(3, 9_000)], more=False, now=0)
+    assert sorted(retries.held) == [1, 7]
+    assert started(retries, 9_000) == [7, 1]
+    del retries.held[7]
+    assert retries.wants_rows(9_000)
+
+
+def test_a_clock_that_is_set_back_does_not_hold_up_retries() -> None:
+    retries = waiting(2, DAY_MS + 6_000, DAY_MS + 2_000, DAY_MS + 8_000, now=DAY_MS)
+    assert started(retries, 100) == []
+    assert retries.next_due() == 2_100
+    assert started(retries, 2_100) == [2]
+    assert started(retries, 6_100) == [1]
+    retries.held.clear()
+    assert (retries.wants_rows(8_100), retries.next_due()) == (True, 8_100)
+
+
+def test_a_clock_that_is_set_ahead_makes_them_due() -> None:
+    assert started(waiting(2, 2_000), DAY_MS) == [1]
+
+
+def test_a_row_from_before_a_clock_was_set_back_is_not_waited_for_longer_than_any_is_planned_ahead() -> None:
+    """A restart knows nothing of the time before: what is far ahead was written by another clock."""
+    retries = waiting(2)
+    retries.add(retry(1, DAY_MS), 0)
+    assert started(retries, AHEAD_MAX_MS - 1) == []
+    assert started(retries, AHEAD_MAX_MS) == [1]
+
+
+def test_what_is_forgotten_is_not_tried_again() -> None:
+    retries = waiting(4, 1_000, 2_000, 3_000)
+    retries.forget(frozenset({1, 3}), frozenset())
+    assert (retries.next_due(), started(retries, 3_000)) == (2_000, [2])
+    retries.clear()
+    assert (retries.held, retries.next_due(), retries.wants_rows(DAY_MS)) == ({}, None, False)

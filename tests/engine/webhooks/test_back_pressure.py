@@ -1,0 +1,160 @@
+"""Receivers that ask for a pause (`Retry-After`): it is kept, and costs no delivery an attempt (decisions 6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
+from tests.support.sockets.receivers import Behaviour, Receivers, Request, answering, opened, wall
+
+FAILING = answering("500 Internal Server Error")
+WORKING = answering("204 No Content")
+AT_ONCE = Rule(failures=1, failing_s=0)
+
+
+def busy(seconds: int, status: str = "429 Too Many Requests") -> Behaviour:
+    return answering(status, extra=f"Retry-After: {seconds}\r\n".encode())
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock, status: str
+) -> None:
+    receiver, other = await receivers(busy(40, status)), await receivers()
+    async with opened(tmp_path, rule=AT_ONCE) as installation:
+        endpoint = await installation.endpoint(receiver)
+        await installation.endpoint(other)
+        await installation.send(1, endpoint=endpoint)
+        await receiver.wait(1)
+        receiver.behaviour = WORKING
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        await installation.send(2, 3, lane=7)
+        await installation.send(4, lane=8)
+        await other.wait(3)
+        assert (await installation.log())[0] == (1, int(status[:3]), f"status {status[:3]}")
+        await receiver.wait(4)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert {row[1:] for row in await installation.rows()} == {("delivered", 1)}
+        assert (await installation.stored()).circuit == CLOSED
+        counters = installation.couriers.counters
+        assert (counters.paused_attempts, counters.failed_attempts) == (1, 0)
+    first, *later = receiver.requests
+    assert all(40 <= each.at - first.at < 42 for each in later)
+    assert [number for number in receiver.sequences if number != 4] == [1, 1, 2, 3]
+    assert {each.headers["Service-Attempt"] for each in receiver.requests} == {"1"}
+
+
+async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """What is left of the plan begins when the receiver takes something again."""
+    receiver = await receivers(busy(5))
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, 2)
+        await receiver.wait(8)
+        assert receiver.sequences == [1] * 8
+        receiver.behaviour = FAILING
+        await receiver.wait(9)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert [row[1:] for row in await installation.rows()] == [("dropped", 4)] * 2
+        assert installation.couriers.counters.paused_attempts == 8
+    mine = [each for each in receiver.requests if int(each.body) == 1][8:]
+    assert [each.headers["Service-Attempt"] for each in mine] == ["1", "2", "3", "4"]
+    for each, planned_s in zip(mine[1:], (2, 8, 20), strict=True):
+        assert 0.8 * planned_s <= each.at - mine[0].at <= 1.2 * planned_s + 0.2
+
+
+async def test_those_that_were_under_way_at_once_ask_for_one_pause(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(busy(30))
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        for lane in range(1, 6):
+            await installation.send(lane, lane=lane)
+        await receiver.wait(1)
+        await trio.sleep(25)  # virtual time: the mock clock jumps
+        sent = len(receiver.requests)
+        assert sent <= 5
+        receiver.behaviour = WORKING
+        await receiver.wait(sent + 5)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert {row[1:] for row in await installation.rows()} == {("delivered", 1)}
+    assert sorted(receiver.sequences[sent:]) == [1, 2, 3, 4, 5]
+
+
+async def test_no_pause_is_longer_than_three_minutes(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(busy(86_400))
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+        await trio.sleep(100)  # virtual time: the mock clock jumps
+        await receiver.wait(2)
+    first, second = (each.at for each in receiver.requests)
+    assert 180 <= second - first < 182
+
+
+async def test_a_restart_keeps_the_pause_and_the_order(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(busy(40))
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, 2)
+        await receiver.wait(1)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+    receiver.behaviour = WORKING
+    async with opened(tmp_path) as installation:
+        await installation.send(3)
+        await receiver.wait(4)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert {row[1:] for row in await installation.rows()} == {("delivered", 1)}
+    assert receiver.sequences == [1, 1, 2, 3]
+    assert receiver.requests[1].at - receiver.requests[0].at >= 40
+
+
+async def test_a_probe_that_is_answered_with_a_pause_is_repeated_after_it(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """The receiver is well, and wants nothing yet: the circuit is closed by what it takes."""
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=AT_ONCE) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+        receiver.behaviour = busy(40)
+        await receiver.wait(2)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        circuit = (await installation.stored()).circuit
+        assert (circuit.state(wall()), circuit.probes, circuit.paused(wall())) == ("half_open", 0, True)
+        receiver.behaviour = WORKING
+        await receiver.wait(3)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert await installation.rows() == [(1, "delivered", 2)]
+    times = [each.at for each in receiver.requests]
+    assert 40 <= times[2] - times[1] < 42
+
+
+async def test_without_a_time_it_is_a_failure_like_any_other(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    async def first_fails(stream: trio.abc.Stream, request: Request) -> None:
+        first = request.headers["Service-Attempt"] == "1"
+        await (answering("503 Service Unavailable") if first else WORKING)(stream, request)
+
+    receiver = await receivers(first_fails)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(2)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert await installation.rows() == [(1, "delivered", 2)]
+        assert installation.couriers.counters.failed_attempts == 1

@@ -1,0 +1,163 @@
+"""What an outage left behind: page by page, in its order, at a bounded rate, beside what is new (decisions 6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskwire.engine.webhooks.queue.backlog import Backlog
+from tests.support.sockets.receivers import delivery
+
+
+def caught_up(rate_per_s: float = 10, share: int = 8, room: int = 8) -> Backlog:
+    return Backlog(rate_per_s, share, room)
+
+
+def holding(*positions: int, rate_per_s: float = 10, share: int = 8) -> Backlog:
+    backlog = caught_up(rate_per_s, share)
+    for position in positions:
+        backlog.lanes.add(delivery(position, position))
+    return backlog
+
+
+def begun(backlog: Backlog, upto: float, step: float = 0.01) -> list[float]:
+    """When attempts begin, if each ends at once and it is looked this often."""
+    found, at = [], 0.0
+    while at <= upto:
+        while backlog.may_start(at):
+            backlog.ended(backlog.take(at).position)
+            found.append(round(at, 2))
+        at += step
+    return found
+
+
+def test_attempts_begin_at_a_bounded_rate() -> None:
+    times = begun(holding(*range(1, 60), rate_per_s=10), 3.0)
+    assert 30 <= len(times) <= 32
+    assert all(len([at for at in times if second <= at < second + 1]) <= 11 for second in range(3))
+
+
+def test_a_busy_moment_is_made_up_for_but_not_an_idle_hour() -> None:
+    backlog = holding(*range(1, 60), rate_per_s=100)
+    backlog.ended(backlog.take(0.0).position)
+    at_once = 0
+    while backlog.may_start(3_600.0):
+        backlog.ended(backlog.take(3_600.0).position)
+        at_once += 1
+    assert at_once <= 12
+
+
+def test_it_takes_a_share_of_the_places_alone() -> None:
+    backlog = holding(1, 2, 3, 4, rate_per_s=1_000, share=2)
+    first = backlog.take(0.0)
+    assert backlog.may_start(1.0)
+    backlog.take(1.0)
+    assert (backlog.may_start(2.0), backlog.next_at()) == (False, None)
+    backlog.ended(first.position)
+    assert backlog.may_start(2.0)
+
+
+def test_what_is_none_of_it_does_not_count_in_its_share() -> None:
+    backlog = holding(1, 2, share=1, rate_per_s=1_000)
+    backlog.take(0.0)
+    backlog.ended(99)
+    assert not backlog.may_start(1.0)
+
+
+def test_it_is_urgent_while_none_of_it_is_under_way() -> None:
+    """New events do not wait for it, nor it for ever."""
+    backlog = holding(1, 2, 3, rate_per_s=10)
+    assert backlog.urgent(0.0)
+    first = backlog.take(0.0)
+    assert not backlog.urgent(5.0)
+    backlog.ended(first.position)
+    second = backlog.take(5.0)
+    backlog.ended(second.position)
+    assert not backlog.urgent(5.0 - 0.01)
+    assert backlog.urgent(5.1)
+
+
+def test_it_is_not_urgent_when_nothing_is_ready() -> None:
+    assert not caught_up().urgent(9.0)
+    assert caught_up().next_at() is None
+    assert not caught_up().may_start(9.0)
+
+
+def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_those_that_were_held() -> None:
+    backlog = caught_up()
+    backlog.take_up(50)
+    backlog.missed = True
+    kinds = []
+    while (kind := backlog.begin_page()) is not None:
+        kinds.append(kind)
+        backlog.end_page(kind, None)
+        if kind == "missed" and kinds.count("missed") == 1:
+            backlog.note_redelivery()  # those that were made
+    assert kinds == ["redeliveries", "missed", "redeliveries", "held"]
+    assert backlog.empty
+
+
+def test_a_page_is_read_again_behind_the_last_one_as_long_as_there_may_be_more() -> None:
+    backlog = caught_up()
+    backlog.take_up(50)
+    assert backlog.begin_page() == "redeliveries"
+    backlog.end_page("redeliveries", 44)
+    assert (backlog.redelivered_after, backlog.begin_page()) == (44, "redeliveries")
+    backlog.end_page("redeliveries", None)
+    assert backlog.begin_page() == "held"
+    backlog.end_page("held", 20)
+    assert (backlog.held_after, backlog.begin_page()) == (20, "held")
+    backlog.end_page("held", None)
+    assert (backlog.held_after, backlog.begin_page()) == (50, None)
+
+
+@pytest.mark.parametrize("kind", ["redeliveries", "missed", "held"])
+def test_a_page_that_could_not_be_read_is_read_again(kind: str) -> None:
+    backlog = caught_up()
+    if kind == "held":
+        backlog.take_up(50)
+        backlog.begin_page()
+    elif kind == "missed":
+        backlog.missed = True
+    else:
+        backlog.note_redelivery()
+    assert backlog.begin_page() == kind
+    backlog.give_up_page(kind)
+    assert backlog.begin_page() == kind
+
+
+def test_a_page_is_read_when_a_quarter_of_the_room_is_left() -> None:
+    backlog = caught_up(room=8)
+    backlog.take_up(50)
+    for position in range(1, 9):
+        backlog.lanes.add(delivery(position, position))
+    for position in range(1, 6):
+        assert (backlog.room, backlog.begin_page()) == (position - 1, None)
+        del backlog.lanes.held[position]
+    del backlog.lanes.held[6]
+    assert (backlog.room, backlog.begin_page()) == (6, "redeliveries")
+
+
+def test_it_never_has_more_than_a_hundred_in_memory() -> None:
+    assert caught_up(room=1_000).room == 100
+
+
+def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
+    backlog = holding(1, 2)
+    backlog.take_up(50)
+    backlog.missed = True
+    backlog.clear()
+    assert (len(backlog.lanes.held), backlog.begin_page()) == (0, "missed")
+    backlog.end_page("missed", None)
+    assert backlog.empty
+
+
+def test_it_is_not_empty_while_something_is_in_memory_or_to_be_read() -> None:
+    backlog = caught_up()
+    assert backlog.empty
+    backlog.take_up(5)
+    assert not backlog.empty
+    for kind in ("redeliveries", "held"):
+        assert backlog.begin_page() == kind
+        backlog.end_page(kind, None)
+    backlog.lanes.add(delivery(1))
+    assert not backlog.empty

@@ -1,0 +1,130 @@
+"""Endpoints that are disabled, removed, or get a new secret while deliveries are under way (decisions 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import stripe
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.webhooks.endpoint import BOTH_SIGN_MS, Endpoint
+from deskwire.engine.webhooks.signature import new_secret
+from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall
+
+FAILING = answering("500 Internal Server Error")
+WORKING = answering("204 No Content")
+
+
+async def settled() -> None:
+    """Let everything that is under way be recorded; virtual time: the mock clock jumps."""
+    await trio.sleep(0.5)  # virtual time: the mock clock jumps
+
+
+async def disable(installation: Installation, endpoint: Endpoint) -> None:
+    changed = replace(endpoint, status="disabled", status_reason="by the API")
+    await installation.store.write(lambda tx: tx.save_endpoint(changed))
+    installation.couriers.change(changed)
+
+
+async def test_a_disabled_endpoint_gets_nothing_more_in_mid_retry_and_its_deliveries_end(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        endpoint = await installation.endpoint(receiver)
+        await installation.send(1)
+        await receiver.wait(1)
+        await settled()
+        await disable(installation, endpoint)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert await installation.rows() == [(1, "skipped", 1)]
+        assert await installation.reasons() == ["the endpoint is disabled: by the API"]
+        assert len(receiver.requests) == 1
+        receiver.behaviour = WORKING
+        await installation.store.write(lambda tx: tx.save_endpoint(endpoint))
+        installation.couriers.change(endpoint)
+        await installation.send(2)
+        await receiver.wait(2)
+        await settled()
+        assert (await installation.rows())[-1] == (2, "delivered", 1)
+
+
+async def closed(installation: Installation, disabled: Endpoint) -> None:
+    """Return when only this endpoint is left and nothing is pending; virtual time, however slow the disk is."""
+    with trio.fail_after(3600):
+        while True:
+            left = await installation.store.read(lambda reader: reader.unserved_endpoints())
+            rows = await installation.rows()
+            if left == [disabled.rowid] and all(row[1] != "pending" for row in rows):
+                return
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+
+
+async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_the_start(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
+        await trio.sleep_forever()
+
+    one, two = await receivers(silent), await receivers(silent)
+    async with opened(tmp_path) as installation:
+        disabled, removed = await installation.endpoint(one), await installation.endpoint(two)
+        for lane in range(1, 601):
+            await installation.send(lane, lane=lane)
+        for endpoint, status in ((disabled, "disabled"), (removed, "removed")):
+            changed = replace(endpoint, status=status, status_reason="by the API")  # type: ignore[arg-type]
+            await installation.store.write(lambda tx, changed=changed: tx.save_endpoint(changed))  # type: ignore[misc]
+        # A crash: nobody has told the couriers.
+    async with opened(tmp_path) as installation:
+        await closed(installation, disabled)
+        assert [row[1:] for row in await installation.rows()] == [("skipped", 0)] * 600
+
+
+def signed(request: Request, secret: str) -> bool:
+    """Whether the published verifier accepts the request."""
+    signature = request.headers["Service-Signature"]
+    try:
+        stripe.WebhookSignature.verify_header(request.body.decode(), signature, secret)
+    except stripe.SignatureVerificationError:
+        return False
+    return True
+
+
+async def test_both_secrets_sign_for_a_day_and_then_the_new_one_alone(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6; attempts that are under way are not cut off."""
+    go = trio.Event()
+
+    async def slow(stream: trio.abc.Stream, request: Request) -> None:
+        await go.wait()
+        await WORKING(stream, request)
+
+    receiver = await receivers(slow)
+    async with opened(tmp_path) as installation:
+        endpoint = await installation.endpoint(receiver)
+        first, second = installation.sealing.open(endpoint.sealed_secret), new_secret()
+        await installation.send(1)
+        await receiver.wait(1)
+        rotated = endpoint.with_secret(installation.sealing.seal(second), "tail", wall())
+        await installation.store.write(lambda tx: tx.save_endpoint(rotated))
+        installation.couriers.change(rotated)
+        go.set()
+        await installation.send(2, 3)
+        await receiver.wait(3)
+        await trio.sleep(BOTH_SIGN_MS / 1000)  # virtual time: the mock clock jumps
+        await installation.send(4)
+        await receiver.wait(4)
+        await settled()
+        assert [row[1:] for row in await installation.rows()] == [("delivered", 1)] * 4
+        now = wall()
+        assert await installation.store.write(lambda tx: tx.forget_old_secrets(now)) == 1
+        assert (await installation.stored()).old_secret is None
+    by_first = [signed(request, first) for request in receiver.requests]
+    by_second = [signed(request, second) for request in receiver.requests]
+    assert by_first == [True, True, True, False]
+    assert by_second == [False, True, True, True]
+    header = receiver.requests[1].headers["Service-Signature"]
+    assert [part.partition("=")[0] for part in header.split(",")] == ["t", "v1", "v1"]

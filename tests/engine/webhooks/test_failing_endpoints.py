@@ -1,0 +1,322 @@
+"""Endpoints that keep failing: their circuit opens, holds, is probed, and lets go what it has held (decisions 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.events.types import PassingEvent
+from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
+from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall
+
+FAILING = answering("500 Internal Server Error")
+WORKING = answering("204 No Content")
+SOON = Rule(failures=3, failing_s=0)
+
+
+async def settled() -> None:
+    """Let everything that is under way be recorded; virtual time: the mock clock jumps."""
+    await trio.sleep(0.5)  # virtual time: the mock clock jumps
+
+
+async def failing_until_open(installation: Installation) -> None:
+    """Three conversations with an event each, to a receiver that fails: by the rule SOON the circuit opens."""
+    for lane in (1, 2, 3):
+        await installation.send(lane, lane=lane)
+    await settled()
+    assert (await installation.stored()).circuit.state(wall()) == "open"
+
+
+async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_but_probes(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Contract 6.4.3: persistently; what is held keeps all its attempts, and a probe uses up none."""
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        for lane in range(1, 21):
+            await installation.send(lane, lane=lane)
+        await trio.sleep(50)  # virtual time: the mock clock jumps
+        assert (len(receiver.requests), (await installation.stored()).circuit.state(wall())) == (80, "closed")
+        await trio.sleep(10)  # virtual time: the mock clock jumps
+        await installation.send(100, lane=100)
+        await settled()
+        circuit = (await installation.stored()).circuit
+        assert circuit.state(wall()) == "open"
+        assert circuit.reason is not None
+        assert circuit.reason.startswith("81 attempts in a row failed within 6")
+        await installation.send(101, 102, lane=100)
+        await trio.sleep(35)  # virtual time: the mock clock jumps
+        probes = receiver.requests[81:]
+        assert [(int(each.body), each.headers["Service-Attempt"]) for each in probes] == [(100, "2")] * 3
+        times = [receiver.requests[80].at, *(each.at for each in probes)]
+        assert all(10 <= after - before < 10.3 for before, after in pairwise(times))
+        assert (await installation.rows())[-3:] == [
+            (100, "pending", 1),
+            (101, "pending", 0),
+            (102, "pending", 0),
+        ]
+        assert installation.couriers.outages == {"held": 3, "missed": 20}
+        assert (await installation.stored()).circuit.reason == "the probe failed: status 500"
+
+
+async def test_a_probe_that_succeeds_closes_the_circuit_and_what_was_held_goes_out_in_order(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON) as installation:
+        await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        for number in range(10, 40):
+            await installation.send(number, lane=number % 3 + 1)
+        sent = len(receiver.requests)
+        receiver.behaviour = WORKING
+        await receiver.wait(sent + 33)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+        stored = await installation.stored()
+        assert (stored.circuit, stored.held_upto) == (CLOSED, None)
+        assert installation.couriers.outages == {"held": 0, "missed": 0}
+    assert sorted(receiver.sequences[sent:]) == [1, 2, 3, *range(10, 40)]
+    for lane in range(3):
+        mine = [number for number in receiver.sequences[sent:] if number >= 10 and number % 3 == lane]
+        assert mine == sorted(mine)
+        assert receiver.sequences[sent:].index(lane + 1) < receiver.sequences[sent:].index(mine[0])
+
+
+async def test_while_a_probe_is_under_way_nothing_else_is_sent(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    go = trio.Event()
+
+    async def slow(stream: trio.abc.Stream, request: Request) -> None:
+        await go.wait()
+        await WORKING(stream, request)
+
+    async with opened(tmp_path, rule=SOON) as installation:
+        await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        sent = len(receiver.requests)
+        receiver.behaviour = slow
+        await receiver.wait(sent + 1)
+        for lane in range(50, 60):
+            await installation.send(lane, lane=lane)
+        await settled()
+        assert len(receiver.requests) == sent + 1
+        go.set()
+        await receiver.wait(sent + 13)
+        await settled()
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+
+
+async def test_what_was_held_goes_out_at_a_bounded_rate_beside_what_is_new(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON, catch_up_per_s=10) as installation:
+        await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        for number in range(100, 120):
+            await installation.send(number, lane=number)
+        sent = len(receiver.requests)
+        receiver.behaviour = WORKING
+        await receiver.wait(sent + 5)
+        for number in (1000, 1001, 1002):
+            await installation.send(number, lane=number)
+        await trio.sleep(0.05)  # virtual time: the mock clock jumps
+        assert {1000, 1001, 1002} <= set(receiver.sequences)
+        await receiver.wait(sent + 26)
+    held = [each.at for each in receiver.requests[sent + 1 :] if int(each.body) < 1000]
+    assert len(held) == 22
+    assert 1.8 <= held[-1] - held[0] < 3
+
+
+async def test_a_restart_leaves_an_open_circuit_open_and_what_it_holds_held(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON) as installation:
+        await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        await installation.send(100, lane=100)
+        await settled()
+    sent = len(receiver.requests)
+    receiver.behaviour = WORKING
+    async with opened(tmp_path, rule=SOON) as installation:
+        await installation.send(101, lane=100)
+        await settled()
+        assert (len(receiver.requests), installation.couriers.outages["held"]) == (sent, 5)
+        await receiver.wait(sent + 5)
+        await settled()
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+        assert (await installation.stored()).circuit == CLOSED
+    assert sorted(receiver.sequences[sent:]) == [1, 2, 3, 100, 101]
+    assert receiver.sequences.index(100) < receiver.sequences.index(101)
+
+
+async def test_a_restart_goes_on_with_what_was_held_at_the_same_rate_and_repeats_nothing(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON, catch_up_per_s=10) as installation:
+        await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        for number in range(100, 120):
+            await installation.send(number, lane=number % 2 + 4)
+        sent = len(receiver.requests)
+        receiver.behaviour = WORKING
+        await receiver.wait(sent + 8)
+    async with opened(tmp_path, rule=SOON, catch_up_per_s=10) as installation:
+        assert (await installation.stored()).held_upto is not None
+        assert (await installation.stored()).circuit == CLOSED
+        began = trio.current_time()
+        await receiver.wait(sent + 23)
+        assert trio.current_time() - began >= 1.1
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+        assert (await installation.stored()).held_upto is None
+    assert sorted(receiver.sequences[sent:]) == [1, 2, 3, *range(100, 120)]
+    for lane in range(2):
+        mine = [number for number in receiver.sequences[sent:] if number >= 100 and number % 2 == lane]
+        assert mine == sorted(mine)
+
+
+async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON) as installation:
+        endpoint = await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        sent = len(receiver.requests)
+        receiver.behaviour = WORKING
+        await installation.send(100, 101, lane=100)
+        asked_for = (await installation.pending(endpoint))[-1]
+        installation.couriers.probe(endpoint.rowid, asked_for.position)
+        await receiver.wait(sent + 5)
+        await settled()
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+    assert receiver.sequences[sent] == 101
+    assert receiver.requests[sent].at - receiver.requests[sent - 1].at < 2
+
+
+async def test_an_attempt_from_before_that_succeeds_closes_the_circuit_too(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: any 2xx does."""
+    go = trio.Event()
+
+    async def one_is_slow(stream: trio.abc.Stream, request: Request) -> None:
+        if int(request.body) == 50:
+            await go.wait()
+        await (WORKING if int(request.body) == 50 else FAILING)(stream, request)
+
+    receiver = await receivers(one_is_slow)
+    async with opened(tmp_path, rule=SOON) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(50, 51, lane=50)
+        await receiver.wait(1)
+        await failing_until_open(installation)
+        receiver.behaviour = WORKING
+        go.set()
+        await receiver.wait(8)
+        await settled()
+        assert {row[1] for row in await installation.rows()} == {"delivered"}
+    assert receiver.requests[-1].at - receiver.requests[0].at < 5
+
+
+async def test_what_is_older_than_the_horizon_ends_as_skipped_while_the_circuit_is_open(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 6: with its reason, so that it can be recovered."""
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON, horizon_s=100) as installation:
+        await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        await installation.send(100, lane=100)
+        await trio.sleep(60)  # virtual time: the mock clock jumps
+        assert [row[:2] for row in await installation.rows()] == [
+            (1, "skipped"),
+            (2, "skipped"),
+            (3, "skipped"),
+            (100, "pending"),
+        ]
+        assert (await installation.reasons())[0] == "it was still pending 100 s after it was made"
+        assert installation.couriers.counters.skipped == 3
+        assert int(receiver.requests[-1].body) == 100
+
+
+async def test_a_deletion_in_an_open_circuit_leaves_nothing_else_of_its_conversation_to_be_sent(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 4: what is undelivered of it is reduced to the deletion."""
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON) as installation:
+        await installation.endpoint(receiver)
+        await failing_until_open(installation)
+        await installation.send(10, 11, lane=2)
+        await installation.delete(2, 12)
+        sent = len(receiver.requests)
+        receiver.behaviour = WORKING
+        await receiver.wait(sent + 3)
+        await settled()
+        assert [row[:2] for row in await installation.rows()] == [
+            (1, "delivered"),
+            (3, "delivered"),
+            (12, "delivered"),
+        ]
+    assert sorted(receiver.sequences[sent:]) == [1, 3, 12]
+
+
+async def test_an_answer_of_410_is_a_failure_like_any_other(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Contract 6.4.2 knows no exception: a wrong answer during a deployment is repaired."""
+    receiver = await receivers(answering("410 Gone"))
+    async with opened(tmp_path) as installation:
+        await installation.endpoint(receiver)
+        await installation.send(1, 2)
+        await receiver.wait(2)
+        receiver.behaviour = WORKING
+        await receiver.wait(4)
+        await settled()
+        endpoint = await installation.stored()
+        assert (endpoint.status, endpoint.status_reason) == ("enabled", None)
+        assert await installation.rows() == [(1, "delivered", 2), (2, "delivered", 2)]
+
+
+def _typed(lane: int) -> PassingEvent:
+    kind = "agent.typing.started"
+    return PassingEvent(f"evt_{lane}", kind, 1, lane, f"cnv_{lane}", "u1", str(lane).encode())
+
+
+async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Decisions 4: typing follows the same rules, from memory."""
+    receiver = await receivers(FAILING)
+    async with opened(tmp_path, rule=SOON) as installation:
+        endpoint = await installation.endpoint(receiver)
+        typing = replace(endpoint, events=frozenset({"agent.typing.started"}))
+        await installation.store.write(lambda tx: tx.save_endpoint(typing))
+        installation.couriers.change(typing)
+        for lane in (1, 2, 3):
+            installation.couriers.pass_on(_typed(lane))
+        await settled()
+        assert (await installation.stored()).circuit.state(wall()) == "open"
+        sent = len(receiver.requests)
+        installation.couriers.pass_on(_typed(100))
+        await trio.sleep(5)  # virtual time: the mock clock jumps
+        assert len(receiver.requests) == sent
+        await trio.sleep(5)  # virtual time: the mock clock jumps
+        receiver.behaviour = WORKING
+        installation.couriers.pass_on(_typed(101))
+        await receiver.wait(sent + 1)
+        await settled()
+        assert (await installation.stored()).circuit == CLOSED

@@ -1,0 +1,65 @@
+"""Places that are few are refused at once when they are taken, and given back."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+
+from deskwire.engine.core.errors import TooManyRequests, Unavailable
+from deskwire.http.api.admission import IMPORTS_MAX, Load
+
+
+def test_only_so_many_imports_are_under_way_at_once() -> None:
+    load = Load(requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=())
+    begun = [load.importing(project) for project in range(IMPORTS_MAX)]
+    for each in begun:
+        each.__enter__()
+    with pytest.raises(Unavailable) as refused, load.importing("another"):
+        pass
+    assert (refused.value.reason, refused.value.retry_after_s) == ("overloaded", 1)
+    assert (load.imports, load.refused["imports"]) == (IMPORTS_MAX, 1)
+    begun[0].__exit__(None, None, None)
+    with load.importing("another"):
+        assert load.imports == IMPORTS_MAX
+    begun[1].__exit__(None, None, None)
+    assert load.imports == 0
+
+
+def test_of_no_kind_of_place_a_project_has_all() -> None:
+    load = Load(requests_max=10, waits_max=10, bodies_bytes_max=10, writes_max=9, writes=())
+    with ExitStack() as kept:
+
+        def wait(who: str) -> None:
+            kept.enter_context(load.waiting(who))
+
+        for take in (load.begin, partial(load.room, size=1, stranger=False), wait):
+            for _ in range(5):
+                take("greedy")
+                if take is wait:
+                    load.begin("greedy")  # waiting takes no place of those that work
+            with pytest.raises(TooManyRequests) as refused:
+                take("greedy")
+            assert (refused.value.reason, refused.value.retry_after_s) == ("too_many_at_once", 1)
+            take("modest")
+        assert (load.crowded, sum(load.refused.values())) == (3, 0)
+
+
+def test_those_without_a_credential_get_a_part_of_the_room_for_bodies_and_an_address_a_part_of_that() -> None:
+    load = Load(requests_max=9, waits_max=9, bodies_bytes_max=80, writes_max=9, writes=())
+    load.room("one address", 10, stranger=True)
+    with pytest.raises(TooManyRequests):
+        load.room("one address", 1, stranger=True)
+    load.room("another", 5, stranger=True)
+    load.room("a third", 2, stranger=True)
+    for address in range(3):
+        load.room(address, 1, stranger=True)
+    with pytest.raises(Unavailable) as refused:
+        load.room("late", 1, stranger=True)
+    assert (refused.value.reason, load.refused["bodies"]) == ("overloaded", 1)
+    assert load.bodies_bytes == 20  # a quarter
+    load.room("project", 30, stranger=False)
+    load.leave("project", 30, stranger=False)
+    load.leave("one address", 10, stranger=True)
+    load.room("late", 1, stranger=True)

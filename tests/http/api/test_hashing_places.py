@@ -1,0 +1,92 @@
+"""Places in the line for hashing: a few for each network, so that none fills it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import trio
+import trio.testing
+
+from deskwire.engine.core.errors import Unavailable
+from deskwire.http.resources.accounts.password_hashing import PER_NETWORK, PLACES, THREADS, Hashing
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+
+
+class Slow:
+    """Jobs that take until they are let go."""
+
+    def __init__(self, hashing: Hashing, nursery: trio.Nursery) -> None:
+        self.begun = 0
+        self._hashing = hashing
+        self._nursery = nursery
+        self._go = threading.Event()
+
+    async def asked(self, network: str | None, times: int = 1) -> int:
+        """How many of so many are let in; the others are refused as busy."""
+        before = self.begun
+        for _ in range(times):
+            self._nursery.start_soon(self._ask, network)
+        await trio.testing.wait_all_tasks_blocked()
+        return self.begun - before
+
+    def let_go(self) -> None:
+        """Let all of them end."""
+        self._go.set()
+
+    async def _ask(self, network: str | None) -> None:
+        self.begun += 1
+        try:
+            await self._hashing.run(network, self._go.wait, 10)
+        except Unavailable:
+            self.begun -= 1
+
+
+async def test_one_network_holds_two_places_however_many_it_asks_for() -> None:
+    hashing = Hashing()
+    async with trio.open_nursery() as nursery:
+        slow = Slow(hashing, nursery)
+        assert await slow.asked(HERE, 500) == PER_NETWORK
+        assert await slow.asked(THERE) == 1
+        slow.let_go()
+    assert await hashing.run(HERE, str, 5) == "5"
+    assert hashing._taken == 0
+    assert not hashing._turns
+
+
+async def test_a_network_that_asks_for_more_leaves_a_thread_for_the_others() -> None:
+    hashing = Hashing()
+    async with trio.open_nursery() as nursery:
+        slow = Slow(hashing, nursery)
+        await slow.asked(HERE, 500)
+        assert await hashing.run(THERE, str, 5) == "5"
+        slow.let_go()
+
+
+async def test_who_has_shown_a_credential_waits_behind_no_more_than_all_places() -> None:
+    async with trio.open_nursery() as nursery:
+        slow = Slow(Hashing(), nursery)
+        assert await slow.asked(None, 500) == PLACES
+        assert await slow.asked(HERE) == 0
+        slow.let_go()
+
+
+async def test_a_place_is_given_back_by_who_leaves_the_line() -> None:
+    hashing = Hashing()
+    async with trio.open_nursery() as nursery:
+        slow = Slow(hashing, nursery)
+        assert await slow.asked(THERE, THREADS) == THREADS
+        with trio.CancelScope() as left:
+            async with trio.open_nursery() as waiting:
+                assert await Slow(hashing, waiting).asked(HERE, PER_NETWORK) == PER_NETWORK
+                left.cancel()
+        assert await slow.asked(HERE, 3) == PER_NETWORK
+        slow.let_go()
+
+
+async def test_what_a_job_raises_comes_through_and_its_place_is_free_again() -> None:
+    hashing = Hashing()
+    for _ in range(2 * PLACES):
+        with pytest.raises(ValueError, match="invalid literal"):
+            await hashing.run(HERE, int, "x")

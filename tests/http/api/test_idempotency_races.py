@@ -1,0 +1,48 @@
+"""A request that is sent again while the first one, whose caller has left, is on its way to the disk (ADR 24)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from deskwire.engine.core.errors import Conflict
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.idempotency.once import Answers
+from deskwire.http.api.idempotency import answered
+from deskwire.http.api.routing import Call, Caller, Replayed, Route
+from tests.support.builders import NOON, InlineStore
+
+
+def a_call(store: InlineStore) -> Call[Any, Any]:
+    """A request, as far as its handler looks at it here."""
+    answers = Answers(Secrets("secret"), lambda: NOON, 100)
+    services = cast(Any, SimpleNamespace(answers=answers, store=store))
+    return Call(services, Caller(credential="key 1"), {}, None, None, b"{}", cast(Any, None))
+
+
+def a_route(handler: Any) -> Route:
+    return cast(Route, SimpleNamespace(handler=handler, method="POST", path="/start", streamed=False))
+
+
+async def test_what_refuses_a_repetition_because_the_first_one_did_it_is_answered_as_the_first_one(
+    inline_store: InlineStore,
+) -> None:
+    async def overtaken(call: Call[Any, Any]) -> Any:
+        await call.commit(lambda _: {"id": "run_1"}, dict)  # the first one's, behind the look for its answer
+        raise Conflict("A workflow runs in the conversation already.", code="workflow_running")
+
+    answer = await answered(a_route(overtaken), a_call(inline_store), "order-1")
+    assert answer == Replayed(b'{"id":"run_1"}')
+
+
+async def test_what_is_refused_for_another_reason_is_refused(inline_store: InlineStore) -> None:
+    async def refused(call: Call[Any, Any]) -> Any:
+        raise Conflict("A workflow runs in the conversation already.", code="workflow_running")
+
+    call = a_call(inline_store)
+    with pytest.raises(Conflict) as refusal:
+        await answered(a_route(refused), call, "order-1")
+    assert refusal.value.reason == "workflow_running"
+    assert call.services.answers.repeats.replayed == 0

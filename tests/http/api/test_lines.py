@@ -1,0 +1,54 @@
+"""A body is cut into the same lines however it comes, and no line is held beyond the bound."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskwire.http.api.input.ndjson import Line, Lines
+
+LIMIT = 8
+
+
+def cut(body: bytes, pieces: list[int]) -> list[Line]:
+    """The lines of a body that comes in pieces of these sizes, and then the rest."""
+    lines, found = Lines(LIMIT), list[Line]()
+    for size in pieces:
+        piece, body = body[:size], body[size:]
+        found += lines.feed(piece)
+    return [*found, *lines.feed(body), *lines.end()]
+
+
+def expected(body: bytes) -> list[Line]:
+    whole = body.split(b"\n")
+    whole[0] = whole[0].removeprefix(b"\xef\xbb\xbf")
+    return [
+        Line(number, None if len(content) > LIMIT else content)
+        for number, content in enumerate(whole, 1)
+        if content.strip()
+    ]
+
+
+BODIES = st.lists(st.sampled_from([b"\n", b" ", b"\r\n", b"a", b"bcd", b"123456789", b"\xef\xbb\xbf"])).map(
+    b"".join
+)
+
+
+@given(BODIES.filter(lambda body: len(body.split(b"\n")[0]) <= LIMIT), st.lists(st.integers(0, 12)))
+def test_it_is_cut_at_its_ends_of_lines_wherever_its_pieces_end(body: bytes, pieces: list[int]) -> None:
+    found = [line for line in cut(body, pieces) if line.content is None or line.content.strip()]
+    assert [line for line in found if line.content is not None] == [
+        line for line in expected(body) if line.content is not None
+    ]
+    too_long = {line.number for line in expected(body) if line.content is None}
+    assert too_long <= {line.number for line in found if line.content is None}
+
+
+def test_a_line_beyond_the_bound_is_passed_over_and_the_next_one_is_as_good_as_any() -> None:
+    lines = Lines(LIMIT)
+    assert lines.feed(b"one\n" + b"x" * 100) == [Line(1, b"one")]
+    for _ in range(1_000):
+        assert lines.feed(b"x" * 100) == []
+    assert lines.feed(b"x\nthree\n") == [Line(2, None), Line(3, b"three")]
+    assert lines.feed(b"y" * 9) == []
+    assert lines.end() == [Line(4, None)]

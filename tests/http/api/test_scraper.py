@@ -1,0 +1,87 @@
+"""Who may read the metrics (ADR 13)."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from werkzeug.datastructures import Headers
+
+from deskwire.engine.core.errors import Forbidden, Unauthenticated
+from deskwire.http.metrics.scraper import Scraping
+
+TOKEN = "a token of thirty-two characters"
+OPEN = Scraping()
+
+
+@pytest.mark.parametrize("peer", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.0.0.1:8080", "localhost", "localhost:1", "[::1]:8080", "LOCALHOST"]
+)
+def test_without_a_token_this_machine_may_read(peer: str, host: str) -> None:
+    OPEN.check_local(peer, Headers({"Host": host}))
+
+
+@pytest.mark.parametrize(
+    "peer", [None, "", "192.0.2.7", "10.0.0.1", "::ffff:192.0.2.7", "2001:db8::1", "local"]
+)
+def test_without_a_token_another_machine_may_not(peer: str | None) -> None:
+    with pytest.raises(Forbidden):
+        OPEN.check_local(peer, Headers({"Host": "localhost"}))
+
+
+@pytest.mark.parametrize(
+    "header", ["Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Real-IP", "Via"]
+)
+def test_what_came_through_a_proxy_on_this_machine_is_not_local(header: str) -> None:
+    with pytest.raises(Forbidden):
+        OPEN.check_local("127.0.0.1", Headers({"Host": "localhost", header: "127.0.0.1"}))
+
+
+@pytest.mark.parametrize(
+    "host", ["support.example.com", "deskwire", "192.0.2.7:8080", "[", "", "localhost.evil.test"]
+)
+def test_a_request_for_another_name_is_not_local(host: str) -> None:
+    """A proxy's upstream, or a page whose name was made to resolve to this machine (DNS rebinding)."""
+    with pytest.raises(Forbidden):
+        OPEN.check_local("127.0.0.1", Headers({"Host": host}))
+
+
+@pytest.mark.parametrize(
+    ("public_url", "local"),
+    [
+        (None, True),
+        ("http://127.0.0.1:8080", True),
+        ("http://localhost", True),
+        ("https://support.example.com", False),
+    ],
+)
+def test_a_public_url_says_that_there_is_a_proxy(public_url: str | None, local: bool) -> None:
+    scraping, headers = Scraping(public_url=public_url), Headers({"Host": "127.0.0.1"})
+    if local:
+        scraping.check_local("127.0.0.1", headers)
+    else:
+        with pytest.raises(Forbidden):
+            scraping.check_local("127.0.0.1", headers)
+
+
+@pytest.mark.parametrize("network", ["127.0.0.0/8", "127.0.0.1/32", "0.0.0.0/0"])
+def test_a_peer_that_is_trusted_as_a_proxy_is_not_local_even_if_it_says_nothing(network: str) -> None:
+    scraping, headers = Scraping(trusted_proxies=(ip_network(network),)), Headers({"Host": "127.0.0.1"})
+    with pytest.raises(Forbidden):
+        scraping.check_local("127.0.0.1", headers)
+    scraping.check_local("::1", headers)
+
+
+@given(st.text())
+def test_only_the_token_itself_is_taken(credential: str) -> None:
+    scraping = Scraping(TOKEN)
+    scraping.check_token(TOKEN)
+    with pytest.raises(Unauthenticated):
+        scraping.check_token(credential)
+
+
+def test_the_token_is_not_in_the_representation() -> None:
+    assert TOKEN not in repr(Scraping(TOKEN))

@@ -1,0 +1,173 @@
+"""The server's certificate: what is refused, what is said about it, and its renewal (ADR 25)."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from structlog.testing import capture_logs
+from trio.testing import MockClock
+
+from deskwire.http.server.certificate import LOOK_S, SOON_DAYS, BadCertificate, Certificate, secured
+from tests.support.sockets.certificates import DAY, NOW, Files
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.fixture
+def said() -> Iterator[list[Any]]:
+    """What is logged."""
+    with capture_logs() as entries:
+        yield entries
+
+
+def opened(files: Files) -> Certificate:
+    return Certificate(files.chain, files.key, files.clock)
+
+
+def events(said: list[Any]) -> list[str]:
+    return [entry["event"] for entry in said]
+
+
+def refusal(files: Files) -> str:
+    with pytest.raises(BadCertificate) as caught:
+        secured(files.chain, files.key)
+    return str(caught.value)
+
+
+def test_files_that_cannot_be_used_are_refused_with_the_reason(files: Files) -> None:
+    chain, key = files.chain.read_bytes(), files.key.read_bytes()
+    files.chain.unlink()
+    assert refusal(files) == f"{files.chain} can't be read: No such file or directory."
+    files.chain.write_bytes(key)
+    assert refusal(files) == f"There is no certificate in PEM form in {files.chain}."
+    files.chain.write_bytes(chain)
+    files.key.write_bytes(chain)
+    assert refusal(files) == f"There is no private key in PEM form in {files.key}."
+    files.key.write_bytes(b"\x00" * 100)
+    assert refusal(files) == f"There is no private key in PEM form in {files.key}."
+    files.key.unlink()
+    files.key.mkdir()
+    assert refusal(files) == f"{files.key} can't be read: Is a directory."
+
+
+def test_a_key_of_another_certificate_is_refused(files: Files) -> None:
+    key = files.key.read_bytes()
+    files.write()
+    files.key.write_bytes(key)
+    assert "is not that of the first certificate" in refusal(files)
+
+
+def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(files: Files) -> None:
+    key = load_pem_private_key(files.key.read_bytes(), None)
+    locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    files.key.write_bytes(locked)
+    assert "needs a passphrase" in refusal(files)
+
+
+def test_old_versions_of_tls_are_not_spoken(files: Files) -> None:
+    assert secured(files.chain, files.key).context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def test_it_is_said_whom_the_certificate_is_for(files: Files) -> None:
+    files.write("support.test", "*.shop.test", "127.0.0.1")
+    certificate = opened(files)
+    assert all(map(certificate.covers, ("support.test", "SUPPORT.test", "a.shop.test", "127.0.0.1")))
+    assert not any(map(certificate.covers, ("test", "shop.test", "a.b.shop.test", "127.0.0.2", "localhost")))
+
+
+def test_one_that_is_out_of_its_time_is_served_and_complained_about(files: Files, said: list[Any]) -> None:
+    files.write(days=-1)
+    opened(files)
+    files.write(begins=NOW + DAY)
+    opened(files)
+    assert events(said) == [
+        "tls.certificate",
+        "tls.certificate_expired",
+        "tls.certificate",
+        "tls.certificate_not_valid_yet",
+    ]
+
+
+async def test_the_days_that_are_left_are_counted_when_they_are_few(
+    files: Files, said: list[Any], autojump_clock: MockClock
+) -> None:
+    files.write(days=SOON_DAYS + 0.5)
+    certificate = opened(files)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(certificate.run)
+        for _ in range(4):
+            await trio.sleep(4 * LOOK_S)  # virtual time: the mock clock jumps
+            files.now += 5 * DAY
+        nursery.cancel_scope.cancel()
+    assert [entry.get("days") for entry in said if entry["event"] == "tls.certificate_expires"] == [9, 4]
+    assert events(said)[-1] == "tls.certificate_expired"
+
+
+async def test_a_changed_file_is_read_by_itself(files: Files, autojump_clock: MockClock) -> None:
+    certificate = opened(files)
+    before = certificate.context()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(certificate.run)
+        await trio.sleep(3 * LOOK_S)  # virtual time: the mock clock jumps
+        assert certificate.context() is before
+        files.write("new.test")
+        await trio.sleep(3 * LOOK_S)  # virtual time: the mock clock jumps
+        assert certificate.covers("new.test")
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_renewal_that_cannot_be_used_changes_nothing_and_the_next_one_is_taken(
+    files: Files, said: list[Any], autojump_clock: MockClock
+) -> None:
+    """As between the two files of a renewal: the certificate is there, the key is not."""
+    certificate = opened(files)
+    before, old_key = certificate.context(), files.key.read_bytes()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(certificate.run)
+        files.write("new.test")
+        new_key = files.key.read_bytes()
+        for bad in (old_key, b"", b"nonsense"):
+            files.key.write_bytes(bad)
+            certificate.renew()
+            await trio.sleep(1)  # virtual time: the mock clock jumps
+            assert certificate.context() is before
+        assert events(said).count("tls.certificate_not_renewed") == 3
+        files.key.write_bytes(new_key)
+        certificate.renew()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert certificate.covers("new.test")
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_expired_renewal_does_not_replace_a_certificate_that_is_valid(
+    files: Files, said: list[Any], autojump_clock: MockClock
+) -> None:
+    certificate = opened(files)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(certificate.run)
+        files.write("new.test", days=-1)
+        certificate.renew()
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        assert not certificate.covers("new.test")
+        nursery.cancel_scope.cancel()
+    assert any("has expired" in entry.get("reason", "") for entry in said)
+
+
+def test_the_key_is_nowhere_in_what_is_said(files: Files) -> None:
+    lines = files.key.read_text().splitlines()[1:-1]
+    files.chain.write_bytes(files.key.read_bytes())
+    assert not any(line in refusal(files) for line in lines)

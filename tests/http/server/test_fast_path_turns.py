@@ -1,0 +1,110 @@
+"""The lane lets others have their turn, and begins nothing that would be cancelled half way (ADR 28)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+import trio
+import trio.testing
+
+from deskwire.http.api.app import ROUTES
+from deskwire.http.api.pipeline import Asked, Reply
+from deskwire.http.api.services import Services
+from deskwire.http.server import fast_path as lane_module
+from deskwire.http.server.connection import FrontStream
+from deskwire.http.server.fast_path import Lane
+
+_REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the requests that were begun; each is answered at once."""
+    paths: list[str] = []
+
+    async def carried_out(_services: Services, asked: Asked) -> tuple[Reply, None]:
+        paths.append(asked.route.path)
+        return Reply(200, "application/json", b"{}"), None
+
+    monkeypatch.setattr(lane_module, "carried_out", carried_out)
+    monkeypatch.setattr(lane_module, "note", lambda *_: None)
+    return paths
+
+
+class _Clock:
+    clock = staticmethod(lambda: 1_790_000_000_000)
+
+
+@asynccontextmanager
+async def _connected() -> AsyncIterator[tuple[Lane, FrontStream, trio.SocketStream]]:
+    ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
+    async with ours, theirs:
+        yield Lane(cast(Services, _Clock()), ROUTES, idle_s=60), FrontStream(ours, write_timeout_s=5), theirs
+
+
+async def test_requests_in_a_row_leave_turns_to_others(begun: list[str]) -> None:
+    seen: list[int] = []
+
+    async def neighbour() -> None:
+        while True:
+            seen.append(len(begun))
+            await trio.lowlevel.checkpoint()
+
+    async with _connected() as (lane, stream, client), trio.open_nursery() as others:
+        await client.send_all(_REQUEST * 50)
+        others.start_soon(neighbour)
+        others.start_soon(lane.serve, stream)
+        while len(begun) < 50:
+            await trio.lowlevel.checkpoint()
+        others.cancel_scope.cancel()
+    assert len(set(seen)) > 25  # and not all of them in one turn
+
+
+async def test_a_request_that_comes_in_the_moment_of_the_stop_is_not_begun(begun: list[str]) -> None:
+    handed_on: list[bool] = []
+    serving: list[trio.lowlevel.Task] = []
+
+    async def serve(lane: Lane, stream: FrontStream) -> None:
+        serving.append(trio.lowlevel.current_task())
+        handed_on.append(await lane.serve(stream))
+
+    class StopsWhenItHasCome(trio.abc.Instrument):
+        def task_scheduled(self, task: Any) -> None:
+            if task in serving:
+                lane.stop()
+
+    async with _connected() as (lane, stream, client), trio.open_nursery() as connection:
+        connection.start_soon(serve, lane, stream)
+        await trio.testing.wait_all_tasks_blocked()
+        instrument = StopsWhenItHasCome()
+        trio.lowlevel.add_instrument(instrument)
+        await client.send_all(_REQUEST)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        trio.lowlevel.remove_instrument(instrument)
+    assert (handed_on, begun) == ([False], [])
+
+
+async def test_nobody_reads_beside_the_end_of_a_connection() -> None:
+    """Hypercorn may read again while another of its tasks closes; the end reads away what still comes."""
+    async with _connected() as (_, stream, client), trio.open_nursery() as closing:
+        await client.send_all(b"more")
+        closing.start_soon(stream.aclose)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        with pytest.raises(trio.ClosedResourceError):
+            await stream.receive_some()
+        await client.aclose()
+
+
+async def test_a_request_that_came_with_its_connection_is_answered_though_a_stop_has_begun(
+    begun: list[str],
+) -> None:
+    async with _connected() as (lane, stream, client):
+        stream.push_back(_REQUEST)
+        lane.stop()
+        assert not await lane.serve(stream)
+        await stream.aclose()
+        assert b"connection: close" in await client.receive_some()
+    assert begun == ["/healthz"]

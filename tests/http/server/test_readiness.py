@@ -1,0 +1,136 @@
+"""Whether requests may be sent here: what the disk does is known to whoever asks, though no client writes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from deskwire.engine.core.counters import Commits
+from deskwire.engine.ports import Store
+from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, Readiness
+from tests.simulation.disk import Disk, new_disk
+
+
+@asynccontextmanager
+async def on_disk(directory: Path, seed: int = 1) -> AsyncIterator[tuple[Readiness, Disk]]:
+    """A service that is up, and its disk, on which time is virtual."""
+    disk = Disk(new_disk(directory), random.Random(seed), lambda *_: None, lambda _: None)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(disk.run)
+        readiness = Readiness(disk, disk.commits)
+        readiness.up = True
+        yield readiness, disk
+        nursery.cancel_scope.cancel()
+
+
+async def said(readiness: Readiness) -> str:
+    """What a load balancer is told."""
+    refusal = await readiness.refusal()
+    return "ready" if refusal is None else f"{refusal.reason}: {refusal.detail}"
+
+
+async def stale(seconds: float = FRESH_S) -> None:
+    """Let what is known be no longer of now."""
+    await trio.sleep(seconds)  # virtual time: the mock clock jumps
+
+
+async def test_a_disk_that_is_full_is_known_without_a_client_and_so_is_one_that_has_room_again(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with on_disk(tmp_path) as (readiness, disk):
+        disk.fill(full=True)  # at once: a trial leaves free pages in the file, which the next one takes
+        assert (
+            await said(readiness)
+            == "storage_failed: The disk refuses what is written: database or disk is full."
+        )
+        disk.fill(full=False)
+        await stale(RETRY_S)
+        assert await said(readiness) == "ready"
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_a_disk_that_fails_once_is_tried_again(
+    tmp_path: Path, autojump_clock: MockClock, seed: int
+) -> None:
+    """Wherever in the commit it fails."""
+    async with on_disk(tmp_path, seed) as (readiness, disk):
+        disk.fail_soon()
+        told = [await said(readiness)]
+        while disk.commits.refused == 0:
+            await stale()
+            told.append(await said(readiness))
+        assert told[-1] == "storage_failed: The disk refuses what is written: disk I/O error."
+        await stale(RETRY_S)
+        assert await said(readiness) == "ready"
+
+
+async def test_what_a_client_has_written_is_answer_enough(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with on_disk(tmp_path) as (readiness, disk):
+        disk.fill(full=True)
+        assert (await said(readiness)).startswith("storage_failed")
+        disk.fill(full=False)
+        await disk.write(lambda tx: tx.try_out())
+        written = disk.commits.jobs.total
+        assert await said(readiness) == "ready"
+        assert disk.commits.jobs.total == written
+
+
+async def test_many_who_ask_cost_one_write_a_second_at_most(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with on_disk(tmp_path) as (readiness, disk):
+        disk.fill(full=True)
+        until = trio.current_time() + 10 * RETRY_S
+
+        async def ask() -> None:
+            while trio.current_time() < until:
+                await readiness.refusal()
+                await trio.sleep(0.1)  # virtual time: the mock clock jumps
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(ask)
+        assert 5 <= disk.commits.refused <= 11
+        disk.fill(full=False)
+        await stale(RETRY_S)
+        until, written = trio.current_time() + 10 * FRESH_S, disk.commits.jobs.total
+        await ask()
+        assert 5 <= disk.commits.jobs.total - written <= 11
+
+
+async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockClock) -> None:
+    jobs: list[Callable[[Any], None]] = []
+
+    class Silent:
+        """A store whose disk hangs."""
+
+        def submit(self, _: Any, ended: Callable[[Any], None]) -> None:
+            jobs.append(ended)
+
+    commits = Commits()
+    readiness = Readiness(cast(Store, Silent()), commits)
+    readiness.up = True
+    for _ in range(3):
+        began = trio.current_time()
+        assert await said(readiness) == "storage_failed: The disk has taken nothing for 2 s."
+        assert trio.current_time() - began == TRY_S
+    (ended,) = jobs
+    commits.done_at = trio.current_time()
+    ended(None)
+    assert await said(readiness) == "ready"
+
+
+async def test_before_and_behind_its_time_the_service_is_not_ready_whatever_the_disk_does(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with on_disk(tmp_path) as (readiness, disk):
+        readiness.up = False
+        assert await said(readiness) == "not_ready: The service is not ready."
+        assert disk.commits.jobs.total == 0

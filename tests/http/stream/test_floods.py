@@ -1,0 +1,305 @@
+"""Peers that send more than any client does: each is ended for it, and others have their turns (ADR 42)."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+
+import orjson
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock, memory_stream_pair
+from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
+
+from deskwire.engine.stream.token import Grant, issue
+from deskwire.http.stream.inflow import FRAMES, LARGEST_AT_ONCE, MESSAGES
+from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.stream.websocket.messages import Texts, TooLong
+from tests.support.sockets.raw_peer import RawPeer, upgrade
+from tests.support.streaming import (
+    KEY,
+    KEY_ID,
+    PROJECT_ID,
+    STREAM_KEY,
+    JumpStore,
+    Stage,
+    jump_stage,
+    serve_one,
+)
+
+_MASK = b"\x00\x00\x00\x00"
+_PING = b"\x89\x80" + _MASK
+_PONG = b"\x8a\x80" + _MASK
+_LARGEST = 65_536
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    store = JumpStore(tmp_path)
+    yield await jump_stage(store)
+    store.close()
+
+
+@asynccontextmanager
+async def peer_of(stage: Stage, request: bytes | None = None) -> AsyncIterator[RawPeer]:
+    """A client behind its upgrade."""
+    stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
+    ours, theirs = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_one, stream, theirs)
+        peer = RawPeer(ours)
+        await peer.open(request)
+        yield peer
+        nursery.cancel_scope.cancel()
+
+
+@pytest.fixture
+async def peer(stage: Stage) -> AsyncIterator[RawPeer]:
+    """A client that has not said anything yet."""
+    async with peer_of(stage) as peer:
+        yield peer
+
+
+async def subscribed(peer: RawPeer, stage: Stage, *channels: str) -> None:
+    """Subscribe to channels, to the project's if none is named, with all that is sent in one go."""
+    socket_id = str(orjson.loads((await peer.message())["data"])["socket_id"])
+    for channel in channels or (f"private-project-{PROJECT_ID}",):
+        grant = Grant(PROJECT_ID, KEY_ID, socket_id, channel, "c1")
+        data = {"channel": channel, "auth": f"{STREAM_KEY}:{issue(KEY, grant, now_ms=stage.clock())}"}
+        await say(peer, "pusher:subscribe", data)
+    for _ in channels or (1,):
+        assert (await peer.message())["event"] == "pusher_internal:subscription_succeeded"
+
+
+async def say(peer: RawPeer, name: str, data: object = None) -> None:
+    await peer.send(TextMessage(orjson.dumps({"event": name, "data": data}).decode()))
+
+
+async def told(peer: RawPeer) -> tuple[list[Event], int, str]:
+    """What comes up to the end: everything before the goodbye, its code, and its text."""
+    before: list[Event] = []
+    while not isinstance(event := await peer.event(), CloseConnection):
+        assert event is not None, before
+        before.append(event)
+    assert isinstance(last := before.pop(), TextMessage)
+    assert orjson.loads(last.data) == {
+        "event": "pusher:error",
+        "data": {"code": event.code, "message": event.reason},
+    }
+    return before, int(event.code), str(event.reason)
+
+
+FLOODS = [
+    (b"", _PING, "frames", FRAMES.burst),
+    (b"", _PONG, "frames", FRAMES.burst),
+    (b"\x01\x81" + _MASK + b"x", b"\x00\x81" + _MASK + b"x", "frames", FRAMES.burst),
+    (b"\x01\x80" + _MASK, b"\x00\x80" + _MASK, "frames", FRAMES.burst),
+    (b"", b"\x81\x82" + _MASK + b"{}", "messages", MESSAGES.burst),
+    (b"", b"\x81\xfe\x60\x00" + _MASK + b"[" * 0x6000, "bytes", LARGEST_AT_ONCE * _LARGEST // 0x6000),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "frame", "what", "most"),
+    FLOODS,
+    ids=["pings", "pongs", "fragments", "empty fragments", "messages", "bytes"],
+)
+async def test_who_floods_is_ended_with_a_code_to_come_back_with_and_a_reason(
+    autojump_clock: MockClock, stage: Stage, peer: RawPeer, first: bytes, frame: bytes, what: str, most: int
+) -> None:
+    await subscribed(peer, stage)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(flood, peer, first + frame * (3 * most))
+        answers, code, text = await told(peer)
+        assert (code, what in text.split()) == (4100, True)
+        assert len(answers) <= most + 1
+        nursery.cancel_scope.cancel()
+
+
+async def flood(peer: RawPeer, data: bytes) -> None:
+    with suppress(trio.BrokenResourceError):
+        await peer.stream.send_all(data)
+
+
+async def test_who_sends_its_bytes_one_by_one_is_ended_too(
+    autojump_clock: MockClock, stage: Stage, peer: RawPeer
+) -> None:
+    """Each of them is a read, which costs what a frame costs."""
+    await subscribed(peer, stage)
+    with suppress(trio.BrokenResourceError):
+        for byte in b"\x81\xfe\x60\x00" + b"x" * FRAMES.burst:
+            await peer.stream.send_all(bytes((byte,)))
+            await trio.testing.wait_all_tasks_blocked()
+    assert (await told(peer))[1] == 4100
+
+
+async def test_the_allowance_comes_back_with_time(
+    autojump_clock: MockClock, stage: Stage, peer: RawPeer
+) -> None:
+    await subscribed(peer, stage)
+    for _ in range(5):
+        await peer.stream.send_all(_PING * (FRAMES.burst - 20))
+        for _ in range(FRAMES.burst - 20):
+            assert isinstance(await peer.until(Pong), Pong)
+        await trio.sleep(FRAMES.burst / (FRAMES.per_minute / 60))  # virtual time: the mock clock jumps
+
+
+async def test_the_most_that_a_real_client_sends_at_once_is_taken(
+    autojump_clock: MockClock, stage: Stage, peer: RawPeer
+) -> None:
+    """All channels that a connection may have, in one go, left and taken again; typing clients; pings of all kinds."""
+    channels = [f"private-contact-u{number}" for number in range(100)]
+    await subscribed(peer, stage, *channels)
+    for channel in channels[:50]:
+        await say(peer, "pusher:unsubscribe", {"channel": channel})
+    for _ in range(60):
+        await say(peer, "client-typing", {})
+        await peer.send(Ping(b"lively"))
+        assert (await peer.message())["data"]["code"] == 4301
+        await trio.sleep(0.1)  # virtual time: the mock clock jumps
+    await say(peer, "pusher:ping")
+    assert (await peer.message())["event"] == "pusher:pong"
+
+
+@pytest.mark.parametrize("of_a_subscriber", [True, False])
+async def test_a_read_full_of_frames_leaves_turns_to_others(
+    autojump_clock: MockClock, stage: Stage, peer: RawPeer, of_a_subscriber: bool
+) -> None:
+    """Pongs have no answer, so that nothing else is waited for."""
+    turns, frames = 0, FRAMES.burst // 2
+    if of_a_subscriber:
+        await subscribed(peer, stage)
+    async with trio.open_nursery() as nursery:
+
+        @nursery.start_soon
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                await trio.sleep(0 if of_a_subscriber else 0.01)  # virtual time: the mock clock jumps
+                turns += 1
+
+        await peer.stream.send_all(_PONG * frames + _PING)
+        await peer.until(Pong)
+        nursery.cancel_scope.cancel()
+    assert turns >= frames // 16
+
+
+async def test_a_stranger_gets_a_few_frames_a_second_taken_however_much_it_is_allowed(
+    autojump_clock: MockClock, peer: RawPeer
+) -> None:
+    """Clients send one or two before they have subscribed; each connection anew could send the allowance."""
+    await peer.message()
+    start = trio.current_time()
+    await peer.stream.send_all(_PING * 160)
+    for _ in range(160):
+        await peer.until(Pong)
+    assert trio.current_time() - start >= 2
+
+
+async def sent_before_the_end(peer: RawPeer) -> int:
+    """How many bytes one can send, each part once the one before has been taken."""
+    sent = 0
+    with suppress(trio.BrokenResourceError):
+        while sent < 10 << 20:
+            await peer.stream.send_all(_PING * 2_700)
+            await trio.testing.wait_all_tasks_blocked()
+            sent += 6 * 2_700
+    return sent
+
+
+async def test_a_request_that_comes_byte_by_byte_is_not_read_for_ever(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    """Each of them is a read; a head may have 16 KB."""
+    stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
+    ours, theirs = memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_one, stream, theirs)
+        start, sent = trio.current_time(), 0
+        with suppress(trio.BrokenResourceError):
+            for byte in upgrade("?protocol=7&x=" + "x" * 4_000):
+                await ours.send_all(bytes((byte,)))
+                await trio.testing.wait_all_tasks_blocked()
+                sent += 1
+        assert 1_000 < sent < 4_000
+        assert trio.current_time() == start
+        nursery.cancel_scope.cancel()
+
+
+REFUSED = [(upgrade(key="unknown"), 4001), (upgrade("?protocol=3"), 4007)]
+
+
+@pytest.mark.parametrize(("request_", "code"), REFUSED, ids=["app key", "protocol"])
+async def test_of_who_is_refused_nothing_is_parsed_and_not_everything_read(
+    autojump_clock: MockClock, stage: Stage, request_: bytes, code: int
+) -> None:
+    async with peer_of(stage, request_ + _PING * 2) as peer:
+        start = trio.current_time()
+        assert (await told(peer))[:2] == ([], code)
+        assert await sent_before_the_end(peer) <= 2 << 20
+        assert trio.current_time() == start
+
+
+@pytest.mark.parametrize(("request_", "code"), REFUSED, ids=["app key", "protocol"])
+async def test_who_is_refused_and_closes_is_not_kept_waiting(
+    autojump_clock: MockClock, stage: Stage, request_: bytes, code: int
+) -> None:
+    """Clients wait for the server to end the connection behind the two close frames (RFC 6455 7.1.1)."""
+    async with peer_of(stage, request_) as peer:
+        start = trio.current_time()
+        assert (await told(peer))[1] == code
+        await peer.send(CloseConnection(code, "").response())
+        assert await peer.event() is None
+        assert trio.current_time() == start
+
+
+async def test_who_is_refused_and_says_nothing_is_gone_after_the_time_of_a_goodbye(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
+    async with peer_of(stage, upgrade(key="unknown")) as peer:
+        start = trio.current_time()
+        assert (await told(peer))[1] == 4001
+        assert await peer.event() is None
+        assert trio.current_time() - start == 5
+
+
+async def test_who_broke_a_rule_is_not_read_for_as_long_as_it_sends(
+    autojump_clock: MockClock, stage: Stage, peer: RawPeer
+) -> None:
+    await subscribed(peer, stage)
+    await peer.stream.send_all(b"\x82\x80" + _MASK)
+    start = trio.current_time()
+    assert await sent_before_the_end(peer) <= 2 << 20
+    assert trio.current_time() == start
+    assert await peer.close_code() == 1003
+
+
+async def test_a_message_of_very_many_fragments_takes_one_buffer() -> None:
+    texts = Texts(_LARGEST)
+    tracemalloc.start()
+    try:
+        for _ in range(_LARGEST - 1):
+            assert texts.add(TextMessage("x", message_finished=False)) is None
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 2 * _LARGEST
+    assert texts.add(TextMessage("y")) == "x" * (_LARGEST - 1) + "y"
+
+
+@given(st.text(max_size=60), st.lists(st.integers(0, 60), max_size=8))
+def test_a_message_is_the_same_however_it_is_cut(text: str, marks: list[int]) -> None:
+    edges = [0, *sorted(min(mark, len(text)) for mark in marks), len(text)]
+    parts = [text[first:last] for first, last in pairwise(edges)]
+    for limit in (len(text.encode()), len(text.encode()) - 1):
+        texts = Texts(limit)
+        try:
+            found = [texts.add(TextMessage(part, message_finished=False)) for part in parts]
+            assert [*found, texts.add(TextMessage(""))] == [None] * len(parts) + [text]
+        except TooLong:
+            assert limit < len(text.encode())

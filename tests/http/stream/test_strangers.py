@@ -1,0 +1,129 @@
+"""Places of those who have not subscribed, in time that jumps (ADR 42)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+from trio.testing import MockClock
+
+from deskwire.http.stream.strangers import KEPT_S, WAIT_S, Stranger, Strangers
+
+
+async def taken(places: Strangers, network: str = "a") -> Stranger:
+    """A place that is free now."""
+    start = trio.current_time()
+    place = await places.admit(network)
+    assert place is not None
+    assert trio.current_time() == start
+    return place
+
+
+async def waited(places: Strangers, network: str = "a") -> tuple[bool, float]:
+    """Whether one got a place, and after which time."""
+    start = trio.current_time()
+    return await places.admit(network) is not None, trio.current_time() - start
+
+
+async def test_one_networks_places_are_not_anothers(autojump_clock: MockClock) -> None:
+    places = Strangers(2)
+    for _ in range(2):
+        await taken(places, "a")
+    await taken(places, "b")
+    assert await waited(places, "a") == (False, WAIT_S)
+
+
+async def test_whoever_has_subscribed_needs_no_place(autojump_clock: MockClock) -> None:
+    places = Strangers(2)
+    for _ in range(1_000):
+        (await taken(places)).known()
+
+
+async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_coming(
+    autojump_clock: MockClock,
+) -> None:
+    places = Strangers(1)
+    held, order = await taken(places), list[int]()
+
+    async def wait(number: int) -> None:
+        place = await places.admit("a")
+        assert place is not None
+        order.append(number)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        place.known()
+
+    async with trio.open_nursery() as nursery:
+        for number in range(3):
+            nursery.start_soon(wait, number)
+            await trio.testing.wait_all_tasks_blocked()
+        held.known()
+        await trio.testing.wait_all_tasks_blocked()
+        assert order == [0]
+    assert order == [0, 1, 2]
+
+
+async def test_connections_that_come_and_go_get_no_more_places_than_ones_that_stay(
+    autojump_clock: MockClock,
+) -> None:
+    places, start, got = Strangers(3), trio.current_time(), 0
+    while trio.current_time() < start + 10 * KEPT_S:
+        place = await places.admit("a")
+        if place is not None:
+            got += 1
+            place.leave()
+    assert got <= 3 * 11
+
+
+async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock: MockClock) -> None:
+    places, ended = Strangers(2), list[int]()
+
+    def note(number: int) -> Callable[[], None]:
+        return lambda: ended.append(number)
+
+    for number in range(2):
+        (await taken(places)).make_room = note(number)
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+    await trio.sleep(KEPT_S - 3)  # virtual time: the mock clock jumps
+    assert ended == []
+    assert await waited(places) == (True, 1)
+    assert ended == [0]
+
+
+async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: MockClock) -> None:
+    places, ended = Strangers(2), list[str]()
+    (await taken(places)).make_room = lambda: ended.append("it")
+    await trio.sleep(100 * KEPT_S)  # virtual time: the mock clock jumps
+    await taken(places)
+    assert ended == []
+
+
+async def test_a_place_of_one_that_has_ended_late_is_free_at_once(autojump_clock: MockClock) -> None:
+    places = Strangers(1)
+    held = await taken(places)
+    await trio.sleep(KEPT_S)  # virtual time: the mock clock jumps
+    held.leave()
+    await taken(places)
+
+
+async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) -> None:
+    places = Strangers(1)
+    await taken(places)
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(places.admit, "a")
+        await trio.testing.wait_all_tasks_blocked()
+        start = trio.current_time()
+        places.close()
+    assert trio.current_time() == start
+
+
+async def test_networks_of_which_nobody_comes_any_more_are_forgotten(autojump_clock: MockClock) -> None:
+    """An attacker may have as many as it likes."""
+    places = Strangers(2)
+    for number in range(1_000):
+        (await taken(places, f"2001:db8:{number:x}::/64")).leave()
+    stays = await taken(places, "stays")
+    stays.make_room = lambda: None  # its connection is there
+    await trio.sleep(KEPT_S)  # virtual time: the mock clock jumps
+    await taken(places, "new")
+    assert len(places) == 2

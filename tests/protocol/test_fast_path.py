@@ -1,0 +1,239 @@
+"""The lane on the wire: it answers as the app does, and leaves to others what is theirs (ADR 28)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import h11
+import pytest
+import trio
+
+from deskwire.http.api.app import ROUTES
+from tests.api.conventions.test_guards import Walk, walking
+from tests.support.api.service import Service, running
+
+BY_QUART: Final = ("TE", "trailers")
+"""A header that changes no answer, and makes a request none for the lane."""
+_VARIES: Final = frozenset(
+    {b"date", b"x-request-id", b"ratelimit-remaining", b"ratelimit-reset", b"connection"}
+)
+
+
+class Peer:
+    """A raw connection that reads one answer after the other."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self._http = h11.Connection(h11.CLIENT)
+
+    async def answer(self) -> tuple[h11.Response, bytes]:
+        """The next answer whole. Raises EndOfChannel if the server closes instead."""
+        if self._http.our_state is h11.IDLE:
+            self._http.send(h11.Request(method="POST", target="/", headers=[("Host", "x")]))
+            self._http.send(h11.EndOfMessage())
+        head, body = None, b""
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                self._http.receive_data(bytes(await self.stream.receive_some()))
+            elif isinstance(event, h11.Response):
+                head = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+            elif isinstance(event, h11.EndOfMessage):
+                assert head is not None
+                if self._http.their_state is h11.DONE:
+                    self._http.start_next_cycle()
+                return head, body
+            else:
+                raise trio.EndOfChannel
+
+    async def closed(self) -> bool:
+        """Whether the server closes without another byte."""
+        return not await self.stream.receive_some()
+
+
+@asynccontextmanager
+async def peer(service: Service) -> AsyncIterator[Peer]:
+    host, _, port = service.url.removeprefix("http://").rpartition(":")
+    async with await trio.open_tcp_stream(host, int(port)) as stream:
+        with trio.fail_after(20):
+            yield Peer(stream)
+
+
+def request(service: Service, target: str, body: bytes = b"", *lines: str, method: str = "POST") -> bytes:
+    """A request with a server key; the lane's unless a line says otherwise."""
+    head = [
+        f"{method} {target} HTTP/1.1",
+        "Host: x",
+        f"Authorization: Bearer {service.demo['serverKey']}",
+        *lines,
+    ]
+    if body:
+        head += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def by_lane(head: h11.Response) -> bool:
+    """Whether the lane has written it: Hypercorn gives no reason phrase."""
+    return bool(head.reason)
+
+
+@pytest.fixture
+async def walk(tmp_path: Path) -> AsyncIterator[Walk]:
+    async with walking(tmp_path) as started:
+        yield started
+
+
+def shown(body: bytes) -> Any:
+    """A body without what differs from one request to the next."""
+    document = json.loads(body) if body else None
+    if isinstance(document, dict):
+        document = {
+            name: value for name, value in document.items() if name not in ("requestId", "serverTime")
+        }
+    return document
+
+
+async def test_each_route_is_answered_in_the_same_words_both_ways(walk: Walk) -> None:
+    """Refusals of all kinds; what changes something is compared by all other tests, which run in the lane."""
+    compared = 0
+    for route in ROUTES:
+        if not route.direct or route.path.startswith("/v3/auth"):
+            continue
+        for headers in (walk.headers(route), {}, {"Authorization": "Bearer nonsense"}):
+            for content in (b"", b"{", b'{"nosuchfield": 1}'):
+                for query in ("", "?nosuch=1&nosuch=2"):
+                    given = {**headers, "Content-Type": "application/json"}
+                    answers = []
+                    for extra in ({}, dict([BY_QUART])):
+                        answer = await walk.http.request(
+                            route.method, walk.path(route) + query, headers=given | extra, content=content
+                        )
+                        told = {
+                            name: value for name, value in answer.headers.raw if name.lower() not in _VARIES
+                        }
+                        answers.append(
+                            (
+                                answer.status_code,
+                                shown(answer.content),
+                                {k.lower(): v for k, v in told.items()},
+                            )
+                        )
+                    if answers[0][0] >= 400 or route.method == "GET":
+                        assert answers[0] == answers[1], (route.operation_id, content, query)
+                        compared += 1
+    assert compared > 1_000
+
+
+async def test_a_connection_goes_from_the_lane_to_the_app_with_everything_that_follows(
+    service: Service,
+) -> None:
+    messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
+    chunked = request(service, messages, b"", "Content-Type: application/json", "Transfer-Encoding: chunked")
+    async with peer(service) as connection:
+        await connection.stream.send_all(
+            request(service, messages, b'{"text": "1"}')
+            + request(service, messages, b'{"text": "2"}')
+            + chunked
+            + b'd\r\n{"text": "3"}\r\n0\r\n\r\n'
+            + request(service, messages, b'{"text": "4"}')
+        )
+        answers = [await connection.answer() for _ in range(4)]
+        assert [json.loads(body)["text"] for _, body in answers] == ["1", "2", "3", "4"]
+        assert [by_lane(head) for head, _ in answers] == [True, True, False, False]
+
+
+async def test_a_body_in_pieces_is_read_whole_and_what_follows_is_the_next_request(service: Service) -> None:
+    messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
+    text = "x" * 8_000
+    data = request(service, messages, json.dumps({"text": text}).encode()) + request(
+        service, messages, b'{"text":"2"}'
+    )
+    async with peer(service) as connection:
+        for at in range(0, len(data), 999):
+            await connection.stream.send_all(data[at : at + 999])
+            await trio.lowlevel.checkpoint()
+        head, body = await connection.answer()
+        assert (head.status_code, by_lane(head), json.loads(body)["text"] == text) == (200, True, True)
+        assert json.loads((await connection.answer())[1])["text"] == "2"
+
+
+async def test_a_refused_body_is_not_read_and_ends_the_connection(service: Service) -> None:
+    head_alone = request(
+        service, "/v3/s2s/conversations", b"", "Content-Length: 99999999", "Content-Type: application/json"
+    )
+    async with peer(service) as connection:
+        await connection.stream.send_all(head_alone + b"{")
+        head, body = await connection.answer()
+        assert (head.status_code, by_lane(head), json.loads(body)["code"]) == (413, True, "body_too_large")
+        assert (b"connection", b"close") in head.headers
+        assert await connection.closed()
+
+
+async def test_a_client_that_wants_to_close_is_closed(service: Service) -> None:
+    async with peer(service) as connection:
+        await connection.stream.send_all(request(service, "/healthz", b"", "Connection: close", method="GET"))
+        head, _ = await connection.answer()
+        assert by_lane(head)
+        assert (b"connection", b"close") in head.headers
+        assert await connection.closed()
+
+
+async def test_a_client_that_hangs_up_in_its_body_is_let_go(service: Service) -> None:
+    async with peer(service) as connection:
+        half = request(
+            service, "/v3/s2s/conversations", b"", "Content-Length: 50", "Content-Type: application/json"
+        )
+        await connection.stream.send_all(half + b'{"contact"')
+        await connection.stream.send_eof()
+        assert await connection.closed()
+        assert await service.events() == []
+
+
+async def test_a_bug_is_answered_and_the_connection_goes_on(
+    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    async with peer(service) as connection:
+        with monkeypatch.context() as broken:
+            broken.setattr("deskwire.http.api.pipeline.parse_body", fails)
+            await connection.stream.send_all(request(service, "/v3/s2s/conversations", b"{}"))
+            head, body = await connection.answer()
+        assert (head.status_code, json.loads(body)["code"]) == (500, "internal_error")
+        assert json.loads(body)["requestId"] in capsys.readouterr().out
+        await connection.stream.send_all(request(service, "/v3/s2s/conversations", b"{}"))
+        assert (await connection.answer())[0].status_code == 422
+
+
+async def test_an_idle_connection_is_closed_after_its_time(tmp_path: Path) -> None:
+    async with running(tmp_path, idle_connection_s=0.2) as service, peer(service) as connection:
+        for _ in range(2):
+            await connection.stream.send_all(request(service, "/healthz", method="GET"))
+            assert by_lane((await connection.answer())[0])
+        with trio.fail_after(5):
+            assert await connection.closed()
+
+
+async def test_the_stop_ends_idle_connections_at_once_and_lets_a_request_end(tmp_path: Path) -> None:
+    async with running(tmp_path) as service, peer(service) as idle, peer(service) as busy:
+        await idle.stream.send_all(request(service, "/healthz", method="GET"))
+        await idle.answer()
+        body = b'{"contact": {"userId": "u1"}}'
+        data = request(service, "/v3/s2s/conversations", body)
+        await busy.stream.send_all(data[:-5])
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        service.stop()
+        with trio.fail_after(5):
+            assert await idle.closed()
+            await busy.stream.send_all(data[-5:])
+            head, _ = await busy.answer()
+        assert head.status_code == 200
+        assert (b"connection", b"close") in head.headers
+        assert await busy.closed()

@@ -1,0 +1,56 @@
+"""What every answer says to browsers and caches (ADR 26)."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from werkzeug.datastructures import Headers
+
+from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT, complete
+from tests.support.api.service import Service
+from tests.support.api.surveys import survey
+
+NAMES = [name for name, _ in BASELINE]
+
+
+async def test_every_answer_has_all_of_them_and_names_no_server(service: Service) -> None:
+    sent = (await service.http.post("/uploads", files={"file": ("a.txt", b"a")})).json()
+    exported = f"/engagement/surveys/{(await survey(service))['id']}/responses.csv"
+    async with httpx.AsyncClient() as fresh:  # a connection of its own, which goes to the stream
+        no_websocket = await fresh.get(f"{service.url}/app/x")
+    answers = [
+        await service.http.get("/s2s/project"),
+        await service.http.get("/s2s/project", headers={"Authorization": ""}),
+        await service.http.get("/nowhere"),
+        await service.http.put("/s2s/project"),
+        await service.http.post(
+            "/s2s/conversations", content=b"{", headers={"Content-Type": "application/json"}
+        ),
+        await service.http.get(f"{service.url}/metrics"),
+        no_websocket,
+        await service.dashboard.get(exported),
+        await service.http.get(sent["url"]),
+        await service.http.get(sent["url"], headers={"If-None-Match": "*"}),
+        await service.http.get(sent["url"].replace("signature=", "signature=x")),
+    ]
+    assert [each.status_code for each in answers] == [200, 401, 404, 405, 400, 200, 426, 200, 200, 304, 403]
+    for answer in answers:
+        assert [name for name in NAMES if name not in answer.headers] == [], answer.request.url
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert "X-Request-Id" in answer.headers
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert not {"Server", "X-Powered-By", STRICT_TRANSPORT[0]} & answer.headers.keys()
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_only_what_comes_by_https_says_that_it_always_will(secure: bool) -> None:
+    headers = Headers()
+    complete(headers, secure=secure)
+    assert (STRICT_TRANSPORT[0] in headers) == secure
+
+
+def test_an_answer_that_has_its_own_keeps_it() -> None:
+    headers = Headers({"Cache-Control": "private"})
+    complete(headers, secure=False)
+    assert headers["Cache-Control"] == "private"
+    assert sorted(headers.keys()) == sorted(NAMES)

@@ -1,0 +1,55 @@
+"""No secret is compared in a way whose time tells how much of it is right (ADR 26)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.support.root import ROOT
+
+SUSPECT: Final = re.compile(
+    r"secret|password|passwd|token|signature|digest|hmac|hash|credential|authorization|(?:server|stream|api)_key"
+)
+
+HARMLESS: Final = {
+    "engine/deskwire/engine/audit/deeds.py: after.password_hash != before.password_hash": "two hashes of our own",
+    "engine/deskwire/engine/audit/deeds.py: after.sealed_secret != before.sealed_secret": "two sealed ones of our own",
+    "engine/deskwire/engine/accounts/identity/guessable.py: rest != password": "a new password beside a part of itself",
+    "http/deskwire/http/resources/accounts/tokens.py: now.password_hash == user.password_hash": "two hashes of our own",
+    "engine/deskwire/logs/redaction.py: word.lower() in SECRET_WORDS": "a word of a name in the log, as `token`",
+    "http/deskwire/http/stream/websocket/handshake.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
+    "http/deskwire/http/stream/protocol.py: stream_key != project.stream_key": "a stream key is public, as Pusher's app key is",
+}
+"""Comparisons that name something secret and compare nothing secret, with the reason."""
+
+OPERATORS: Final = ("archive", "check", "restore", "unpack")
+"""Modules of commands that the operator runs on files of their own: nobody is there to measure."""
+
+
+def comparisons() -> Iterator[str]:
+    """Every `==`, `!=` and `in` about something whose name is that of a secret: `file: expression`."""
+    for layer in ("engine", "http", "storage"):
+        for path in sorted((ROOT / layer).rglob("*.py")):
+            if path.parent.name in ("backup", "check") and path.stem in OPERATORS:
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Compare) and _by_value(node) and SUSPECT.search(_names(node)):
+                    yield f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
+
+
+def _by_value(node: ast.Compare) -> bool:
+    return any(isinstance(each, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for each in node.ops)
+
+
+def _names(node: ast.AST) -> str:
+    found = (getattr(each, "id", None) or getattr(each, "attr", None) for each in ast.walk(node))
+    return " ".join(filter(None, found)).lower()
+
+
+@pytest.mark.thorough
+def test_every_comparison_that_names_a_secret_is_constant_in_time_or_about_something_else() -> None:
+    assert set(comparisons()) == HARMLESS.keys()

@@ -1,0 +1,263 @@
+"""The rules of webhooks, held against what leaves the server and what receivers get (contract 6, decisions 6).
+
+What is sent is seen where the server writes it, so that nothing depends on whether it arrives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+import trio
+
+from deskwire.engine.events.types import matches
+from deskwire.engine.ports import Commit
+from deskwire.engine.webhooks.retry.breaker import Breaker
+from tests.simulation.ledger import Ledger, gone
+from tests.simulation.peers.receiver import Receiver
+
+PROMPT_S: Final = 8.0
+"""After this much time at most a healthy receiver is sent its first attempt, whatever others do."""
+
+_UNDER_WAY_S: Final = 5.0
+"""An attempt that has begun may end, though its conversation is erased meanwhile."""
+
+_ATTEMPTS: Final = 4
+_ENDPOINTS: Final = "SELECT rowid, id, project, events, status, url FROM endpoints WHERE status != 'removed'"
+_OWED: Final = (
+    "SELECT d.id FROM deliveries d JOIN endpoints e ON e.rowid = d.endpoint "
+    "WHERE d.missed = 1 AND e.status = 'enabled' AND e.catch_up = 'automatic' "
+    "AND e.last_success_at > d.ended_at + 60000"
+)
+"""Missed deliveries to endpoints that have answered well a minute later."""
+
+_ROWS: Final = "SELECT endpoint, event, status, reason, id FROM deliveries"
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    rowid: int
+    id: str
+    project: int
+    events: str
+    status: str
+    url: str
+
+    def wants(self, project: int, kind: str) -> bool:
+        return self.project == project and matches(frozenset(orjson.loads(self.events)), kind)
+
+
+@dataclass(slots=True)
+class _Due:
+    """A delivery that a healthy endpoint has to be sent soon."""
+
+    url: str
+    lane: int | None
+    published_at: float
+
+
+class Mail:
+    """Hears of commits, posts and arrivals.
+
+    Args:
+        breaker: the circuit of an endpoint at work, by its storage key; None if it is not served.
+    """
+
+    def __init__(
+        self,
+        wrong: Callable[[str], None],
+        ledger: Ledger,
+        log_s: float,
+        breaker: Callable[[int], Breaker | None],
+    ) -> None:
+        self.posts = 0
+        self._breaker = breaker
+        self.secrets: dict[str, str] = {}
+        self._wrong = wrong
+        self._ledger = ledger
+        self._log_s = log_s
+        self._endpoints: dict[int, _Endpoint] = {}
+        self._expected: dict[tuple[int, int], tuple[float, int | None]] = {}
+        self._to: dict[str, _Endpoint] = {}
+        self._made_at: dict[str, int] = {}
+        self._again: set[str] = set()
+        self._repeatable: set[str] = set()
+        self._changed_at: dict[int, float] = {}
+        self._erased: dict[int, float] = {}
+        self._lane: dict[str, int | None] = {}
+        self._taken: set[str] = set()
+        self._attempts: dict[str, int] = {}
+        self._newest: dict[tuple[int, int, bool], tuple[int, str]] = {}
+        self._due: dict[str, _Due] = {}
+
+    # What is to be sent
+
+    def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
+        """A commit is on the disk; each event has a row for each endpoint that was there before and is still."""
+        before = self._endpoints
+        self._endpoints = {row[0]: _Endpoint(*row) for row in connection.execute(_ENDPOINTS)}
+        steady = [each for rowid, each in self._endpoints.items() if before.get(rowid) == each]
+        made = self._made(connection, commit)
+        for rowid in before.keys() | self._endpoints.keys():
+            if before.get(rowid) != self._endpoints.get(rowid):
+                self._begin_anew(rowid)
+        now = trio.current_time()
+        for conversation in commit.erased:
+            self._erased.setdefault(conversation, float("inf"))
+        for event in commit.events:
+            self._lane[event.id] = event.conversation
+            for endpoint in steady:
+                if endpoint.status != "enabled" or not endpoint.wants(event.project, event.type):
+                    continue
+                if event.conversation in commit.erased:
+                    continue
+                if (endpoint.rowid, event.position) not in made:
+                    self._wrong(f"event {event.position} has no delivery to {endpoint.url}")
+                self._expected[endpoint.rowid, event.position] = (now, event.conversation)
+
+    def _begin_anew(self, rowid: int) -> None:
+        """An endpoint was changed."""
+        gone = {delivery for delivery, to in self._to.items() if to.rowid == rowid}
+        self._attempts = {name: number for name, number in self._attempts.items() if name not in gone}
+        self._repeatable -= gone
+        self._newest = {where: last for where, last in self._newest.items() if where[0] != rowid}
+        self._changed_at[rowid] = trio.current_time()
+
+    def _made(self, connection: sqlite3.Connection, commit: Commit) -> set[tuple[int, int]]:
+        first = commit.events[0].position if commit.events else 1 << 62
+        rows = connection.execute(
+            "SELECT endpoint, event, id FROM deliveries WHERE event >= ?", (first,)
+        ).fetchall()
+        self._to.update({row[2]: self._endpoints[row[0]] for row in rows if row[0] in self._endpoints})
+        for delivery in commit.deliveries:  # redeliveries are of earlier events
+            if delivery.endpoint in self._endpoints:
+                self._to[delivery.id] = self._endpoints[delivery.endpoint]
+        return {(row[0], row[1]) for row in rows}
+
+    def published(self, commit: Commit, healthy: set[str]) -> None:
+        """Those who send know of a commit."""
+        now = trio.current_time()
+        for conversation in commit.erased:
+            self._erased[conversation] = now
+        self._due = {name: due for name, due in self._due.items() if due.lane not in commit.erased}
+        for delivery in commit.deliveries:
+            endpoint = self._endpoints.get(delivery.endpoint)
+            self._made_at[delivery.id] = delivery.position
+            if delivery.redelivery:
+                self._again.add(delivery.id)
+            elif endpoint is not None and endpoint.url in healthy and endpoint.status == "enabled":
+                self._due[delivery.id] = _Due(endpoint.url, delivery.lane, now)
+
+    def forgive(self) -> None:
+        """Promptness can't be asked of what is under way: the server restarts, or its disk fails."""
+        self._due.clear()
+
+    def ended(self) -> None:
+        """The process that sent is gone; the next may send again what was not recorded."""
+        self._attempts.clear()
+        self._repeatable.clear()
+        self._newest.clear()
+        self._erased = dict.fromkeys(self._erased, trio.current_time())
+        self.forgive()
+
+    def overdue(self) -> list[str]:
+        """Deliveries to healthy receivers that were not sent in time."""
+        late = trio.current_time() - PROMPT_S
+        return [f"{name} to {due.url}" for name, due in self._due.items() if due.published_at < late]
+
+    # What is sent, and arrives
+
+    def posting(self, receiver: Receiver, data: bytes) -> None:
+        """The server begins to write these bytes to a receiver."""
+        if not data.startswith(b"POST "):
+            return
+        head, _, body = data.partition(b"\r\n\r\n")
+        pairs = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+        headers = {name.lower(): value for name, value in pairs}
+        envelope, delivery = orjson.loads(body), headers["service-delivery-id"]
+        attempt, event_id = int(headers["service-attempt"]), envelope["id"]
+        self.posts += 1
+        if due := self._due.pop(delivery, None):
+            waited = trio.current_time() - due.published_at
+            if waited > PROMPT_S:
+                self._wrong(f"{receiver.host} waited {waited:.1f} s for {delivery}")
+        if body != self._ledger.bodies.get(event_id):
+            self._wrong(f"{delivery} has a body that is not that of {event_id}")
+        rowid = self._to[delivery].rowid
+        if trio.current_time() < self._changed_at.get(rowid, -1) + _UNDER_WAY_S:
+            return  # what is under way is cut off, and begins again
+        breaker = self._breaker(rowid)
+        probe = breaker is not None and not breaker.closed
+        last = self._attempts.get(delivery, 0) - (delivery in self._repeatable)
+        if not last < attempt <= _ATTEMPTS:
+            self._wrong(f"{delivery} has attempt {attempt} after {last}")
+        self._attempts[delivery] = attempt
+        if probe:
+            self._repeatable.add(delivery)
+        else:
+            self._repeatable.discard(delivery)
+        lane = self._lane.get(event_id)
+        if lane is not None:
+            self._check_erased(delivery, lane)
+            if attempt == 1 and not probe and delivery not in self._again:
+                held_upto = None if breaker is None else breaker.held_upto
+                held = self._made_at.get(delivery, 0) <= (held_upto or 0)
+                self._check_order(receiver, delivery, (rowid, lane, held), envelope["sequence"])
+
+    def _check_erased(self, delivery: str, lane: int) -> None:
+        if self._erased.get(lane, float("inf")) < trio.current_time() - _UNDER_WAY_S:
+            self._wrong(f"{delivery} is sent though its conversation is erased")
+
+    def _check_order(
+        self, receiver: Receiver, delivery: str, where: tuple[int, int, bool], sequence: int | None
+    ) -> None:
+        """First attempts of a conversation go out in order; those that a circuit had held are in order by themselves."""
+        if sequence is not None:
+            last, by = self._newest.get(where, (0, ""))
+            if sequence < last:
+                self._wrong(f"{receiver.host} is sent {sequence} ({delivery}) after {last} ({by})")
+            self._newest[where] = (max(last, sequence), delivery)
+
+    def arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
+        """A receiver has a request, and answers it with a 2xx if it is taken."""
+        if taken:
+            self._taken.add(headers["service-delivery-id"])
+        elif receiver.manner == "busy":  # it asks for a pause, which uses up no attempt
+            self._repeatable.add(headers["service-delivery-id"])
+        secret = self.secrets.get(self._to[headers["service-delivery-id"]].id)
+        if secret is not None and not _signed(secret, headers["service-signature"], body):
+            self._wrong(f"{headers['service-delivery-id']} is not signed with the secret of {receiver.host}")
+
+    # What the database says
+
+    def audit(self, connection: sqlite3.Connection, *, settled: bool = False) -> None:
+        """Each event is, for each endpoint, delivered, pending, or ended with a reason; `settled`: none is pending."""
+        rows = {(row[0], row[1]): row[2:] for row in connection.execute(_ROWS)}
+        endpoints = {row[0]: _Endpoint(*row) for row in connection.execute(_ENDPOINTS)}
+        kept_from = trio.current_time() - self._log_s
+        erased = set(gone(connection, self._erased))
+        for (rowid, event), (at, lane) in self._expected.items():
+            row = rows.get((rowid, event))
+            if row is None and rowid in endpoints and at > kept_from and lane not in erased:
+                self._wrong(f"the delivery of event {event} to {endpoints[rowid].url} is lost")
+        for (rowid, event), (status, reason, delivery) in rows.items():
+            if status == "delivered" and delivery not in self._taken:
+                self._wrong(f"{delivery} is said to be delivered, and nobody has taken it")
+            if status in ("dropped", "skipped") and not reason:
+                self._wrong(f"{delivery} is {status} for no reason")
+            if settled and status == "pending":
+                self._wrong(f"{delivery} of event {event} to endpoint {rowid} is pending still")
+        if settled:
+            for (delivery,) in connection.execute(_OWED):
+                self._wrong(f"{delivery} was dropped in an outage, and not sent once more after it")
+
+
+def _signed(secret: str, header: str, body: bytes) -> bool:
+    moment, *given = (part.partition("=")[2] for part in header.split(","))
+    wanted = hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest()
+    return wanted in given

@@ -1,0 +1,123 @@
+"""A data directory with something of everything, and the commands run in this process."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trio
+
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.ports import Transaction
+from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.upload import Upload
+from deskwire.storage.backup import make as backups
+from deskwire.storage.backup import restore as restores
+from deskwire.storage.files import DiskFiles
+from tests.support.builders import NOON, PROJECT, create, endpoint, post, running
+
+SECRET: Final = "the secret of this installation, long enough"
+FILE: Final = b"the bytes of an upload"
+CONTENT: Final = Content(PROJECT.rowid, sha256(FILE).hexdigest())
+Edit = Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]
+
+
+async def fill(directory: Path) -> str:
+    """Make a data directory: a conversation with messages, an upload, and pending deliveries. The conversation's id."""
+    async with running(directory) as engine:
+        sealed = Sealing(Secrets(SECRET)).seal("whsec_x")
+        await engine.store.write(lambda tx: tx.insert_endpoint(replace(endpoint(), sealed_secret=sealed)))
+        command = create(message=post(text="Where is my order?"))
+        receipt = await engine.directory.create(PROJECT, command)
+        await engine.directory.ask(PROJECT, command.conversation_id, post("agent", "On its way."))
+        state = receipt.state
+        assert state is not None
+        await engine.store.write(lambda tx: _upload(tx, state.rowid))
+    draft = DiskFiles(directory)
+    draft.clear_drafts()
+    file = draft.draft()
+    file.write(FILE)
+    file.finish()
+    file.keep(CONTENT)
+    (directory / "secret").write_text(f"{SECRET}\n")
+    return command.conversation_id
+
+
+def _upload(tx: Transaction, conversation: int) -> None:
+    upload = Upload(
+        new_id("upl", NOON), PROJECT.rowid, "a.txt", "text/plain", len(FILE), CONTENT.sha256, NOON
+    )
+    tx.insert_upload(upload, 1 << 30)
+    assert not tx.attach_uploads(PROJECT.rowid, conversation, [upload.id])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory that no server has."""
+    directory = tmp_path / "data"
+    trio.run(fill, directory)
+    return directory
+
+
+def back_up(
+    directory: Path, target: Path, *, with_secret: bool = True, force: bool = False
+) -> backups.Backup:
+    """Make a backup."""
+    order = backups.Order(
+        directory, target, Secrets(SECRET), with_secret, force, "0.1.0", "2026-11-21T12:00:00.000Z"
+    )
+    return backups.back_up(order)
+
+
+def restore(
+    source: Path,
+    directory: Path,
+    *,
+    secret: str | None = None,
+    new_secret: bool = False,
+    skip_pending: bool = False,
+) -> restores.Restored:
+    """Restore a backup."""
+    secrets = None if secret is None else Secrets(secret)
+    order = restores.Order(source, directory, secrets, secret is not None, new_secret, skip_pending, NOON)
+    return restores.restore(order)
+
+
+def rewritten(source: Path, edit: Edit) -> Path:
+    """A copy of an archive in which `edit` has changed the members."""
+    with tarfile.open(source) as archive:
+        parts = [(each, _content(archive, each)) for each in archive.getmembers()]
+    edit(parts)
+    target = source.with_name("altered.tar")
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as archive:
+        for member, content in parts:
+            archive.addfile(member, io.BytesIO(content))
+    size = sum(512 + -(-member.size // 512) * 512 for member, _ in parts)
+    target.write_bytes(
+        target.read_bytes()[:size] + bytes(1024)
+    )  # without the filling of tarfile's last record
+    return target
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    assert file is not None
+    return file.read()
+
+
+def names(parts: Sequence[tuple[tarfile.TarInfo, bytes]]) -> list[str]:
+    """The names of an archive's members."""
+    return [member.name for member, _ in parts]
+
+
+def left(directory: Path) -> set[str]:
+    """What a directory has."""
+    return {each.name for each in directory.iterdir()}

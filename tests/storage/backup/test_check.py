@@ -1,0 +1,160 @@
+"""A check finds what is wrong, says all of it, and finds nothing where all is well."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import trio
+
+from deskwire.engine.core.secret import Secrets
+from deskwire.storage.check.check import check
+from deskwire.storage.check.rules import RULES
+from deskwire.storage.database import FILE_NAME, DataDirectoryError
+from deskwire.storage.files import DiskFiles
+from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
+from tests.support.builders import PROJECT, post, running
+
+
+def change(directory: Path, *statements: str) -> None:
+    """Spoil a database."""
+    with closing(sqlite3.connect(directory / FILE_NAME)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def codes(directory: Path, secret: str | None = SECRET, *, contents: bool = True) -> set[str]:
+    """The codes of what a check finds."""
+    secrets = None if secret is None else Secrets(secret)
+    return {each.code for each in check(directory, secrets, contents=contents, settled_s=0).problems}
+
+
+def test_a_directory_that_is_well_has_no_problems(data: Path) -> None:
+    report = check(data, Secrets(SECRET), contents=True, settled_s=0)
+    assert (report.problems, report.notes, report.files) == ([], [], 1)
+    assert report.rows["messages"] == 2
+
+
+async def test_a_service_that_is_busy_has_none_either(tmp_path: Path) -> None:
+    conversation_id = await fill(tmp_path)
+    done = trio.Event()
+    async with running(tmp_path) as engine, trio.open_nursery() as nursery:
+
+        async def talk() -> None:
+            while not done.is_set():
+                await engine.directory.ask(PROJECT, conversation_id, post())
+
+        nursery.start_soon(talk)
+        for _ in range(5):
+            assert await trio.to_thread.run_sync(codes, tmp_path) == set()
+        done.set()
+
+
+BROKEN = {
+    "sequence_hole": "DELETE FROM events WHERE sequence = 2",
+    "sequence_start": "DELETE FROM events WHERE sequence = 1",
+    "sequence_behind": "UPDATE conversations SET sequence = 7",
+    "events_lost": "DELETE FROM events",
+    "event_order": "UPDATE events SET id = 'evt_0' WHERE sequence = 3",
+    "event_of_nothing": "UPDATE events SET conversation = 99",
+    "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
+    "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",
+    "delivery_to_nowhere": "DELETE FROM endpoints",
+    "delivery_of_nothing": "UPDATE deliveries SET event = 99",
+    "attempt_of_nothing": "INSERT INTO attempts VALUES (99, 1, 0, 0, NULL, NULL, x'')",
+    "consumer_ahead": "INSERT INTO consumers VALUES (1, 1, 'c', 'me', 1, 99, '[]', 0, 0)",
+    "attached_to_nothing": "DELETE FROM attachments",
+    "upload_usage": "UPDATE upload_usage SET bytes = bytes + 1",
+    "response_count": "INSERT INTO surveys (id, project, name, status, version, responses, created_at, updated_at) "
+    "VALUES ('srv_1', 1, 'S', 'OPEN', 1, 3, 0, 0)",
+    "audit_missing": "INSERT INTO organisations VALUES (9, 'org_9', 'Made by hand', 9000000000000)",
+    "audit_of_nothing": "UPDATE audit SET organisation = 99",
+    "database_damaged": "UPDATE conversations SET contact = 99",
+}
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_each_kind_of_problem_is_found(data: Path, code: str) -> None:
+    change(data, BROKEN[code])
+    assert code in codes(data)
+
+
+def test_every_rule_is_tried_above() -> None:
+    assert {rule.code for rule in RULES} <= BROKEN.keys()
+
+
+def test_all_problems_are_named_together(data: Path) -> None:
+    change(data, BROKEN["sequence_hole"], BROKEN["upload_usage"])
+    DiskFiles(data).place(CONTENT).unlink()
+    assert codes(data, None) >= {"sequence_hole", "upload_usage", "upload_file", "secret_missing"}
+
+
+def test_events_that_were_pruned_leave_no_hole(data: Path) -> None:
+    change(
+        data,
+        BROKEN["sequence_start"],
+        "DELETE FROM deliveries",
+        "UPDATE event_window SET pruned_id = 'evt_0'",
+    )
+    assert codes(data) == set()
+
+
+def test_a_file_that_is_missing_shorter_or_altered_is_named(data: Path) -> None:
+    path = DiskFiles(data).place(CONTENT)
+    path.write_bytes(bytes(len(FILE)))
+    assert (codes(data, contents=False), codes(data)) == (set(), {"upload_file"})
+    path.write_bytes(FILE[:-1])
+    assert codes(data, contents=False) == {"upload_file"}
+    path.unlink()
+    assert codes(data, contents=False) == {"upload_file"}
+
+
+def test_a_file_without_upload_is_named_unless_it_is_new_or_about_to_go(data: Path) -> None:
+    stranger = data / "uploads" / "1" / "aa" / ("a" * 64)
+    stranger.parent.mkdir()
+    stranger.write_bytes(b"x")
+    assert check(data, Secrets(SECRET), contents=False).problems == []
+    assert codes(data) == {"file_without_upload"}
+    change(data, f"INSERT INTO doomed_files (project, sha256) VALUES (1, '{'a' * 64}')")
+    assert codes(data) == set()
+
+
+def test_another_secret_does_not_open_what_was_sealed(data: Path) -> None:
+    assert codes(data, "another secret that is long enough, too") == {"secret_wrong"}
+
+
+def test_a_damaged_file_is_a_problem_and_not_a_crash(data: Path) -> None:
+    size = (data / FILE_NAME).stat().st_size
+    with (data / FILE_NAME).open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size // 2))
+    assert codes(data) == {"database_damaged"}
+    (data / FILE_NAME).write_bytes(b"no database at all" * 1_000)
+    assert codes(data) == {"database_damaged"}
+
+
+def test_a_database_before_its_upgrade_is_noted(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deskwire.storage.check.check.pending", lambda _: ["m9999_next"])
+    report = check(data, Secrets(SECRET), contents=False)
+    assert report.problems == []
+    assert "m9999_next" in report.notes[0]
+
+
+def test_a_directory_without_database_or_of_a_newer_program_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataDirectoryError, match="no Deskwire"):
+        check(tmp_path / "nothing", None, contents=False)
+    change(data, "INSERT INTO _sqlite_migrations VALUES (99, 'deskwire', 'm9999_future', '')")
+    with pytest.raises(DataDirectoryError, match="m9999_future"):
+        check(data, Secrets(SECRET), contents=False)
+
+
+def test_a_check_changes_nothing(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data, tmp_path / "before")
+    codes(data)
+    for path in (tmp_path / "before").rglob("*"):
+        assert (
+            path.is_dir() or path.read_bytes() == (data / path.relative_to(tmp_path / "before")).read_bytes()
+        )

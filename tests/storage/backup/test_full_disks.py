@@ -1,0 +1,54 @@
+"""A disk that takes only so much, at every stage: an error, and nothing left. The limit is the system's own for files."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from deskwire.storage.backup.copies import copy_before_upgrade
+from deskwire.storage.backup.snapshot import CopyError
+from deskwire.storage.database import FILE_NAME, DataDirectoryError
+from tests.storage.backup.conftest import back_up, left, restore
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """No file may grow beyond this many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def whole(data: Path, tmp_path: Path) -> Path:
+    """A backup of the directory."""
+    return back_up(data, tmp_path / "whole.tar").path
+
+
+@pytest.mark.parametrize("part", [0.01, 0.5, 0.99, 0.999])
+def test_a_backup_that_does_not_fit_leaves_nothing(
+    data: Path, tmp_path: Path, whole: Path, part: float
+) -> None:
+    with files_up_to(int(whole.stat().st_size * part)), pytest.raises(CopyError):
+        back_up(data, tmp_path / "b.tar")
+    assert left(tmp_path) == {"data", "whole.tar"}
+
+
+@pytest.mark.parametrize("size", [50, 4_096, 100_000])
+def test_a_restore_that_does_not_fit_leaves_nothing(tmp_path: Path, whole: Path, size: int) -> None:
+    with files_up_to(size), pytest.raises(CopyError):
+        restore(whole, tmp_path / "new")
+    assert left(tmp_path) == {"data", "whole.tar"}
+
+
+def test_an_upgrade_whose_copy_does_not_fit_is_refused_and_leaves_no_copy(data: Path) -> None:
+    with files_up_to(100_000), pytest.raises(DataDirectoryError, match="copy before the upgrade failed"):
+        copy_before_upgrade(data / FILE_NAME, 1, "m1")
+    assert left(data / "backups") == set()

@@ -1,0 +1,171 @@
+"""The audit trail in the database: written with what it is about, counted within bounds, pruned in order (ADR 45)."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from deskwire.engine.accounts.people import User
+from deskwire.engine.audit.deeds import sign_in_failed
+from deskwire.engine.audit.trail import COUNTED_MS, Actor, AuditFilter, AuditRecord, By, Deed
+from deskwire.engine.ports import Transaction
+from deskwire.storage.database import FILE_NAME
+from deskwire.storage.tables import audit
+from deskwire.storage.tables.accounts import people
+from tests.support.builders import NOON, InlineStore
+from tests.support.seeing import seen
+
+ANYBODY: Final = Actor("anonymous")
+TABLES: Final = "organisations|projects|users|memberships|server_keys|endpoints|contacts"
+WRITES: Final = re.compile(rf"(?:INSERT (?:OR \w+ )?INTO|UPDATE|DELETE FROM) (?:{TABLES})\b")
+
+SILENT: Final = {
+    "touch_key": "when a key was last used",
+    "note_deliveries": "what became of deliveries",
+    "save_circuit": "what became of deliveries",
+    "release_held": "what became of deliveries",
+    "forget_held": "what became of deliveries",
+    "forget_old_secrets": "what was announced at the rotation",
+    "renew_seals": "the same secrets under another seal; the rotation is recorded",
+    "_delete_endpoint": "the rest of an endpoint whose removal is recorded",
+    "insert_contact": "content",
+    "save_contact": "content",
+    "erase_contact_row": "the end of an erasure whose begin is recorded",
+}
+"""What writes one of these tables and records nothing, and why."""
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    folder = Path(people.__file__).parent
+    for path in sorted(folder.glob("*.py")):
+        if path.stem not in ("migrations", "schema"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef):
+                    yield node.name, node
+
+
+def test_every_method_that_writes_the_audited_tables_records_it() -> None:
+    """One that is new either records, or is explained above."""
+    silent, found = set(), set()
+    for name, node in functions():
+        said = " ".join(
+            each.value
+            for each in ast.walk(node)
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        )
+        calls = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+        if WRITES.search(said):
+            found.add(name)
+            if not calls & {"record", "record_member"}:
+                silent.add(name)
+        if "_insert" in calls:  # of whatever table it is given
+            assert calls & {"record", "record_member"}, name
+    assert silent == SILENT.keys()
+    assert len(found - silent) >= 10
+
+
+def records(store: InlineStore) -> list[AuditRecord]:
+    return list(seen(store, lambda reader: reader.audit_records_after(None, AuditFilter(), 0, 1_000)))
+
+
+def fail(store: InlineStore, address: str | None, at: int = NOON, user: User | None = None) -> None:
+    def job(tx: Transaction) -> None:
+        with tx.signed(By(ANYBODY, at, address)):
+            tx.record(sign_in_failed(user, "invalid_login"))
+
+    store.at_once(job)
+
+
+@pytest.fixture
+def empty(inline_store: InlineStore) -> InlineStore:
+    """A store whose trail forgot how the projects came into being."""
+    inline_store.at_once(lambda tx: tx.prune_audit(1, 1_000))
+    assert records(inline_store) == []
+    return inline_store
+
+
+def test_a_change_that_is_taken_back_leaves_no_record(empty: InlineStore) -> None:
+    def job(tx: Transaction) -> None:
+        tx.insert_organisation("org_x", "X", NOON)
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011  # our own
+        empty.at_once(job)
+    assert records(empty) == []
+
+
+def test_the_name_holds_for_its_context_alone_and_the_inner_one_counts(empty: InlineStore) -> None:
+    first, second = By(Actor("user", "usr_1"), NOON), By(Actor("operator", "root"), NOON)
+
+    def job(tx: Transaction) -> None:
+        with tx.signed(first):
+            with tx.signed(second):
+                tx.insert_organisation("org_b", "B", NOON)
+            tx.insert_organisation("org_c", "C", NOON)
+        tx.insert_organisation("org_d", "D", NOON)
+
+    empty.at_once(job)
+    assert [each.actor.type for each in records(empty)] == ["operator", "user", "unknown"]
+
+
+def test_repetitions_share_a_record_until_the_quarter_of_an_hour_ends(empty: InlineStore) -> None:
+    begin = NOON // COUNTED_MS * COUNTED_MS
+    for at in (begin, begin + 10, begin + COUNTED_MS - 1, begin + COUNTED_MS):
+        fail(empty, "203.0.113.7", at)
+    assert [(each.count, each.at, each.last_at) for each in records(empty)] == [
+        (3, begin, begin + COUNTED_MS - 1),
+        (1, begin + COUNTED_MS, begin + COUNTED_MS),
+    ]
+
+
+def test_numbers_among_the_details_are_added_up(empty: InlineStore) -> None:
+    deed = Deed("webhook.replayed", "whk_1", project=1, details={"deliveries": 7})
+    for _ in range(3):
+        empty.at_once(lambda tx: tx.record(deed))
+    (record,) = records(empty)
+    assert (record.count, record.details) == (3, {"deliveries": 21})
+
+
+def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
+    empty: InlineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "PLACES_MAX", 5)
+    monkeypatch.setattr(audit, "PLACES_OF_NOBODY_MAX", 3)
+    known = empty.at_once(lambda tx: tx.insert_user("usr_1", "ada@example.com", "Ada", None, NOON))
+    empty.at_once(lambda tx: tx.prune_audit(1, 1_000))
+    for number in range(40):
+        fail(empty, f"203.0.113.{number}", user=None)
+    for number in range(40):
+        fail(empty, f"203.0.113.{number}", user=known)
+    fail(empty, "203.0.113.0", user=known)  # one that has a record of its own
+    found = [(each.object, each.address, each.count) for each in records(empty)]
+    assert [each for each in found if each[0] is None] == [
+        *((None, f"203.0.113.{number}", 1) for number in range(3)),
+        (None, None, 37),
+    ]
+    assert [each for each in found if each[0] == "usr_1"] == [
+        ("usr_1", "203.0.113.0", 2),
+        *(("usr_1", f"203.0.113.{number}", 1) for number in range(1, 5)),
+        ("usr_1", None, 35),
+    ]
+
+
+def test_the_oldest_are_pruned_and_from_when_on_all_is_there_is_known(
+    empty: InlineStore, tmp_path: Path
+) -> None:
+    for number in range(5):
+        fail(empty, None, NOON + number * COUNTED_MS)
+    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 2
+    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 1
+    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 0
+    assert len(records(empty)) == 2
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        (since,) = connection.execute("SELECT since FROM audit_window").fetchone()
+    assert since >= NOON + 3 * COUNTED_MS

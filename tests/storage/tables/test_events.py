@@ -1,0 +1,193 @@
+"""The event table: positions found by bisection, the window, and what pruning leaves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlite_utils import Database
+
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.migrations.list import m0003_what_outlives_its_subject
+from deskwire.storage.transaction import SqliteTransaction
+from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
+
+DRAFT = Draft("message.created", 1, {})
+
+
+@contextmanager
+def table(directory: Path) -> Iterator[SqliteTransaction]:
+    """A transaction on a fresh database, where each statement is a commit of its own."""
+    migrate(directory / FILE_NAME)
+    connection = connect_writer(directory / FILE_NAME)
+    connection.execute("PRAGMA synchronous = OFF")  # this is not about crashes
+    tx = SqliteTransaction(connection)
+    found_projects(tx)
+    yield tx
+    connection.close()
+
+
+def append(tx: SqliteTransaction, at: int, conversation: int | None = None, sequence: int = 1) -> StoredEvent:
+    return tx.append_event(PROJECT, replace(DRAFT, sequence=sequence), conversation, at)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(-2_000, 5_000)),
+        st.tuples(st.just("roll back"), st.integers(1, 5)),
+        st.tuples(st.just("erase"), st.integers(1, 3)),
+        st.tuples(st.just("prune"), st.integers(1, 10)),
+        st.tuples(st.just("restart"), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+@pytest.mark.thorough
+@given(STEPS)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int]]) -> None:
+    """Against a plain list, with holes, erased and pruned events, and a clock that may run backwards."""
+    model: list[tuple[StoredEvent, int]] = []
+    everything: list[StoredEvent] = []
+    pruned: str | None = None
+    now, sequence = NOON, 0
+    spent: tuple[int, str | None] = (0, None)
+    with TemporaryDirectory() as directory, table(Path(directory)) as tx:
+        for step, value in steps:
+            if step == "append":
+                now, sequence = now + value, sequence + 1
+                event = append(tx, now, conversation=1 + sequence % 3, sequence=sequence)
+                assert not everything or (event.position, event.id) > (
+                    everything[-1].position,
+                    everything[-1].id,
+                )
+                model.append((event, now))
+                everything.append(event)
+            elif step == "roll back":
+                tx.conn.execute("BEGIN")
+                for n in range(value):
+                    append(tx, now, conversation=99, sequence=n)
+                tx.conn.execute("ROLLBACK")
+            elif step == "erase":
+                spent = newest_of(model, spent)
+                tx.erase_events(value)
+                model = [(event, at) for event, at in model if event.conversation != value]
+            elif step == "prune":
+                candidates = model[:-1][:value]
+                old = [event for event, at in candidates if at < now]
+                assert tx.prune_events(now, value, NOON) == len(old)
+                model = [(event, at) for event, at in model if event not in old]
+                pruned = old[-1].id if old else pruned
+            else:
+                tx = SqliteTransaction(tx.conn)
+            stored = [event for event, _ in model]
+            assert list(tx.events(PROJECT.rowid, 0, 1_000, frozenset())) == stored
+            position, event_id = newest_of(model, spent)
+            assert tx.event_window() == (pruned, event_id)
+            assert tx.last_event_position() == position
+        check_positions(tx, [event for event, _ in model], everything)
+
+
+def newest_of(model: list[tuple[StoredEvent, int]], spent: tuple[int, str | None]) -> tuple[int, str | None]:
+    """Position and id of the newest event ever made: of what is stored, or of what was erased."""
+    last = (model[-1][0].position, model[-1][0].id) if model else (0, None)
+    return last if last[0] > spent[0] else spent
+
+
+def check_positions(tx: SqliteTransaction, stored: list[StoredEvent], everything: list[StoredEvent]) -> None:
+    """Reading on from an id's position gives exactly the events with larger ids."""
+    between = [new_id("evt", NOON + step) for step in range(0, 60_000, 7_000)]
+    for event_id in [event.id for event in everything] + between + ["evt_", "evt_~"]:
+        position = tx.event_position(event_id)
+        behind = [event.id for event in tx.events(PROJECT.rowid, position, 1_000, frozenset())]
+        assert behind == [event.id for event in stored if event.id > event_id]
+
+
+def test_a_position_is_found_across_projects(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        mine = append(tx, NOON)
+        theirs = tx.append_event(OTHER_PROJECT, DRAFT, None, NOON)
+        last = append(tx, NOON)
+        assert [tx.event_position(event.id) for event in (mine, theirs, last)] == [1, 2, 3]
+        assert [event.id for event in tx.events(PROJECT.rowid, 2, 9, frozenset())] == [last.id]
+
+
+def test_bisection_stays_cheap_in_a_long_log_with_a_large_hole(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        tx.conn.execute("BEGIN")
+        events = [append(tx, NOON + n) for n in range(3_000)]
+        tx.conn.execute("COMMIT")
+        tx.conn.execute("DELETE FROM events WHERE position BETWEEN 500 AND 2500")
+        statements: list[str] = []
+        tx.conn.set_trace_callback(statements.append)
+        for event in random.Random(1).sample(events, 50):
+            statements.clear()
+            position = tx.event_position(event.id)
+            assert len(statements) <= 14
+            expected = event.position if event.position not in range(500, 2501) else 499
+            assert 499 <= position <= 2500 if expected == 499 else position == expected
+        tx.conn.set_trace_callback(None)
+
+
+def test_pruning_never_removes_the_newest_event_so_that_no_position_comes_twice(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        events = [append(tx, NOON + n) for n in range(5)]
+        assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 3
+        assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 1
+        assert tx.prune_events(NOON + 1_000_000, 3, NOON) == 0
+        assert tx.event_window() == (events[3].id, events[4].id)
+        assert append(SqliteTransaction(tx.conn), NOON).position == 6
+
+
+def test_pruning_an_empty_log_finds_nothing(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        assert tx.prune_events(NOON, 10, NOON) == 0
+        assert tx.event_window() == (None, None)
+
+
+def test_a_conversations_events_come_by_sequence(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        for sequence in (1, 2, 3):
+            append(tx, NOON, conversation=7, sequence=sequence)
+            append(tx, NOON, conversation=8, sequence=sequence)
+        bodies = tx.conversation_events(7, 1, 10)
+        assert [orjson.loads(body)["sequence"] for body in bodies] == [2, 3]
+        assert len(tx.conversation_events(7, 0, 2)) == 2
+
+
+def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_index() -> None:
+    """Their rows refer to nothing; the lanes of a conversation and of its contact end with them."""
+    about = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada"}}, "reason": "manual"}
+    with TemporaryDirectory() as directory, table(Path(directory)) as tx:
+        tx.conn.execute("DROP INDEX deletions_by_conversation")
+        tx.conn.execute("DROP INDEX deletions_by_contact")
+        gone = tx.append_event(PROJECT, Draft("conversation.deleted", 3, about), None, NOON)
+        m0003_what_outlives_its_subject(Database(tx.conn))
+        other = {"conversation": {"id": "cnv_2", "contact": {"userId": "bob"}}}
+        tx.append_event(PROJECT, Draft("conversation.deleted", 1, other), None, NOON)
+        for lane in (Lane(PROJECT.rowid, "conversation", "cnv_1"), Lane(PROJECT.rowid, "contact", "ada")):
+            assert list(tx.lane_events(lane, 0, 10, frozenset())) == [gone]
+            assert not tx.lane_events(lane, gone.position, 10, frozenset())
+            assert not tx.lane_events(lane._replace(project=OTHER_PROJECT.rowid), 0, 10, frozenset())
+            assert not tx.lane_events(lane, 0, 10, frozenset({"message.created"}))
+
+
+def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tmp_path: Path) -> None:
+    with table(tmp_path) as tx:
+        append(tx, NOON, 1)
+        append(tx, NOON + 1)
+        append(tx, NOON + 2, 1, 2)
+        assert (tx.prune_events(NOON + 1, 10, NOON), tx.scrub_wanted) == (1, False)
+        assert (tx.prune_events(NOON + 2, 10, NOON), tx.scrub_wanted) == (1, True)

@@ -1,0 +1,150 @@
+"""A real service in this process, on a real port with a real database, and a client for it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from deskwire.config.settings import Config
+from deskwire.program import serve as program
+from deskwire.storage.database import FILE_NAME
+from deskwire.storage.store import SqliteStore, open_store
+from tests.support.api.openapi_check import caller
+
+SMALL: dict[str, Any] = {
+    "port": 0,
+    "allow_private_webhooks": True,
+    "argon2_memory_kib": 8 * 1024,
+    "shutdown_s": 2.0,
+}
+
+
+@dataclass
+class Service:
+    """A running service with its demo project's credentials."""
+
+    url: str
+    demo: dict[str, Any]
+    http: httpx.AsyncClient
+    dashboard: httpx.AsyncClient
+    directory: Path
+    stop: Callable[[], None]
+
+    async def create(self, user: str = "u1", **fields: Any) -> dict[str, Any]:
+        """Start a conversation; returns it."""
+        answer = await self.http.post("/s2s/conversations", json={"contact": {"userId": user}, **fields})
+        assert answer.status_code == 200, answer.text
+        conversation: dict[str, Any] = answer.json()
+        return conversation
+
+    async def say(self, conversation: dict[str, Any], text: str, **fields: Any) -> dict[str, Any]:
+        """Post a message; returns it."""
+        path = f"/s2s/conversations/{conversation['id']}/messages"
+        answer = await self.http.post(path, json={"text": text, **fields})
+        assert answer.status_code == 200, answer.text
+        message: dict[str, Any] = answer.json()
+        return message
+
+    async def do(self, conversation: dict[str, Any], action: str, **body: Any) -> dict[str, Any]:
+        """POST an action on a conversation; returns the answer."""
+        answer = await self.http.post(f"/s2s/conversations/{conversation['id']}/{action}", json=body)
+        assert answer.status_code == 200, answer.text
+        done: dict[str, Any] = answer.json()
+        return done
+
+    async def fetch(self, conversation: dict[str, Any]) -> dict[str, Any]:
+        """The conversation as it is now."""
+        answer = await self.http.get(f"/s2s/conversations/{conversation['id']}")
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def declare(self, method: str, path: str, length: int) -> tuple[int, bytes]:
+        """Send a request's head that announces a body of `length`, and none of it; status and answer."""
+        head = f"{method} /v3{path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}"
+        return await self.talk(f"{head}\r\nAuthorization: Bearer {self.demo['serverKey']}\r\n\r\n".encode())
+
+    async def talk(self, first: bytes, then: Iterable[bytes] = ()) -> tuple[int, bytes]:
+        """Send raw bytes, and more as long as the service lets one; status and body of its answer."""
+        host, _, port = self.url.removeprefix("http://").rpartition(":")
+        with trio.fail_after(10):
+            async with await trio.open_tcp_stream(host, int(port)) as stream:
+                await stream.send_all(first)
+                answer = b""
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(_send_while_possible, stream, then)
+                    with suppress(trio.BrokenResourceError):  # closed while there was more to read
+                        async for data in stream:
+                            answer += data
+                    nursery.cancel_scope.cancel()
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return int(head.split()[1]), body
+
+    async def events(self, **params: str) -> list[dict[str, Any]]:
+        """The project's feed from its start."""
+        answer = await self.http.get("/s2s/events", params={"limit": "200", **params})
+        assert answer.status_code == 200, answer.text
+        items: list[dict[str, Any]] = answer.json()["items"]
+        return items
+
+    async def types(self) -> list[str]:
+        """The types of all events so far."""
+        return [event["type"] for event in await self.events()]
+
+
+async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]) -> None:
+    try:
+        for part in parts:
+            await stream.send_all(part)
+    except trio.BrokenResourceError:
+        return  # the service has closed
+
+
+def nameless(directory: Path) -> list[tuple[str, str]]:
+    """Records of the audit trail that do not say who has done it: there are none, whatever a test has done."""
+    with closing(sqlite3.connect(f"file:{directory / FILE_NAME}?mode=ro", uri=True)) as connection:
+        return connection.execute("SELECT action, id FROM audit WHERE actor_type = 'unknown'").fetchall()
+
+
+@asynccontextmanager
+async def running(
+    directory: Path, trust: ssl.SSLContext | None = None, /, **settings: Any
+) -> AsyncIterator[Service]:
+    """A service on `directory`; stopped in order when the context ends. Clients verify it with `trust`."""
+    async with trio.open_nursery() as nursery:
+        config = Config(data_dir=directory, **{**SMALL, **settings})
+        serving = await nursery.start(program.serve, config)
+        demo = json.loads((directory / "demo.json").read_text())
+        key = {"Authorization": f"Bearer {demo['serverKey']}"}
+        user = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
+        async with (
+            caller(f"{serving.url}/v3", key, verify=trust or True) as http,
+            caller(f"{serving.url}/v3", user, verify=trust or True) as dashboard,
+        ):
+            yield Service(serving.url, demo, http, dashboard, directory, serving.stop)
+        serving.stop()
+    assert nameless(directory) == [], "the audit trail does not say who did this: see `Route.records`"
+
+
+def tapping(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+    """The stores of the services that are started from now on, for what the API does not let one do."""
+    stores: list[SqliteStore] = []
+
+    @asynccontextmanager
+    async def opened(*args: Any, **settings: Any) -> AsyncIterator[SqliteStore]:
+        async with open_store(*args, **settings) as store:
+            stores.append(store)
+            yield store
+
+    monkeypatch.setattr(program, "open_store", opened)
+    return stores

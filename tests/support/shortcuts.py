@@ -1,0 +1,63 @@
+"""What nearly every test does and hardly one is about: done once in a process, and copied.
+
+A service of its own for each test costs a fifth of a second of work, and most of that is what is skipped here.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import certifi
+from sqlite_utils import Database, Migrations
+
+from deskwire.storage.migrations.list import migrations
+
+
+def trust_nobody() -> None:
+    """Let TLS contexts of this process begin without authorities: to read those of the system takes 30 ms each time.
+
+    What a test trusts it says itself; nothing outside of this machine is called.
+    """
+    bundles = {certifi.where(), os.environ.get("SSL_CERT_FILE")}
+    load = ssl.SSLContext.load_verify_locations
+
+    def load_others(context: ssl.SSLContext, cafile: Any = None, *given: Any, **named: Any) -> None:
+        if cafile is None or cafile not in bundles:
+            load(context, cafile, *given, **named)
+
+    ssl.SSLContext.load_default_certs = lambda *_: None  # type: ignore[method-assign]
+    ssl.SSLContext.load_verify_locations = load_others  # type: ignore[assignment,method-assign]
+
+
+def copy_fresh_databases() -> None:
+    """Make an empty database the program's by a copy of one that all migrations have made, in place of them."""
+    migrations.apply = _applied  # type: ignore[method-assign]
+
+
+@contextmanager
+def migrated_step_by_step() -> Iterator[None]:
+    """Have every migration applied to every database, in tests of them."""
+    del migrations.apply
+    yield
+    copy_fresh_databases()
+
+
+def _applied(db: Database, **how: Any) -> None:
+    if how or db.conn.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        Migrations.apply(migrations, db, **how)
+        return
+    _model().backup(db.conn)
+
+
+@cache
+def _model() -> sqlite3.Connection:
+    """A database as the migrations leave it, in memory; it stays open as long as the process lives."""
+    connection = sqlite3.Connection(":memory:", isolation_level=None, check_same_thread=False)
+    Migrations.apply(migrations, Database(connection, execute_plugins=False))
+    return connection

@@ -1,0 +1,307 @@
+"""Receivers on real sockets, and an installation with a real store."""
+
+from __future__ import annotations
+
+import random
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.ports import Commit, Store, Transaction
+from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.http.address import IPAddress, Policy
+from deskwire.engine.webhooks.http.client import Client
+from deskwire.engine.webhooks.http.dialer import Dialer
+from deskwire.engine.webhooks.http.resolver import Resolver
+from deskwire.engine.webhooks.signature import new_secret
+from deskwire.storage.store import SqliteStore, open_store
+
+EPOCH_MS = 1_790_000_000_000
+SECRET = "an installation's secret of a good length"
+
+
+def wall() -> int:
+    """Wall-clock milliseconds that go with Trio's time."""
+    return EPOCH_MS + round(trio.current_time() * 1000)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a receiver got, and when by Trio's time."""
+
+    at: float
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+
+Behaviour = Callable[[trio.abc.Stream, Request], Awaitable[None]]
+
+
+def answering(status: str, body: bytes = b"", extra: bytes = b"") -> Behaviour:
+    """Answers each request with `status`, such as "200 OK"."""
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n".encode() + extra + b"\r\n"
+
+    async def answer(stream: trio.abc.Stream, _: Request) -> None:
+        await stream.send_all(head + body)
+
+    return answer
+
+
+@dataclass
+class Receiver:
+    """A webhook receiver on loopback; what it does is `behaviour`, to be changed at any time."""
+
+    behaviour: Behaviour
+    port: int = 0
+    tls: bool = False
+    requests: list[Request] = field(default_factory=list)
+    open: int = 0
+    connections: int = 0
+    now: int = 0
+    most: int = 0
+    arrived: trio.Event = field(default_factory=trio.Event)
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://localhost:{self.port}/hook?from=deskwire"
+
+    @property
+    def sequences(self) -> list[int]:
+        """What was got, by the number that the events of these tests carry as their body."""
+        return [int(request.body) for request in self.requests]
+
+    async def wait(self, count: int) -> None:
+        """Return when that many requests have come. Raises TooSlowError if they do not."""
+        with trio.fail_after(120):
+            while len(self.requests) < count:
+                self.arrived = trio.Event()
+                await self.arrived.wait()
+
+    async def serve(self, stream: trio.abc.Stream) -> None:
+        self.connections += 1
+        self.open += 1
+        number, rest = self.connections, b""
+        try:
+            while True:
+                request, rest = await read_request(stream, rest, number)
+                self.requests.append(request)
+                self.arrived.set()
+                self.now += 1
+                self.most = max(self.most, self.now)
+                try:
+                    await self.behaviour(stream, request)
+                finally:
+                    self.now -= 1
+        except (EOFError, trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        finally:
+            self.open -= 1
+            with trio.move_on_after(0.1):
+                await stream.aclose()
+
+
+async def read_request(stream: trio.abc.Stream, data: bytes, connection: int) -> tuple[Request, bytes]:
+    async def more() -> bytes:
+        chunk = await stream.receive_some(65536)
+        if not chunk:
+            raise EOFError
+        return bytes(chunk)
+
+    while b"\r\n\r\n" not in data:
+        data += await more()
+    head, _, data = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    length = int(headers.get("Content-Length", 0))
+    while len(data) < length:
+        data += await more()
+    method, path, _ = first.split()
+    return Request(trio.current_time(), method, path, headers, data[:length], connection), data[length:]
+
+
+Receivers = Callable[..., Awaitable[Receiver]]
+
+
+def resolving(*addresses: str) -> Resolver:
+    """A resolver that knows one answer; without addresses it answers loopback."""
+    known: Sequence[IPAddress] = [ip_address(address) for address in addresses or ("127.0.0.1",)]
+
+    async def resolve(_host: str, _port: int) -> Sequence[IPAddress]:
+        await trio.lowlevel.checkpoint()
+        return known
+
+    return resolve
+
+
+def event(number: int, conversation: int | None = 7, position: int = 1) -> StoredEvent:
+    body = str(number).encode()
+    return StoredEvent(position, f"evt_{number}", "message.created", 1, conversation, number, body)
+
+
+def delivery(number: int = 1, lane: int | None = 7, attempts: int = 0, due_at: int = 0) -> Delivery:
+    made = event(number, lane, number)
+    return Delivery(number, f"dlv_{number}", 1, made, lane, number - 1, attempts, due_at, EPOCH_MS)
+
+
+def client_for(
+    receiver: Receiver,
+    *,
+    policy: Policy | None = None,
+    resolver: Resolver | None = None,
+    ssl_context: ssl.SSLContext | None = None,
+    timeout_s: float = 5.0,
+) -> Client:
+    """A client whose host names all mean loopback."""
+    return Client(
+        receiver.url,
+        Dialer(policy or Policy(allow_private=True), resolver or resolving()),
+        ssl_context=ssl_context or ssl.create_default_context(),
+        timeout_s=timeout_s,
+        clock=wall,
+    )
+
+
+class Installation:
+    """A store with a project, and couriers on it."""
+
+    def __init__(self, store: SqliteStore, between: Any, couriers: Couriers, project: Project) -> None:
+        self.between = between
+        self.store = store
+        self.couriers = couriers
+        self.project = project
+        self.sealing = Sealing(Secrets(SECRET))
+
+    async def endpoint(self, receiver: Receiver, **fields: Any) -> Endpoint:
+        """Register the receiver, as the API would; `fields` are of the endpoint."""
+        secret = new_secret()
+        sealed = self.sealing.seal(secret)
+        at = wall()
+        new = Endpoint(
+            0, f"whk_{receiver.port}", self.project.rowid, receiver.url, frozenset(), sealed, "tail", at, at
+        )
+        stored = await self.store.write(lambda tx: tx.insert_endpoint(replace(new, **fields)))
+        self.couriers.add(stored)
+        return stored
+
+    async def send(self, *numbers: int, lane: int | None = 7, endpoint: Endpoint | None = None) -> None:
+        """Commit events with these sequence numbers, with their deliveries."""
+        at = wall()
+
+        def job(tx: Transaction) -> None:
+            for number in numbers:
+                draft = Draft("message.created", None if lane is None else number, {})
+                stored = tx.append_event(self.project, draft, lane, at)
+                tx.conn.execute(  # type: ignore[attr-defined]  # the tests' bodies are bare numbers
+                    "UPDATE events SET body = ? WHERE position = ?", (str(number).encode(), stored.position)
+                )
+                for target in tx.routed_endpoints(self.project.rowid):
+                    if endpoint is None or target.rowid == endpoint.rowid:
+                        numbered = StoredEvent(
+                            stored.position, stored.id, stored.type, 1, lane, number, str(number).encode()
+                        )
+                        tx.insert_delivery(
+                            target.rowid, numbered, lane, None if lane is None else number - 1, at
+                        )
+
+        await self.store.write(job)
+
+    async def erase(self, conversation: int) -> None:
+        state = Conversation("cnv_x", self.project.rowid, 0, 0, rowid=conversation)
+        await self.store.write(lambda tx: tx.erase_conversation(state))
+
+    async def delete(self, conversation: int, number: int) -> None:
+        """Commit a deletion: the conversation is erased, and an event with this number says so."""
+        state = Conversation("cnv_x", self.project.rowid, 0, 0, rowid=conversation)
+        at, body = wall(), str(number).encode()
+
+        def job(tx: Transaction) -> None:
+            tx.erase_conversation(state)
+            stored = tx.append_event(self.project, Draft("conversation.deleted", number, {}), None, at)
+            tx.conn.execute("UPDATE events SET body = ? WHERE position = ?", (body, stored.position))  # type: ignore[attr-defined]
+            numbered = StoredEvent(stored.position, stored.id, stored.type, 1, None, number, body)
+            for target in tx.routed_endpoints(self.project.rowid):
+                tx.insert_delivery(target.rowid, numbered, conversation, number - 1, at)
+
+        await self.store.write(job)
+
+    async def stored(self) -> Endpoint:
+        """The first endpoint as it is stored."""
+        return (await self.store.read(lambda reader: reader.endpoints()))[0]
+
+    async def pending(self, endpoint: Endpoint) -> Sequence[Delivery]:
+        """What is still to be sent to an endpoint."""
+        return await self.store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 1000))
+
+    async def rows(self) -> list[tuple[int, str, int]]:
+        """Number, status and attempts of all deliveries."""
+        sql = (
+            "SELECT CAST(e.body AS TEXT), d.status, d.attempts FROM deliveries d "
+            "JOIN events e ON e.position = d.event ORDER BY d.position"
+        )
+        found = await self._select(sql)
+        return [(int(number), status, attempts) for number, status, attempts in found]
+
+    async def log(self) -> list[tuple[int, int | None, str | None]]:
+        """Number, status and error of all attempts."""
+        sql = "SELECT number, status, error FROM attempts ORDER BY delivery, number"
+        return [(number, status, error) for number, status, error in await self._select(sql)]
+
+    async def reasons(self) -> list[str]:
+        return [row[0] for row in await self._select("SELECT reason FROM deliveries ORDER BY position")]
+
+    async def _select(self, sql: str) -> list[tuple]:  # type: ignore[type-arg]
+        return await self.store.read(lambda reader: reader.conn.execute(sql).fetchall())  # type: ignore[attr-defined]
+
+
+def _as_it_is(store: SqliteStore) -> Store:
+    return store
+
+
+@asynccontextmanager
+async def opened(
+    directory: Path, *, between: Callable[[SqliteStore], Store] = _as_it_is, **options: object
+) -> AsyncIterator[Installation]:
+    """An installation on `directory`, running while the context is open.
+
+    `between` makes what the couriers get as their store; `options` go to `Couriers`, too.
+    """
+    inbox: list[Couriers] = []
+
+    def on_commit(commit: Commit) -> None:
+        for couriers in inbox:
+            couriers.commit_nowait(commit.deliveries, commit.erased)
+
+    settings: dict[str, object] = {"resolver": resolving(), "rng": random.Random(1)} | options
+    async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
+        project = await store.write(_project)
+        given = between(store)
+        couriers = Couriers(given, wall, Sealing(Secrets(SECRET)), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
+        inbox.append(couriers)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(couriers.run)
+            yield Installation(store, given, couriers, project)
+            nursery.cancel_scope.cancel()
+
+
+def _project(tx: Transaction) -> Project:
+    known = tx.project("prj_1")
+    if known is not None:
+        return known
+    organisation = tx.insert_organisation("org_1", "Organisation", 0)
+    return tx.insert_project("prj_1", organisation, "Project", "stream-key", 0)
