@@ -33,7 +33,7 @@ from benchmarks.scale import Scale
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.program.memory import calm_collector
@@ -155,7 +155,7 @@ class _Drain:
         return ours, one, each
 
     async def _ours(self, flights: int, deliveries: int) -> _Taken:
-        couriers: Couriers = self.couriers(concurrency=flights)
+        couriers: Dispatcher = self.couriers(concurrency=flights)
         async with trio.open_nursery() as nursery:
             watch = _Watch(deliveries)
             await nursery.start(couriers.run)
@@ -197,7 +197,9 @@ async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rat
         filling = await Filling.begin(store, directory)
         endpoint = await store.write(partial(hook, filling.project, sealing, url))
         await filling.create(_LANES)
-        make = partial(Couriers, store, wall_clock, sealing, Policy(allow_private=True), ssl_context=context)
+        make = partial(
+            Dispatcher, store, wall_clock, sealing, Policy(allow_private=True), ssl_context=context
+        )
         drain = _Drain(store, filling, endpoint, make, context)
         await drain.round(max(scale.flights), 0, ours_first=True)  # what creating has left; warm code, too
         calm_collector()

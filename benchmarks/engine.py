@@ -18,7 +18,7 @@ from benchmarks.filling import create, found, post
 from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.storage.database import connect_writer
 from deskwire.storage.store import open_store
@@ -47,7 +47,7 @@ async def main(directory: Path, in_flight: list[int], rounds: int, for_s: float)
         project = await found(store, directory)
         with closing(_bare(directory / "bare.sqlite3")) as bare:
             async with trio.open_nursery() as actors:
-                live = Directory(actors, store, wall_clock, mailbox=256, idle_s=3600, live=20_000)
+                live = ActorRegistry(actors, store, wall_clock, mailbox=256, idle_s=3600, live=20_000)
                 ids = await _conversations(live, project, max(in_flight))
                 for _ in range(rounds):
                     for count in in_flight:
@@ -62,7 +62,7 @@ async def main(directory: Path, in_flight: list[int], rounds: int, for_s: float)
     return figures
 
 
-async def _conversations(live: Directory, project: Project, count: int) -> list[str]:
+async def _conversations(live: ActorRegistry, project: Project, count: int) -> list[str]:
     commands = [create(project, number) for number in range(count)]
     for command in commands:
         await live.create(project, command)
@@ -70,7 +70,7 @@ async def _conversations(live: Directory, project: Project, count: int) -> list[
 
 
 async def _commands(
-    live: Directory, project: Project, ids: list[str], for_s: float
+    live: ActorRegistry, project: Project, ids: list[str], for_s: float
 ) -> tuple[float, float, float, float]:
     """A task for each conversation, which posts again as soon as it is answered."""
     taken: list[float] = []

@@ -15,12 +15,12 @@ import trio
 
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.idempotency.once import Answers
-from deskwire.engine.stream.lease import Seat
+from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.subscription import Subscription
-from deskwire.engine.webhooks.queue.ordering import Lanes
+from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.retry.schedule import Ended, Schedule
-from deskwire.engine.webhooks.worker import Courier
+from deskwire.engine.webhooks.worker import EndpointWorker
 from deskwire.storage import database
 from deskwire.storage.tables.events.events import EventWrites
 from deskwire.storage.tables.webhooks.deliveries import DeliveryReads, DeliveryWrites
@@ -97,25 +97,25 @@ def _send_a_conversation_out_of_order(patch: Patch) -> None:
         self.held[delivery.position] = delivery
         self._ready.appendleft(delivery)
 
-    patch.setattr(Lanes, "add", add)
+    patch.setattr(OrderedDeliveries, "add", add)
 
 
 def _send_what_is_erased(patch: Patch) -> None:
     """Deliveries of erased conversations stay in memory."""
-    patch.setattr(Courier, "forget", lambda *_: None)
+    patch.setattr(EndpointWorker, "forget", lambda *_: None)
     patch.setattr(EventLog, "_erase", lambda *_: None)
 
 
 def _hold_up_all_for_one(patch: Patch) -> None:
     """All couriers share one place for an attempt."""
     places = trio.Semaphore(1)
-    post = Courier._post
+    post = EndpointWorker._post
 
     async def queued(self: Any, delivery: Any) -> Any:
         async with places:
             return await post(self, delivery)
 
-    patch.setattr(Courier, "_post", queued)
+    patch.setattr(EndpointWorker, "_post", queued)
 
 
 def _hold_everything_in_memory(patch: Patch) -> None:
@@ -131,7 +131,7 @@ def _answer_a_key_twice(patch: Patch) -> None:
 
 def _drop_the_fence(patch: Patch) -> None:
     """One that was superseded may come back at once."""
-    patch.setattr(Seat, "fenced", lambda *_: False)
+    patch.setattr(ChannelLease, "fenced", lambda *_: False)
 
 
 def _lose_an_event_of_the_stream(patch: Patch) -> None:
@@ -148,7 +148,7 @@ def _lose_an_event_of_the_stream(patch: Patch) -> None:
 
 def _write_to_who_lost_the_channel(patch: Patch) -> None:
     """One that is superseded stays current, and is not told to go."""
-    take = Seat.take
+    take = ChannelLease.take
 
     def taken(self: Any, *values: Any) -> Any:
         previous = take(self, *values)
@@ -156,7 +156,7 @@ def _write_to_who_lost_the_channel(patch: Patch) -> None:
             previous.current, previous.lost = True, lambda _: None
         return previous
 
-    patch.setattr(Seat, "take", taken)
+    patch.setattr(ChannelLease, "take", taken)
 
 
 def _leave_erased_text(patch: Patch) -> None:

@@ -20,8 +20,8 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.automation.waits import Waits
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import Passing
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
@@ -38,15 +38,15 @@ from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.service import Shelf
+from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
-from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.app import make_app
 from deskwire.http.api.output.static import Once
-from deskwire.http.api.server_keys import Keys
+from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys, Webhooks
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.resources.service.readiness import Readiness
@@ -133,9 +133,9 @@ class Server:
         self._sealing = Sealing(Secrets(SECRET))
         self.couriers = self._make_couriers()
         self.answers = Answers(Secrets(SECRET), trio_ms, config.idempotency_s)
-        self.directory: Directory | None = None
+        self.directory: ActorRegistry | None = None
         self.services: Services | None = None
-        self._waits: Waits | None = None
+        self._waits: WorkflowTimers | None = None
         self._nursery: trio.Nursery | None = None
 
     async def run(self, task_status: trio.TaskStatus[None]) -> None:
@@ -158,7 +158,7 @@ class Server:
     async def _begin(self, actors: trio.Nursery) -> None:
         config = self.config
         links = Links(lambda: (b"k" * 32,), "https://files.test/v3/uploads")
-        self.directory = Directory(
+        self.directory = ActorRegistry(
             actors,
             self.disk,
             trio_ms,
@@ -169,7 +169,7 @@ class Server:
             links=links,
             wrappers=(TicketsFollow(),),
         )
-        self._waits = Waits(self.disk, trio_ms, self.directory)
+        self._waits = WorkflowTimers(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)
         retention = self._retention(self.directory)
         actors.start_soon(retention.run, config.retention_interval_s)
@@ -289,9 +289,9 @@ class Server:
 
     # Its parts
 
-    def _make_couriers(self) -> Couriers:
+    def _make_couriers(self) -> Dispatcher:
         config = self.config
-        return Couriers(
+        return Dispatcher(
             self.disk,
             trio_ms,
             self._sealing,
@@ -315,7 +315,7 @@ class Server:
         policy, resolve = Policy(allow_private=True), self._world.internet.resolve
         return replace(made, check_url=lambda url: check_url(url, policy, resolve))
 
-    def _retention(self, directory: Directory) -> Retention:
+    def _retention(self, directory: ActorRegistry) -> Retention:
         config = self.config
         keep = Keep(
             bot_only=config.bot_only_retention_s,
@@ -327,12 +327,14 @@ class Server:
         )
         return Retention(self.disk, directory, trio_ms, keep, Pruned())
 
-    def _services(self, actors: trio.Nursery, directory: Directory, links: Links) -> Services:
+    def _services(self, actors: trio.Nursery, directory: ActorRegistry, links: Links) -> Services:
         config, tokens = self.config, Tokens(Secrets(SECRET))
-        shelf = Shelf(self.disk, DiskFiles(self._world.directory), trio_ms, links, limit=1, unattached_s=1)
+        shelf = UploadService(
+            self.disk, DiskFiles(self._world.directory), trio_ms, links, limit=1, unattached_s=1
+        )
         return Services(
             store=self.disk,
-            keys=Keys(self.disk),
+            keys=ServerKeys(self.disk),
             directory=directory,
             erasures=Erasures(actors, self.disk, trio_ms, directory),
             log=self.log,
@@ -359,5 +361,5 @@ class Server:
             readiness=Readiness(self.disk, self.disk.commits),
         )
 
-    def _voice(self, shelf: Shelf) -> Voice:
+    def _voice(self, shelf: UploadService) -> Voice:
         return voice(Config(), self.disk, shelf)

@@ -33,7 +33,7 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.emit import announce_contact, conversation_view
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
-from deskwire.engine.events.topic import Lane, lanes_of
+from deskwire.engine.events.topic import Topic, lanes_of
 from deskwire.engine.events.types import Draft, StoredEvent, matches
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -240,7 +240,7 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
         assert seen(engine.store, lambda reader, t=target: reader.pending_deliveries(t.rowid, 0, 10)) == []  # type: ignore[misc]
 
 
-def lanes_in(event: StoredEvent) -> tuple[Lane, ...]:
+def lanes_in(event: StoredEvent) -> tuple[Topic, ...]:
     """The lanes of an event that was read from the table."""
     return lanes_of(event.project, orjson.loads(event.body)["data"])
 
@@ -263,7 +263,7 @@ async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
         assert not seen(engine.store, partial(_lane_events, lane=foreign, after=0))
 
 
-def _lane_events(reader: Reader, lane: Lane, after: int) -> Sequence[StoredEvent]:
+def _lane_events(reader: Reader, lane: Topic, after: int) -> Sequence[StoredEvent]:
     return reader.lane_events(lane, after, 3, frozenset())
 
 

@@ -21,7 +21,7 @@ from deskwire.engine.conversations.conversation import Author, AuthorType, Conve
 from deskwire.engine.conversations.decide import fold
 from deskwire.engine.conversations.emit import announce
 from deskwire.engine.conversations.facts import Deleted, Fact, MessagePosted
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.events.log import EventLog
@@ -214,7 +214,7 @@ class Running:
 
     store: SqliteStore
     log: EventLog
-    directory: Directory
+    directory: ActorRegistry
     commits: list[Commit]
 
 
@@ -240,6 +240,8 @@ async def running(
         start = seen(store, lambda reader: reader.last_event_position())
         logs.append(EventLog(store, start, ring_events=ring_events, ring_bytes=1 << 24))
         commits.clear()
-        actors_directory = Directory(actors, store, clock or HandClock(), mailbox=256, idle_s=60, live=live)
+        actors_directory = ActorRegistry(
+            actors, store, clock or HandClock(), mailbox=256, idle_s=60, live=live
+        )
         yield Running(store, logs[0], actors_directory, commits)
         actors.cancel_scope.cancel()

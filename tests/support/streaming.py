@@ -20,7 +20,7 @@ from deskwire.engine.accounts.credentials import hash_server_key
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.types import Draft, PassingEvent, StoredEvent
+from deskwire.engine.events.types import Draft, EphemeralEvent, StoredEvent
 from deskwire.engine.ports import Commit, Reader, Store, Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
@@ -164,9 +164,9 @@ class Stage:
         return await self.store.write(lambda tx: tx.append_event(project, Draft(kind, None, data), None, at))
 
 
-def typing(conversation_id: str = "cnv_x", user_id: str = "u1", number: int = 0) -> PassingEvent:
+def typing(conversation_id: str = "cnv_x", user_id: str = "u1", number: int = 0) -> EphemeralEvent:
     """A typing event about this conversation and contact."""
-    return PassingEvent(f"evt_{number}", "agent.typing.started", 1, 1, conversation_id, user_id, b"{}")
+    return EphemeralEvent(f"evt_{number}", "agent.typing.started", 1, 1, conversation_id, user_id, b"{}")
 
 
 def number(event: StoredEvent) -> int:

@@ -20,12 +20,12 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.commands.admin.context import Desk
+from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
-from deskwire.engine.conversations.automation.waits import Waits
+from deskwire.engine.conversations.automation.waits import WorkflowTimers
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.failure import kept_running
@@ -37,16 +37,16 @@ from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
-from deskwire.engine.tickets.snooze import Upkeep
+from deskwire.engine.tickets.snooze import SnoozeTimer
 from deskwire.http.api.app import ROUTES, make_app
 from deskwire.http.api.output.static import Once
-from deskwire.http.api.server_keys import Keys
+from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.resources.service.readiness import Readiness
 from deskwire.http.server.certificate import BadCertificate, Certificate
 from deskwire.http.server.connections import Connections
-from deskwire.http.server.fast_path import Lane
+from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.http.stream.server import RealtimeStream
@@ -165,13 +165,13 @@ async def serve(
         events = await parts.event_log(config, store)
         couriers = parts.couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
-        upkeep = Upkeep(store, wall_clock)
+        upkeep = SnoozeTimer(store, wall_clock)
         events.follow(commits)
         couriers.follow(commits)
         upkeep.follow(commits, lambda commit: commit.due)
         port = port or _taken(config)
         url = config.public_url or _url(config, port, certificate)
-        keys = Keys(store)
+        keys = ServerKeys(store)
         keys.follow(commits)
         shelf = await open_shelf(config, store, secrets, url)
         stream = parts.stream(config, store, hub, secrets.keys("stream"))
@@ -197,7 +197,7 @@ async def serve(
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
-                waits = Waits(store, wall_clock, directory)
+                waits = WorkflowTimers(store, wall_clock, directory)
                 waits.follow(commits, lambda commit: commit.runs_due)
                 passwords = Passwords(config.argon2_memory_kib)
                 services = Services(
@@ -302,7 +302,7 @@ async def _front(
                 ),
                 tls=None if certificate is None else certificate.context,
                 connections=connections,
-                lane=Lane(services, ROUTES, idle_s=config.idle_connection_s),
+                lane=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
             )
         )
         services.readiness.up = True
@@ -326,9 +326,9 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
     return plan.demo
 
 
-def _desk(config: Config, services: Services, rotation: Rotation) -> Desk:
+def _desk(config: Config, services: Services, rotation: Rotation) -> AdminContext:
     tokens = services.tokens if config.own_tokens else None
-    return Desk(services.store, services.clock, services.passwords, lambda: tokens, lambda: rotation)
+    return AdminContext(services.store, services.clock, services.passwords, lambda: tokens, lambda: rotation)
 
 
 def _url(config: Config, port: Port, certificate: Certificate | None) -> str:

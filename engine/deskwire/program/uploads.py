@@ -10,14 +10,14 @@ from deskwire.engine.llm.chat import OpenAiChat
 from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.ports import Store
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.service import Shelf
+from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
 from deskwire.http.api.routing import BASE
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.files import DiskFiles
 
 
-async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -> Shelf:
+async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
     """The uploads, ready to take some.
 
     Args:
@@ -26,7 +26,7 @@ async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -
 
     Raises DataDirectoryError if their folder can't be used.
     """
-    shelf = Shelf(
+    shelf = UploadService(
         store,
         DiskFiles(config.data_dir),
         wall_clock,
@@ -41,7 +41,7 @@ async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -
     return shelf
 
 
-def voice(config: Config, store: Store, shelf: Shelf) -> Voice:
+def voice(config: Config, store: Store, shelf: UploadService) -> Voice:
     """What makes voice replies, with a model or without."""
     return Voice(
         store,

@@ -13,7 +13,7 @@ from hypercorn.config import Config as HypercornConfig
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.standins import StandIns
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import Passing
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.limits.rate_limit import Buckets
@@ -25,17 +25,17 @@ from deskwire.engine.privacy.retention import Keep, Pruned, Retention
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketsFollow
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
-from deskwire.http.api.admission import Load
+from deskwire.http.api.admission import Admission
 from deskwire.http.api.input.multipart import OVERHEAD
-from deskwire.http.api.rate_limits import Quotas, rate_of
+from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.services import Limits, Webhooks
-from deskwire.http.metrics.measurements import Measured
+from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
@@ -61,10 +61,10 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
 
 
 def directory(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Couriers, links: Links
-) -> Directory:
+    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Dispatcher, links: Links
+) -> ActorRegistry:
     """The conversations' actors."""
-    return Directory(
+    return ActorRegistry(
         actors,
         store,
         wall_clock,
@@ -77,9 +77,9 @@ def directory(
     )
 
 
-def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Couriers:
+def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
     """The deliveries to webhooks."""
-    return Couriers(
+    return Dispatcher(
         store,
         wall_clock,
         sealing,
@@ -102,7 +102,7 @@ def webhook_policy(config: Config) -> Policy:
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
-def webhooks(config: Config, sealing: Sealing, couriers: Couriers) -> Webhooks:
+def webhooks(config: Config, sealing: Sealing, couriers: Dispatcher) -> Webhooks:
     """What the endpoints' routes need of the deliveries."""
     policy = webhook_policy(config)
     resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
@@ -129,12 +129,12 @@ def limits(config: Config) -> Limits:
     )
 
 
-def quotas(config: Config) -> Quotas:
+def quotas(config: Config) -> RateLimits:
     """How often callers may call."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
-    return Quotas(Buckets(calls), Buckets(authorizations), Sketch(failures))
+    return RateLimits(Buckets(calls), Buckets(authorizations), Sketch(failures))
 
 
 def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
@@ -142,9 +142,9 @@ def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> Sta
     return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
-def load(config: Config, store: SqliteStore) -> Load:
+def load(config: Config, store: SqliteStore) -> Admission:
     """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
-    return Load(
+    return Admission(
         requests_max=config.requests_under_way,
         waits_max=config.feed_waits,
         bodies_bytes_max=config.request_bodies_bytes,
@@ -180,13 +180,13 @@ def connections(config: Config) -> Connections:
 
 def measured(
     store: SqliteStore,
-    couriers: Couriers,
+    couriers: Dispatcher,
     stream: RealtimeStream,
     certificate: Certificate | None,
     connections: Connections,
-) -> Measured:
+) -> Measurements:
     """Where the metrics are read."""
-    return Measured(
+    return Measurements(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
         scrubbing=lambda: store.scrubbing,
@@ -217,7 +217,7 @@ def certificate(config: Config) -> Certificate | None:
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
-def retention(config: Config, store: SqliteStore, directory: Directory, pruned: Pruned) -> Retention:
+def retention(config: Config, store: SqliteStore, directory: ActorRegistry, pruned: Pruned) -> Retention:
     """What lets go of everything that has left its window."""
     keep = Keep(
         bot_only=config.bot_only_retention_s,

@@ -24,7 +24,7 @@ import trio
 
 from deskwire.engine.core.counters import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.oneshot import Slot
+from deskwire.engine.core.oneshot import OneShot
 from deskwire.engine.core.store import Brief
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.scrub import Scrubber
@@ -128,7 +128,7 @@ class Writer:
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
-        slot = Slot[T]()
+        slot = OneShot[T]()
         self.submit(job, slot.put)
         return await slot.take()
 

@@ -9,19 +9,19 @@ from typing import Any
 import trio
 
 from deskwire.engine.conversations.actor import ActorFailed
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import DomainError
 from tests.support.builders import PROJECT, HandClock, InlineStore
 from tests.support.seeing import seen
 
 
 @asynccontextmanager
-async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[Directory]:
+async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[ActorRegistry]:
     """A directory over `store`, whose actors are cancelled at the end; nobody waits for ever."""
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
-            yield Directory(nursery, store, HandClock(), **bounds)
+            yield ActorRegistry(nursery, store, HandClock(), **bounds)
             nursery.cancel_scope.cancel()
 
 

@@ -13,13 +13,13 @@ from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, Rate
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, NotFound, StaleState, Unavailable
 from tests.engine.conversations.acting import Gate, ask_into, open_directory, sequences
 from tests.support.builders import OTHER_PROJECT, PROJECT, InlineStore, create, post
 
 
-async def state_after(directory: Directory, conversation_id: str, command: Command) -> Conversation:
+async def state_after(directory: ActorRegistry, conversation_id: str, command: Command) -> Conversation:
     """The conversation as it is after `command`."""
     receipt = await directory.ask(PROJECT, conversation_id, command)
     assert receipt.state is not None

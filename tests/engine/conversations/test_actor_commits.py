@@ -14,7 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from deskwire.engine.conversations.commands import Close, Command, Delete, Patch, Rate
 from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Invalid, Problem, Unavailable
 from deskwire.engine.core.record import changed
 from deskwire.engine.importing.records import MessageRecord
@@ -48,7 +48,7 @@ def first_write_fails(store: InlineStore, then: Callable[[], None] | None = None
 
 
 async def asked_one_after_the_other(
-    directory: Directory, conversation_id: str, gate: Gate, *commands: Command
+    directory: ActorRegistry, conversation_id: str, gate: Gate, *commands: Command
 ) -> list[Any]:
     """The answers to commands that are all asked before the first one's commit begins."""
     answers: list[list[Any]] = [[] for _ in commands]

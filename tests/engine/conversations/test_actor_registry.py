@@ -15,7 +15,7 @@ from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.actor import Actor, Ask
 from deskwire.engine.conversations.commands import Assign
 from deskwire.engine.conversations.pipeline import Shared
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import Passing
 from deskwire.engine.core.errors import Unavailable
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
@@ -25,9 +25,9 @@ from tests.support.seeing import seen
 @asynccontextmanager
 async def opened(
     store: InlineStore, *, idle_s: float = 60, live: int = 100, mailbox: int = 256
-) -> AsyncIterator[Directory]:
+) -> AsyncIterator[ActorRegistry]:
     async with trio.open_nursery() as nursery:
-        yield Directory(nursery, store, HandClock(), mailbox=mailbox, idle_s=idle_s, live=live)
+        yield ActorRegistry(nursery, store, HandClock(), mailbox=mailbox, idle_s=idle_s, live=live)
         nursery.cancel_scope.cancel()
 
 
@@ -125,7 +125,7 @@ async def test_there_are_never_two_actors_for_one_conversation(
     done = Counter[str]()
     refused = Counter[str]()
 
-    async def ask(directory: Directory, conversation_id: str, user: int) -> None:
+    async def ask(directory: ActorRegistry, conversation_id: str, user: int) -> None:
         for n in range(25):
             await trio.sleep(chance.choice((0, 0, 0, 1.0, 2.0)))  # virtual time: the mock clock jumps
             command = post() if n % 2 else Assign(Assignee("user", str(user), f"{user}.{n}"))

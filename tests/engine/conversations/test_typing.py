@@ -14,12 +14,12 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, PostMessage
 from deskwire.engine.conversations.conversation import Author
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import Passing
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import PassingEvent
+from deskwire.engine.events.types import EphemeralEvent
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, create, post
 
 ADA, BOB = Agent("usr_ada", "Ada"), Agent("usr_bob", "Bob")
@@ -29,9 +29,9 @@ ADA, BOB = Agent("usr_ada", "Ada"), Agent("usr_bob", "Bob")
 class Office:
     """A directory with one conversation, and what its listeners were told, with the seconds since."""
 
-    directory: Directory
+    directory: ActorRegistry
     store: InlineStore
-    passed: list[PassingEvent]
+    passed: list[EphemeralEvent]
     conversation_id: str = ""
     began: float = field(default_factory=trio.current_time)
     times: list[float] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Office:
     async def type(self, agent: Agent = ADA, typing: bool = True) -> None:
         await self.directory.ask(PROJECT, self.conversation_id, SetTyping(agent, typing))
 
-    def listen(self, event: PassingEvent) -> None:
+    def listen(self, event: EphemeralEvent) -> None:
         self.passed.append(event)
         self.times.append(trio.current_time() - self.began)
 
@@ -66,7 +66,7 @@ async def opened(store: InlineStore, *, visible: bool = True, **limits: Any) -> 
         bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
         listeners: list[Office] = []
         passing = Passing(clock, lambda event: listeners[0].listen(event))
-        office = Office(Directory(nursery, store, clock, passing=passing, **bounds), store, [])
+        office = Office(ActorRegistry(nursery, store, clock, passing=passing, **bounds), store, [])
         listeners.append(office)
         command = create(visible=visible)
         office.conversation_id = command.conversation_id

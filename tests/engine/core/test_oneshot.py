@@ -6,12 +6,12 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.core.oneshot import Slot
+from deskwire.engine.core.oneshot import OneShot
 
 
 @pytest.mark.parametrize("early", [True, False])
 async def test_the_answer_comes_to_whoever_waits_for_it(early: bool) -> None:
-    slot = Slot[int | None]()
+    slot = OneShot[int | None]()
     taken: list[int | None] = []
 
     async def take() -> None:
@@ -29,14 +29,14 @@ async def test_the_answer_comes_to_whoever_waits_for_it(early: bool) -> None:
 
 
 async def test_a_refusal_is_raised() -> None:
-    slot = Slot[int]()
+    slot = OneShot[int]()
     slot.put(ValueError("no"))
     with pytest.raises(ValueError, match="no"):
         await slot.take()
 
 
 async def test_an_answer_for_one_who_has_given_up_wakes_nobody() -> None:
-    slot = Slot[int]()
+    slot = OneShot[int]()
     with trio.CancelScope() as gives_up:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(slot.take)

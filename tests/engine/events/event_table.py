@@ -10,7 +10,7 @@ import orjson
 import trio
 
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.topic import Lane, lanes_of
+from deskwire.engine.events.topic import Topic, lanes_of
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.ports import Reader, Store, Transaction
 
@@ -40,7 +40,7 @@ class Table:
         return [row for row in found if not types or row.type in types][:limit]
 
     def lane_events(
-        self, lane: Lane, after: int, limit: int, types: frozenset[str] = frozenset()
+        self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
         found = [row for row in self.rows if row.position > after and lane in row.lanes]
         return [row for row in found if not types or row.type in types][:limit]
@@ -67,11 +67,11 @@ def laned(position: int, conversation: int, project: int = 1, *, deleted: bool =
 
 
 LANES: Final = [
-    *(Lane(1, "conversation", f"cnv_{number}") for number in range(1, 5)),
-    Lane(2, "conversation", "cnv_1"),
-    Lane(1, "contact", "u0"),
-    Lane(1, "contact", "u1"),
-    Lane(1, "contact", "nobody"),
+    *(Topic(1, "conversation", f"cnv_{number}") for number in range(1, 5)),
+    Topic(2, "conversation", "cnv_1"),
+    Topic(1, "contact", "u0"),
+    Topic(1, "contact", "u1"),
+    Topic(1, "contact", "nobody"),
 ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.topic import Topic
 from deskwire.engine.events.types import StoredEvent
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
     """Readers come at any time, from the start or from now, and go; conversations are erased in between."""
     table = Table()
     log = opened(table, ring_events, ring_bytes)
-    readers: list[tuple[Lane, list[int]]] = []
+    readers: list[tuple[Topic, list[int]]] = []
     position = 0
 
     def commit(made: list[tuple[int, int, int]], erased: frozenset[int]) -> None:
@@ -57,7 +57,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
             events.append(laned(position, conversation, project))
         publish(table, log, *events, erased=erased)
 
-    async def read(lane: Lane, cursor: list[int], limit: int) -> None:
+    async def read(lane: Topic, cursor: list[int], limit: int) -> None:
         expected = table.lane_events(lane, cursor[0], limit)
         chunk = await log.read(lane, cursor[0], limit)
         assert list(chunk.events) == expected
@@ -93,7 +93,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
 async def test_a_lane_is_read_from_memory_however_busy_its_project_is() -> None:
     table = Table()
     log = opened(table, ring_events=5)
-    lane = Lane(1, "conversation", "cnv_1")
+    lane = Topic(1, "conversation", "cnv_1")
     log.open(lane)
     after = 0
     for position in range(1, 200):
@@ -111,13 +111,13 @@ async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() 
     log = opened(table)
     woken: list[str] = []
 
-    async def follow(lane: Lane) -> None:
+    async def follow(lane: Topic) -> None:
         log.open(lane)
         await log.wait(lane, 0)
         woken.append(lane.subject)
 
     async with trio.open_nursery() as nursery:
-        for lane in (Lane(1, "conversation", "cnv_1"), Lane(1, "contact", "u1"), Lane(1, "contact", "u0")):
+        for lane in (Topic(1, "conversation", "cnv_1"), Topic(1, "contact", "u1"), Topic(1, "contact", "u0")):
             nursery.start_soon(follow, lane)
         await wait_all_tasks_blocked()
         publish(table, log, laned(1, 3))
@@ -133,7 +133,7 @@ async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() 
 
 async def test_closing_a_lane_ends_the_wait_for_it() -> None:
     log = opened(Table())
-    lane = Lane(1, "conversation", "cnv_1")
+    lane = Topic(1, "conversation", "cnv_1")
     log.open(lane)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(log.wait, lane, 0)

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.actor import ActorFailed, Asked
 from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.failure import PAUSE_S
 from deskwire.engine.privacy.erasure import ANSWER_S, Erasures
@@ -26,7 +26,7 @@ from tests.support.seeing import seen
 class Unruly:
     """A directory whose actors fail as often as it is told."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: ActorRegistry) -> None:
         self._directory = directory
         self.failures: list[Exception] = []
         self.failed = 0
@@ -43,11 +43,11 @@ async def erasing(directory: Path) -> AsyncIterator[tuple[Erasures, InlineStore,
     """Erasures over a store with one contact that has three conversations."""
     store = InlineStore(directory)
     async with trio.open_nursery() as nursery:
-        actors = Directory(nursery, store, HandClock(), mailbox=8, idle_s=60, live=10)
+        actors = ActorRegistry(nursery, store, HandClock(), mailbox=8, idle_s=60, live=10)
         for _ in range(3):
             await actors.create(PROJECT, create())
         unruly = Unruly(actors)
-        yield Erasures(nursery, store, HandClock(), cast(Directory, unruly)), store, unruly
+        yield Erasures(nursery, store, HandClock(), cast(ActorRegistry, unruly)), store, unruly
         nursery.cancel_scope.cancel()
     store.close()
 

@@ -19,7 +19,7 @@ from deskwire.engine.conversations.actor import ActorFailed, Asked
 from deskwire.engine.conversations.commands import Create, Expire, Patch
 from deskwire.engine.conversations.expiry import Due
 from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.privacy.sweep import BATCH, ROWS, Sweep, batches
 from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, Running, create, post, running
@@ -40,7 +40,7 @@ async def aged(directory: Path, days: int, *commands: Create) -> AsyncIterator[t
         yield engine, clock
 
 
-def sweep_of(engine: Running, clock: HandClock, directory: Directory | None = None) -> Sweep:
+def sweep_of(engine: Running, clock: HandClock, directory: ActorRegistry | None = None) -> Sweep:
     return Sweep(engine.store, directory or engine.directory, clock, bot_only_ms=LONG_MS, day_ms=DAY_MS)
 
 
@@ -120,7 +120,7 @@ async def test_more_than_one_look_and_batch_are_gone_through(tmp_path: Path) -> 
 class Forestalled:
     """A directory in which something happens to a conversation right before the sweep gets there."""
 
-    def __init__(self, directory: Directory, before: dict[str, Asked | Exception]) -> None:
+    def __init__(self, directory: ActorRegistry, before: dict[str, Asked | Exception]) -> None:
         self._directory = directory
         self._before = before
 
@@ -145,7 +145,7 @@ async def test_whoever_answers_or_unarchives_at_the_last_moment_saves_the_conver
             answered.conversation_id: post("agent"),
             taken_out.conversation_id: Patch({"archived": False}),
         }
-        sweep = sweep_of(engine, clock, cast(Directory, Forestalled(engine.directory, last)))
+        sweep = sweep_of(engine, clock, cast(ActorRegistry, Forestalled(engine.directory, last)))
         await sweep.run()
         assert left(engine, answered, taken_out) == [True, True]
         assert sweep.deleted == {"bot_only": 0, "archived": 0}
@@ -158,7 +158,7 @@ async def test_one_that_fails_or_is_busy_is_passed_over_and_the_others_go(tmp_pa
             busy.conversation_id: Unavailable("busy", code="conversation_busy"),
             broken.conversation_id: ActorFailed("a bug"),
         }
-        sweep = sweep_of(engine, clock, cast(Directory, Forestalled(engine.directory, faults)))
+        sweep = sweep_of(engine, clock, cast(ActorRegistry, Forestalled(engine.directory, faults)))
         await sweep.run()
         assert left(engine, busy, broken, fine) == [True, True, False]
         await sweep_of(engine, clock).run()
@@ -175,7 +175,7 @@ async def test_one_that_nobody_saw_goes_without_an_event(tmp_path: Path) -> None
 async def test_a_disk_that_refuses_ends_the_round_and_the_next_one_takes_it_up(tmp_path: Path) -> None:
     store, clock = InlineStore(tmp_path), HandClock()
     async with trio.open_nursery() as actors:
-        directory = Directory(actors, store, clock, mailbox=4, idle_s=60, live=10)
+        directory = ActorRegistry(actors, store, clock, mailbox=4, idle_s=60, live=10)
         command = create()
         await directory.create(PROJECT, command)
         clock.now += LONG_MS

@@ -10,7 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden, Unavailable
-from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.topic import Topic
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
@@ -146,7 +146,7 @@ async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
     assert names == {"private-contact-u2", CHANNEL}
 
 
-async def in_memory(stage: Stage, lane: Lane) -> bool:
+async def in_memory(stage: Stage, lane: Topic) -> bool:
     """Whether one can wait for the lane's next event, as one can only in memory."""
     with trio.move_on_after(1) as scope:
         await stage.log.wait(lane, stage.log.position)
@@ -157,7 +157,7 @@ async def test_a_channels_lane_is_in_memory_only_while_it_is_held(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     """Also if the takeover fails; and a reader that waits for a channel that is given up goes home."""
-    lane = Lane(stage.project.rowid, "contact", "u1")
+    lane = Topic(stage.project.rowid, "contact", "u1")
     store.write_failure = Unavailable("full")
     with pytest.raises(Unavailable):
         await stage.hold("c1", channel="private-contact-u1")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import inf
 
 from deskwire.engine.stream.channel import Channel
-from deskwire.engine.stream.lease import Seat
+from deskwire.engine.stream.lease import ChannelLease
 from tests.support.streaming import CHANNEL, PROJECT_ID, Stage
 
 LEASE_S = 60.0
 
 
-def seat() -> Seat:
-    return Seat(Channel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
+def seat() -> ChannelLease:
+    return ChannelLease(Channel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
 
 
 def test_a_new_seat_has_nobody_and_keeps_nobody_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from deskwire.engine.conversations.commands import Delete
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.record import changed
@@ -19,7 +19,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import LinkChanged
 from deskwire.engine.tickets.follow import TicketsFollow
-from deskwire.engine.tickets.service import TicketDesk
+from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import Ticket
 from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, create
 from tests.support.seeing import seen
@@ -30,8 +30,8 @@ class Office:
     """A desk with what it works on."""
 
     store: InlineStore
-    directory: Directory
-    desk: TicketDesk
+    directory: ActorRegistry
+    desk: TicketService
 
     async def conversation(self, user_id: str) -> str:
         command = create(user_id)
@@ -63,10 +63,10 @@ class Office:
 async def open_office(path: Path) -> AsyncIterator[Office]:
     store = InlineStore(path)
     async with trio.open_nursery() as actors:
-        directory = Directory(
+        directory = ActorRegistry(
             actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketsFollow(),)
         )
-        yield Office(store, directory, TicketDesk(store, directory, PROJECT, By("usr_1", "Ada")))
+        yield Office(store, directory, TicketService(store, directory, PROJECT, By("usr_1", "Ada")))
         actors.cancel_scope.cancel()
     store.close()
 

@@ -17,7 +17,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import SYSTEM, By
 from deskwire.engine.tickets.change import change_ticket, create_ticket
-from deskwire.engine.tickets.snooze import BATCH, Upkeep
+from deskwire.engine.tickets.snooze import BATCH, SnoozeTimer
 from deskwire.engine.tickets.ticket import Change, Ticket
 from tests.support.builders import NOON, PROJECT, InlineStore
 from tests.support.seeing import seen
@@ -38,9 +38,9 @@ def now() -> int:
 
 
 @asynccontextmanager
-async def tending(store: InlineStore) -> AsyncIterator[Upkeep]:
+async def tending(store: InlineStore) -> AsyncIterator[SnoozeTimer]:
     """Upkeep that runs as long as the context."""
-    upkeep = Upkeep(store, now)
+    upkeep = SnoozeTimer(store, now)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(upkeep.run)
         yield upkeep

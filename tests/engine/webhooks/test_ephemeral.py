@@ -15,9 +15,9 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.events.types import PassingEvent
+from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.ephemeral import PassingBox, PassingDelivery
+from deskwire.engine.webhooks.ephemeral import EphemeralDelivery, EphemeralQueue
 from deskwire.engine.webhooks.retry.schedule import Retry
 from tests.support.sockets.receivers import (
     EPOCH_MS,
@@ -34,14 +34,14 @@ SECRET = "whsec_known"
 FAILING = answering("500 Internal Server Error")
 
 
-def typing(number: int, conversation: int = 7, kind: str = STARTED) -> PassingEvent:
-    return PassingEvent(
+def typing(number: int, conversation: int = 7, kind: str = STARTED) -> EphemeralEvent:
+    return EphemeralEvent(
         f"evt_{number}", kind, 1, conversation, f"cnv_{conversation}", "u1", str(number).encode()
     )
 
 
-def waiting(number: int, conversation: int = 7) -> PassingDelivery:
-    return PassingDelivery(number, f"dlv_{number}", typing(number, conversation), EPOCH_MS, EPOCH_MS)
+def waiting(number: int, conversation: int = 7) -> EphemeralDelivery:
+    return EphemeralDelivery(number, f"dlv_{number}", typing(number, conversation), EPOCH_MS, EPOCH_MS)
 
 
 async def listing(installation: Installation, receiver: Receiver, *types: str) -> Endpoint:
@@ -289,7 +289,7 @@ STEPS = ("put", "take", "end", "fail", "repeat")
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 3)), max_size=60))
 def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, int]]) -> None:
-    box, under_way, first = PassingBox(memory=5), list[PassingDelivery](), list[PassingDelivery]()
+    box, under_way, first = EphemeralQueue(memory=5), list[EphemeralDelivery](), list[EphemeralDelivery]()
     now, made = EPOCH_MS, 0
     for step, choice in steps:
         now += 1000
@@ -313,7 +313,7 @@ def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, 
 
 
 def test_what_comes_next_of_a_delivery_is_kept_with_it() -> None:
-    box = PassingBox()
+    box = EphemeralQueue()
     box.put(waiting(1))
     first = box.take_next(EPOCH_MS)
     assert first is not None
@@ -330,7 +330,7 @@ def test_what_comes_next_of_a_delivery_is_kept_with_it() -> None:
 
 @pytest.mark.parametrize("attempts", [0, 2])
 def test_a_full_box_drops_the_oldest_whether_new_or_waiting_for_a_retry(attempts: int) -> None:
-    box = PassingBox(memory=2)
+    box = EphemeralQueue(memory=2)
     assert box.put(replace(waiting(1, 1), attempts=attempts))
     assert box.put(waiting(2, 2))
     assert not box.put(waiting(3, 3))

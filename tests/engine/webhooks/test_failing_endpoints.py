@@ -9,7 +9,7 @@ from pathlib import Path
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.events.types import PassingEvent
+from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
 from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall
 
@@ -291,9 +291,9 @@ async def test_an_answer_of_410_is_a_failure_like_any_other(
         assert await installation.rows() == [(1, "delivered", 2), (2, "delivered", 2)]
 
 
-def _typed(lane: int) -> PassingEvent:
+def _typed(lane: int) -> EphemeralEvent:
     kind = "agent.typing.started"
-    return PassingEvent(f"evt_{lane}", kind, 1, lane, f"cnv_{lane}", "u1", str(lane).encode())
+    return EphemeralEvent(f"evt_{lane}", kind, 1, lane, f"cnv_{lane}", "u1", str(lane).encode())
 
 
 async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(

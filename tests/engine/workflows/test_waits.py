@@ -18,10 +18,10 @@ from deskwire.engine.conversations.automation import waits
 from deskwire.engine.conversations.automation.advance import STEPS_MAX
 from deskwire.engine.conversations.automation.conduct import conduct
 from deskwire.engine.conversations.automation.published import published
-from deskwire.engine.conversations.automation.waits import Waits
+from deskwire.engine.conversations.automation.waits import WorkflowTimers
 from deskwire.engine.conversations.commands import AnswerStep, Command, Delete, StartWorkflow, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
@@ -43,8 +43,8 @@ class Life:
 
     def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
         self.store = store
-        self.directory = Directory(nursery, store, now, mailbox=256, idle_s=60, live=1_000)
-        self.waits = Waits(store, now, self.directory)
+        self.directory = ActorRegistry(nursery, store, now, mailbox=256, idle_s=60, live=1_000)
+        self.waits = WorkflowTimers(store, now, self.directory)
 
     async def ask(self, conversation_id: str, command: Command | WorkflowCommand) -> Conversation | None:
         """Have a command carried out; what commits tell of reaches the task."""

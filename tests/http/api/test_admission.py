@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 
 from deskwire.engine.core.errors import TooManyRequests, Unavailable
-from deskwire.http.api.admission import IMPORTS_MAX, Load
+from deskwire.http.api.admission import IMPORTS_MAX, Admission
 
 
 def test_only_so_many_imports_are_under_way_at_once() -> None:
-    load = Load(requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=())
+    load = Admission(requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=())
     begun = [load.importing(project) for project in range(IMPORTS_MAX)]
     for each in begun:
         each.__enter__()
@@ -28,7 +28,7 @@ def test_only_so_many_imports_are_under_way_at_once() -> None:
 
 
 def test_of_no_kind_of_place_a_project_has_all() -> None:
-    load = Load(requests_max=10, waits_max=10, bodies_bytes_max=10, writes_max=9, writes=())
+    load = Admission(requests_max=10, waits_max=10, bodies_bytes_max=10, writes_max=9, writes=())
     with ExitStack() as kept:
 
         def wait(who: str) -> None:
@@ -47,7 +47,7 @@ def test_of_no_kind_of_place_a_project_has_all() -> None:
 
 
 def test_those_without_a_credential_get_a_part_of_the_room_for_bodies_and_an_address_a_part_of_that() -> None:
-    load = Load(requests_max=9, waits_max=9, bodies_bytes_max=80, writes_max=9, writes=())
+    load = Admission(requests_max=9, waits_max=9, bodies_bytes_max=80, writes_max=9, writes=())
     load.room("one address", 10, stranger=True)
     with pytest.raises(TooManyRequests):
         load.room("one address", 1, stranger=True)

@@ -11,11 +11,11 @@ import trio
 import trio.testing
 
 from deskwire.http.api.app import ROUTES
-from deskwire.http.api.pipeline import Asked, Reply
+from deskwire.http.api.pipeline import Request, Response
 from deskwire.http.api.services import Services
 from deskwire.http.server import fast_path as lane_module
 from deskwire.http.server.connection import FrontStream
-from deskwire.http.server.fast_path import Lane
+from deskwire.http.server.fast_path import FastPath
 
 _REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -25,9 +25,9 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the requests that were begun; each is answered at once."""
     paths: list[str] = []
 
-    async def carried_out(_services: Services, asked: Asked) -> tuple[Reply, None]:
+    async def carried_out(_services: Services, asked: Request) -> tuple[Response, None]:
         paths.append(asked.route.path)
-        return Reply(200, "application/json", b"{}"), None
+        return Response(200, "application/json", b"{}"), None
 
     monkeypatch.setattr(lane_module, "carried_out", carried_out)
     monkeypatch.setattr(lane_module, "note", lambda *_: None)
@@ -39,10 +39,14 @@ class _Clock:
 
 
 @asynccontextmanager
-async def _connected() -> AsyncIterator[tuple[Lane, FrontStream, trio.SocketStream]]:
+async def _connected() -> AsyncIterator[tuple[FastPath, FrontStream, trio.SocketStream]]:
     ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
     async with ours, theirs:
-        yield Lane(cast(Services, _Clock()), ROUTES, idle_s=60), FrontStream(ours, write_timeout_s=5), theirs
+        yield (
+            FastPath(cast(Services, _Clock()), ROUTES, idle_s=60),
+            FrontStream(ours, write_timeout_s=5),
+            theirs,
+        )
 
 
 async def test_requests_in_a_row_leave_turns_to_others(begun: list[str]) -> None:
@@ -67,7 +71,7 @@ async def test_a_request_that_comes_in_the_moment_of_the_stop_is_not_begun(begun
     handed_on: list[bool] = []
     serving: list[trio.lowlevel.Task] = []
 
-    async def serve(lane: Lane, stream: FrontStream) -> None:
+    async def serve(lane: FastPath, stream: FrontStream) -> None:
         serving.append(trio.lowlevel.current_task())
         handed_on.append(await lane.serve(stream))
 

@@ -19,7 +19,7 @@ from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.inflow import FRAMES, LARGEST_AT_ONCE, MESSAGES
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.http.stream.websocket.messages import Texts, TooLong
+from deskwire.http.stream.websocket.messages import MessageAssembler, TooLong
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import (
     KEY,
@@ -280,7 +280,7 @@ async def test_who_broke_a_rule_is_not_read_for_as_long_as_it_sends(
 
 
 async def test_a_message_of_very_many_fragments_takes_one_buffer() -> None:
-    texts = Texts(_LARGEST)
+    texts = MessageAssembler(_LARGEST)
     tracemalloc.start()
     try:
         for _ in range(_LARGEST - 1):
@@ -297,7 +297,7 @@ def test_a_message_is_the_same_however_it_is_cut(text: str, marks: list[int]) ->
     edges = [0, *sorted(min(mark, len(text)) for mark in marks), len(text)]
     parts = [text[first:last] for first, last in pairwise(edges)]
     for limit in (len(text.encode()), len(text.encode()) - 1):
-        texts = Texts(limit)
+        texts = MessageAssembler(limit)
         try:
             found = [texts.add(TextMessage(part, message_finished=False)) for part in parts]
             assert [*found, texts.add(TextMessage(""))] == [None] * len(parts) + [text]

@@ -18,7 +18,6 @@ from deskwire.engine.audit.trail import COUNTED_MS, Actor, AuditFilter, AuditRec
 from deskwire.engine.ports import Transaction
 from deskwire.storage.database import FILE_NAME
 from deskwire.storage.tables import audit
-from deskwire.storage.tables.accounts import people
 from tests.support.builders import NOON, InlineStore
 from tests.support.seeing import seen
 
@@ -43,9 +42,9 @@ SILENT: Final = {
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    folder = Path(people.__file__).parent
-    for path in sorted(folder.glob("*.py")):
-        if path.stem not in ("migrations", "schema"):
+    folder = Path(audit.__file__).parents[1]
+    for path in sorted(folder.rglob("*.py")):
+        if path.parent.name != "migrations":
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.FunctionDef):
                     yield node.name, node

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.topic import Topic
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.migrations.list import m0003_what_outlives_its_subject
@@ -177,7 +177,7 @@ def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_in
         m0003_what_outlives_its_subject(Database(tx.conn))
         other = {"conversation": {"id": "cnv_2", "contact": {"userId": "bob"}}}
         tx.append_event(PROJECT, Draft("conversation.deleted", 1, other), None, NOON)
-        for lane in (Lane(PROJECT.rowid, "conversation", "cnv_1"), Lane(PROJECT.rowid, "contact", "ada")):
+        for lane in (Topic(PROJECT.rowid, "conversation", "cnv_1"), Topic(PROJECT.rowid, "contact", "ada")):
             assert list(tx.lane_events(lane, 0, 10, frozenset())) == [gone]
             assert not tx.lane_events(lane, gone.position, 10, frozenset())
             assert not tx.lane_events(lane._replace(project=OTHER_PROJECT.rowid), 0, 10, frozenset())

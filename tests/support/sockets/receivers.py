@@ -20,7 +20,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.ports import Commit, Store, Transaction
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.address import IPAddress, Policy
 from deskwire.engine.webhooks.http.client import Client
@@ -180,7 +180,7 @@ def client_for(
 class Installation:
     """A store with a project, and couriers on it."""
 
-    def __init__(self, store: SqliteStore, between: Any, couriers: Couriers, project: Project) -> None:
+    def __init__(self, store: SqliteStore, between: Any, couriers: Dispatcher, project: Project) -> None:
         self.between = between
         self.store = store
         self.couriers = couriers
@@ -279,9 +279,9 @@ async def opened(
 ) -> AsyncIterator[Installation]:
     """An installation on `directory`, running while the context is open.
 
-    `between` makes what the couriers get as their store; `options` go to `Couriers`, too.
+    `between` makes what the couriers get as their store; `options` go to `Dispatcher`, too.
     """
-    inbox: list[Couriers] = []
+    inbox: list[Dispatcher] = []
 
     def on_commit(commit: Commit) -> None:
         for couriers in inbox:
@@ -291,7 +291,7 @@ async def opened(
     async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
         project = await store.write(_project)
         given = between(store)
-        couriers = Couriers(given, wall, Sealing(Secrets(SECRET)), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
+        couriers = Dispatcher(given, wall, Sealing(Secrets(SECRET)), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
         inbox.append(couriers)
         async with trio.open_nursery() as nursery:
             await nursery.start(couriers.run)

@@ -25,7 +25,7 @@ ALL: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class AdminContext:
     """What orders are carried out with.
 
     Args:
@@ -39,7 +39,7 @@ class Desk:
     tokens: Callable[[], Tokens | None]
     rotation: Callable[[], Rotation]
 
-    def signed(self, user: int) -> Desk:
+    def signed(self, user: int) -> AdminContext:
         """The same, whose store writes in the name of the operator who is this user of the machine."""
         by = By(Actor("operator", _login(user)), self.clock())
         return replace(self, store=InNameOf(by, self.store))
@@ -53,7 +53,7 @@ def _login(user: int) -> str:
 
 
 Answer = Mapping[str, Any]
-Operation = Callable[[Desk, Any], Awaitable[Answer]]
+Operation = Callable[[AdminContext, Any], Awaitable[Answer]]
 OPERATIONS: Final[dict[str, tuple[type[Body], Operation]]] = {}
 LOOKS: Final[set[str]] = set()
 """Operations that write nothing; they bring no database up to date."""
@@ -61,10 +61,10 @@ LOOKS: Final[set[str]] = set()
 
 def operation(
     name: str, order: type[B], *, looks: bool = False
-) -> Callable[[Callable[[Desk, B], Awaitable[Answer]]], Operation]:
+) -> Callable[[Callable[[AdminContext, B], Awaitable[Answer]]], Operation]:
     """Register the decorated function as what carries out orders of this name."""
 
-    def register(function: Callable[[Desk, B], Awaitable[Answer]]) -> Operation:
+    def register(function: Callable[[AdminContext, B], Awaitable[Answer]]) -> Operation:
         OPERATIONS[name] = (order, function)
         if looks:
             LOOKS.add(name)

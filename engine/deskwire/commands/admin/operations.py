@@ -12,8 +12,8 @@ from deskwire.commands.admin import orders
 from deskwire.commands.admin.context import (
     ALL,
     OPERATIONS,
+    AdminContext,
     Answer,
-    Desk,
     operation,
     organisation_named,
     project_named,
@@ -45,7 +45,7 @@ def organisation_view(organisation: Organisation) -> dict[str, Any]:
 
 
 @operation("org.create", orders.OrganisationName)
-async def create_organisation(desk: Desk, order: orders.OrganisationName) -> Answer:
+async def create_organisation(desk: AdminContext, order: orders.OrganisationName) -> Answer:
     """Make an organisation."""
     now = desk.clock()
     made = new_id("org", now)
@@ -57,13 +57,13 @@ async def create_organisation(desk: Desk, order: orders.OrganisationName) -> Ans
 
 
 @operation("org.list", orders.Nothing, looks=True)
-async def list_organisations(desk: Desk, order: orders.Nothing) -> Answer:
+async def list_organisations(desk: AdminContext, order: orders.Nothing) -> Answer:
     """All organisations, oldest first."""
     return _items(await desk.store.read(lambda reader: reader.organisations()), organisation_view)
 
 
 @operation("org.rename", orders.OrganisationName)
-async def rename_organisation(desk: Desk, order: orders.OrganisationName) -> Answer:
+async def rename_organisation(desk: AdminContext, order: orders.OrganisationName) -> Answer:
     """Give an organisation another name."""
 
     def rename(tx: Transaction) -> Organisation:
@@ -75,7 +75,7 @@ async def rename_organisation(desk: Desk, order: orders.OrganisationName) -> Ans
 
 
 @operation("project.create", orders.NewProject)
-async def create_project(desk: Desk, order: orders.NewProject) -> Answer:
+async def create_project(desk: AdminContext, order: orders.NewProject) -> Answer:
     """Make a project."""
     now = desk.clock()
     organisation = await desk.store.read(lambda reader: organisation_named(reader, order.organisation))
@@ -85,7 +85,7 @@ async def create_project(desk: Desk, order: orders.NewProject) -> Answer:
 
 
 @operation("project.list", orders.InOrganisation, looks=True)
-async def list_projects(desk: Desk, order: orders.InOrganisation) -> Answer:
+async def list_projects(desk: AdminContext, order: orders.InOrganisation) -> Answer:
     """Projects of one organisation or of all, newest first."""
 
     def query(reader: Reader) -> list[Answer]:
@@ -97,7 +97,7 @@ async def list_projects(desk: Desk, order: orders.InOrganisation) -> Answer:
 
 
 @operation("project.show", orders.InProject, looks=True)
-async def show_project(desk: Desk, order: orders.InProject) -> Answer:
+async def show_project(desk: AdminContext, order: orders.InProject) -> Answer:
     """One project."""
 
     def query(reader: Reader) -> Answer:
@@ -108,7 +108,7 @@ async def show_project(desk: Desk, order: orders.InProject) -> Answer:
 
 
 @operation("project.set", orders.ProjectChange)
-async def set_project(desk: Desk, order: orders.ProjectChange) -> Answer:
+async def set_project(desk: AdminContext, order: orders.ProjectChange) -> Answer:
     """Change a project's name and settings."""
 
     def change(tx: Transaction) -> Answer:
@@ -119,7 +119,7 @@ async def set_project(desk: Desk, order: orders.ProjectChange) -> Answer:
 
 
 @operation("user.create", orders.NewUser)
-async def create_user(desk: Desk, order: orders.NewUser) -> Answer:
+async def create_user(desk: AdminContext, order: orders.NewUser) -> Answer:
     """Make an account, and with a role a member."""
     if order.organisation is not None and order.role is None:
         raise Invalid(Problem("/role", "required", "A member needs a role."))
@@ -138,7 +138,7 @@ async def create_user(desk: Desk, order: orders.NewUser) -> Answer:
 
 
 @operation("user.list", orders.InOrganisation, looks=True)
-async def list_users(desk: Desk, order: orders.InOrganisation) -> Answer:
+async def list_users(desk: AdminContext, order: orders.InOrganisation) -> Answer:
     """Users of one organisation or all, oldest first."""
 
     def query(reader: Reader) -> list[Answer]:
@@ -151,7 +151,7 @@ async def list_users(desk: Desk, order: orders.InOrganisation) -> Answer:
 
 
 @operation("user.password", orders.NewPasswordFor)
-async def set_password(desk: Desk, order: orders.NewPasswordFor) -> Answer:
+async def set_password(desk: AdminContext, order: orders.NewPasswordFor) -> Answer:
     """Give a user another password, which ends all tokens of that user."""
     owner = await desk.store.read(lambda reader: user_named(reader, order.user))
     password, password_hash = await _password(desk, order.password, (owner.email, owner.name))
@@ -165,7 +165,7 @@ async def set_password(desk: Desk, order: orders.NewPasswordFor) -> Answer:
 
 
 @operation("user.add", orders.NewMember)
-async def add_member(desk: Desk, order: orders.NewMember) -> Answer:
+async def add_member(desk: AdminContext, order: orders.NewMember) -> Answer:
     """Make a user a member of an organisation; one from elsewhere may get a one-time password (ADR 44)."""
     now, handover = desk.clock(), order.password
     made = await _password(desk, None) if handover == "new" else None
@@ -181,7 +181,7 @@ async def add_member(desk: Desk, order: orders.NewMember) -> Answer:
 
 
 @operation("user.role", orders.MemberRole)
-async def change_role(desk: Desk, order: orders.MemberRole) -> Answer:
+async def change_role(desk: AdminContext, order: orders.MemberRole) -> Answer:
     """Give a member another role; an organisation keeps its last owner."""
 
     def change(tx: Transaction) -> Answer:
@@ -192,7 +192,7 @@ async def change_role(desk: Desk, order: orders.MemberRole) -> Answer:
 
 
 @operation("user.remove", orders.MemberGone)
-async def remove_member(desk: Desk, order: orders.MemberGone) -> Answer:
+async def remove_member(desk: AdminContext, order: orders.MemberGone) -> Answer:
     """End a membership; the account stays, and the last owner, too."""
 
     def remove(tx: Transaction) -> Answer:
@@ -203,7 +203,7 @@ async def remove_member(desk: Desk, order: orders.MemberGone) -> Answer:
 
 
 @operation("user.delete", orders.UserName)
-async def delete_user(desk: Desk, order: orders.UserName) -> Answer:
+async def delete_user(desk: AdminContext, order: orders.UserName) -> Answer:
     """Delete an account with its memberships; no organisation loses its last owner."""
     now = desk.clock()
 
@@ -216,7 +216,7 @@ async def delete_user(desk: Desk, order: orders.UserName) -> Answer:
 
 
 @operation("key.create", orders.NewKey)
-async def create_key(desk: Desk, order: orders.NewKey) -> Answer:
+async def create_key(desk: AdminContext, order: orders.NewKey) -> Answer:
     """Make a server key, and show it this once."""
     now, secret = desk.clock(), new_server_key()
     key_id, key_hash = new_id("key", now), hash_server_key(secret)
@@ -229,7 +229,7 @@ async def create_key(desk: Desk, order: orders.NewKey) -> Answer:
 
 
 @operation("key.list", orders.InProject, looks=True)
-async def list_keys(desk: Desk, order: orders.InProject) -> Answer:
+async def list_keys(desk: AdminContext, order: orders.InProject) -> Answer:
     """A project's server keys, newest first, masked."""
     keys = await desk.store.read(
         lambda reader: reader.keys(project_named(reader, order.project).rowid, ALL, ALL)
@@ -238,14 +238,14 @@ async def list_keys(desk: Desk, order: orders.InProject) -> Answer:
 
 
 @operation("key.revoke", orders.KeyName)
-async def revoke_key(desk: Desk, order: orders.KeyName) -> Answer:
+async def revoke_key(desk: AdminContext, order: orders.KeyName) -> Answer:
     """Let a key be used no more."""
     now = desk.clock()
     return key_view(await desk.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
 
 
 @operation("secret.rotate", orders.SecretRotation)
-async def rotate_secret(desk: Desk, order: orders.SecretRotation) -> Answer:
+async def rotate_secret(desk: AdminContext, order: orders.SecretRotation) -> Answer:
     """Replace the installation's secret."""
     done = await desk.rotation().rotate(order.overlap_s)
     await desk.store.write(lambda tx: tx.record(secret_rotated(order.overlap_s)))
@@ -253,7 +253,7 @@ async def rotate_secret(desk: Desk, order: orders.SecretRotation) -> Answer:
 
 
 @operation("token.create", orders.NewToken)
-async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
+async def create_token(desk: AdminContext, order: orders.NewToken) -> Answer:
     """Issue an access token for a user."""
     tokens = desk.tokens()
     if tokens is None:
@@ -274,7 +274,7 @@ async def create_token(desk: Desk, order: orders.NewToken) -> Answer:
 
 
 @operation("audit.list", orders.AuditRecords, looks=True)
-async def list_audit_records(desk: Desk, order: orders.AuditRecords) -> Answer:
+async def list_audit_records(desk: AdminContext, order: orders.AuditRecords) -> Answer:
     """A page of the audit trail of one organisation or all: the newest, or with `after` what is behind that position."""
 
     def query(reader: Reader) -> Answer:
@@ -295,7 +295,7 @@ async def list_audit_records(desk: Desk, order: orders.AuditRecords) -> Answer:
     return await desk.store.read(query)
 
 
-async def carry_out(desk: Desk, name: str, arguments: bytes) -> dict[str, Any]:
+async def carry_out(desk: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:
     """Carry out an order; `{"answer": …}`, or `{"refusal": …}` if it is not right or not possible."""
     try:
         if name not in OPERATIONS:
@@ -311,7 +311,7 @@ def _id_of(reader: Reader, handle: str | None) -> str | None:
     return user_named(reader, handle).id if handle is not None and "@" in handle else handle
 
 
-async def _password(desk: Desk, given: str | None, about: tuple[str, ...] = ()) -> tuple[str, str]:
+async def _password(desk: AdminContext, given: str | None, about: tuple[str, ...] = ()) -> tuple[str, str]:
     """The given password, or a made-up one, with its hash. Raises Invalid if the given one is easy to guess."""
     if given is not None:
         return given, await trio.to_thread.run_sync(hash_chosen, desk.passwords, given, about, "/password")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 import trio
 
-from deskwire.commands.admin.context import LOOKS, Desk
+from deskwire.commands.admin.context import LOOKS, AdminContext
 from deskwire.commands.admin.operations import carry_out
 from deskwire.commands.admin.socket import Unanswered, ask
 from deskwire.config.settings import Config
@@ -107,5 +107,7 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         looking=name in LOOKS,
     ) as store:
         passwords = Passwords(config.argon2_memory_kib)
-        desk = Desk(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
+        desk = AdminContext(
+            store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets())
+        )
         return await carry_out(desk.signed(os.geteuid()), name, arguments)

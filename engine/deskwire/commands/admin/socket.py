@@ -19,7 +19,7 @@ import orjson
 import structlog
 import trio
 
-from deskwire.commands.admin.context import Desk, refusal
+from deskwire.commands.admin.context import AdminContext, refusal
 from deskwire.commands.admin.operations import carry_out
 from deskwire.engine.core.errors import BadRequest
 from deskwire.engine.core.failure import contained
@@ -42,7 +42,7 @@ class Unanswered(Exception):
 
 
 async def serve_orders(
-    directory: Path, desk: Desk, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    directory: Path, desk: AdminContext, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """Carry out orders that come through the directory's socket, until cancelled."""
     path = directory / SOCKET_FILE
@@ -136,7 +136,7 @@ def _bound(address: str) -> socket.socket:
     return listening
 
 
-async def _serve(desk: Desk, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
+async def _serve(desk: AdminContext, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
     """Carry out the one order of a connection."""
     with (
         contained(lambda failure: log.error("admin.failed", exc_info=failure)),
@@ -164,7 +164,7 @@ async def _order(stream: trio.SocketStream) -> bytes | None:
     return None
 
 
-async def _answer(desk: Desk, line: bytes) -> dict[str, Any]:
+async def _answer(desk: AdminContext, line: bytes) -> dict[str, Any]:
     try:
         order: Any = orjson.loads(line)
         name, arguments = str(order["operation"]), orjson.dumps(order["arguments"])

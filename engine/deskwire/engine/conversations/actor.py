@@ -23,7 +23,7 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.typing.indicator import Indicator
 from deskwire.engine.conversations.typing.state import SetTyping
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
-from deskwire.engine.core.oneshot import Slot
+from deskwire.engine.core.oneshot import OneShot
 from deskwire.engine.core.wrapper import Wrapper
 
 log: Final = structlog.get_logger(__name__)
@@ -36,7 +36,7 @@ class ActorFailed(Exception):
     """A bug ended the actor's state; the log line says which. Callers see no detail."""
 
 
-class Ask(Slot[Receipt]):
+class Ask(OneShot[Receipt]):
     """A command with a place for its answer; every ask is answered exactly once. Typing has no commit.
 
     Args:

@@ -51,7 +51,7 @@ class Commands:
     too_many_actors: int = 0
 
 
-class Directory:
+class ActorRegistry:
     """The live conversations.
 
     Args:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _NONE_YET: Final[Any] = object()
 
 
-class Slot(Generic[T]):
+class OneShot(Generic[T]):
     """A place for one answer, and for the one task that waits for it."""
 
     __slots__ = ("_answer", "_waiting")

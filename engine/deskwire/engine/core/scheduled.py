@@ -29,7 +29,7 @@ _LOOK_S: Final = 60.0
 _RETRY_S: Final = 1.0
 
 
-class DueWork(ABC, Generic[R, W]):
+class ScheduledTask(ABC, Generic[R, W]):
     """The task and what wakes it."""
 
     delayed: ClassVar[str]

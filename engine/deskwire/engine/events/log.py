@@ -21,10 +21,10 @@ from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events.tail import Tail
-from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.topic import Topic
 from deskwire.engine.events.types import StoredEvent
 
-Source = int | Lane
+Source = int | Topic
 """What is read: a project, by its storage key, or a lane."""
 
 
@@ -54,7 +54,7 @@ class EventLog:
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, Tail] = {}
-        self._lanes: dict[Lane, Tail] = {}
+        self._lanes: dict[Topic, Tail] = {}
         self._laned: dict[int, list[Tail]] = {}
         self.position = start
 
@@ -95,7 +95,7 @@ class EventLog:
 
     def open(self, source: Source) -> Tail:
         """Keep a lane in memory from now on, for one more reader; a project always is."""
-        if not isinstance(source, Lane):
+        if not isinstance(source, Topic):
             return self._project(source)
         tail = self._lanes.get(source)
         if tail is None:
@@ -108,7 +108,7 @@ class EventLog:
         tail = self._tail(source)
         assert tail is not None, "what is closed was opened"
         tail.ring()
-        if isinstance(source, Lane):
+        if isinstance(source, Topic):
             tail.readers -= 1
             if not tail.readers:
                 del self._lanes[source]
@@ -141,7 +141,7 @@ class EventLog:
     ) -> Chunk:
         """As `read`, from the table."""
         newest = max(after, self.position)  # before the table is read: what is published meanwhile comes next
-        if isinstance(source, Lane):
+        if isinstance(source, Topic):
             events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
         else:
             events = await self._store.read(lambda reader: reader.events(source, after, limit, types))
@@ -171,7 +171,7 @@ class EventLog:
 
     def _tail(self, source: Source) -> Tail | None:
         """The source's part of the ring; None of a lane that nobody has open."""
-        return self._lanes.get(source) if isinstance(source, Lane) else self._project(source)
+        return self._lanes.get(source) if isinstance(source, Topic) else self._project(source)
 
     def _project(self, project: int) -> Tail:
         """The project's part of the ring, empty until it is looked at."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.topic import Topic
 from deskwire.engine.events.types import Draft, StoredEvent
 
 
@@ -16,7 +16,9 @@ class EventReader(Protocol):
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         """Events of a project with a position larger than `after`, in commit order."""
 
-    def lane_events(self, lane: Lane, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+    def lane_events(
+        self, lane: Topic, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
         """Events of a lane with a position larger than `after`, in commit order."""
 
     def event_position(self, event_id: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 
-class Lane(NamedTuple):
+class Topic(NamedTuple):
     """What a conversation's or a contact's channel follows; a tuple, as each event is looked up by two.
 
     Args:
@@ -19,13 +19,13 @@ class Lane(NamedTuple):
     subject: str
 
 
-def lanes_of(project: int, data: Mapping[str, Any]) -> tuple[Lane, ...]:
+def lanes_of(project: int, data: Mapping[str, Any]) -> tuple[Topic, ...]:
     """The lanes an event stands in, by its envelope's `data`; that has them also of what was deleted."""
     conversation = data.get("conversation")
     contact = (data if conversation is None else conversation).get("contact")
     if contact is None:
         return ()
-    of_contact = Lane(project, "contact", contact["userId"])
+    of_contact = Topic(project, "contact", contact["userId"])
     if conversation is None:
         return (of_contact,)
-    return (Lane(project, "conversation", conversation["id"]), of_contact)
+    return (Topic(project, "conversation", conversation["id"]), of_contact)

@@ -10,7 +10,7 @@ import orjson
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.record import value
-from deskwire.engine.events.topic import Lane
+from deskwire.engine.events.topic import Topic
 
 API_VERSION: Final = "2026-11-01"
 
@@ -98,11 +98,11 @@ class StoredEvent:
     conversation: int | None
     sequence: int | None
     body: bytes
-    lanes: tuple[Lane, ...] = field(default=(), compare=False, repr=False)
+    lanes: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
 
 
 @value
-class PassingEvent:
+class EphemeralEvent:
     """An event that is never stored: it is there for those who listen now (decisions 4; ADR 9).
 
     `body` is the envelope, the same bytes on every channel. What the envelope does not carry, but its way

@@ -26,7 +26,7 @@ from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.contacts import IdentityTransaction, erase_contact
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.failure import PAUSE_S, contained
@@ -76,7 +76,7 @@ class Erasures:
         nursery: trio.Nursery,
         store: Store[ErasureReader, ErasureTransaction],
         clock: Clock,
-        directory: Directory,
+        directory: ActorRegistry,
     ) -> None:
         self._nursery = nursery
         self._store = store

@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.clock_jumps import SetForward
 from deskwire.engine.core.errors import Unavailable
@@ -76,7 +76,7 @@ class Retention:
     def __init__(
         self,
         store: Store[SweepReader, RetentionTransaction],
-        directory: Directory,
+        directory: ActorRegistry,
         clock: Clock,
         keep: Keep,
         pruned: Pruned,

@@ -17,7 +17,7 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Expire
 from deskwire.engine.conversations.expiry import Due, ExpiryReader, Kind, Windows
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, Unavailable
 from deskwire.engine.core.store import Inline, Store
@@ -52,7 +52,7 @@ class Sweep:
     def __init__(
         self,
         store: Store[SweepReader, object],
-        directory: Directory,
+        directory: ActorRegistry,
         clock: Clock,
         *,
         bot_only_ms: int,

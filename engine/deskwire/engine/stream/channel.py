@@ -10,8 +10,8 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.events.log import Source
-from deskwire.engine.events.topic import Lane
-from deskwire.engine.events.types import PassingEvent
+from deskwire.engine.events.topic import Topic
+from deskwire.engine.events.types import EphemeralEvent
 
 Kind = Literal["project", "conversation", "contact"]
 
@@ -36,7 +36,7 @@ class Channel:
     @property
     def source(self) -> Source:
         """What of the log the channel follows."""
-        return self.project if self.kind == "project" else Lane(self.project, self.kind, self.subject)
+        return self.project if self.kind == "project" else Topic(self.project, self.kind, self.subject)
 
 
 def open_channel(project: Project, name: str) -> Channel:
@@ -63,7 +63,7 @@ def open_channel(project: Project, name: str) -> Channel:
     )
 
 
-def carries(channel: Channel, event: PassingEvent) -> bool:
+def carries(channel: Channel, event: EphemeralEvent) -> bool:
     """Whether the channel carries a passing event, which is of its project."""
     match channel.kind:
         case "project":

@@ -12,7 +12,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.stream.channel import Channel
-from deskwire.engine.stream.lease import Seat
+from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
 log: Final = structlog.get_logger(__name__)
@@ -25,7 +25,7 @@ _BRIEF: Final = 32
 """Rows that are written without a thread (`Brief`)."""
 
 
-class Positions:
+class Checkpoints:
     """Saves what the seats have confirmed.
 
     Args:
@@ -36,19 +36,19 @@ class Positions:
         self._store = store
         self._clock = clock
         self._save_s = save_s
-        self._dirty: dict[Channel, Seat] = {}
+        self._dirty: dict[Channel, ChannelLease] = {}
         self._bell = trio.Event()
 
-    def touch(self, seat: Seat) -> None:
+    def touch(self, seat: ChannelLease) -> None:
         """Save the seat soon."""
         self._dirty[seat.channel] = seat
         self._bell.set()
 
-    def drop(self, seat: Seat) -> None:
+    def drop(self, seat: ChannelLease) -> None:
         """The seat was just stored otherwise."""
         self._dirty.pop(seat.channel, None)
 
-    def unsaved(self, seat: Seat) -> bool:
+    def unsaved(self, seat: ChannelLease) -> bool:
         """Whether the seat is still to be saved."""
         return seat.channel in self._dirty
 

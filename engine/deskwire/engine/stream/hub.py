@@ -15,11 +15,11 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.types import PassingEvent
+from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.stream.channel import Channel, Kind, open_channel
-from deskwire.engine.stream.checkpoints import Positions
-from deskwire.engine.stream.lag import LAG_MAX, Lag, Takings, find_lags
-from deskwire.engine.stream.lease import Seat
+from deskwire.engine.stream.checkpoints import Checkpoints
+from deskwire.engine.stream.lag import LAG_MAX, Lag, SubscriptionCounters, find_lags
+from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction
 from deskwire.engine.stream.resume import find_start
 from deskwire.engine.stream.subscription import Loss, Start, Subscription
@@ -89,10 +89,10 @@ class Hub:
         self._lease_s = lease_s
         self._window_ms = int(resume_window_s * 1000)
         self._started_ms = clock()
-        self._positions = Positions(store, clock, save_s)
-        self._seats: dict[Channel, Seat] = {}
+        self._positions = Checkpoints(store, clock, save_s)
+        self._seats: dict[Channel, ChannelLease] = {}
         self._typists: dict[int, set[Subscription]] = {}
-        self.takings: Final = Takings()
+        self.takings: Final = SubscriptionCounters()
 
     async def subscribe(
         self, project: Project, channel: Channel, grant: Grant, lost: Callable[[Loss], None]
@@ -150,7 +150,7 @@ class Hub:
             seat.position = position
             self._positions.touch(seat)
 
-    def pass_on(self, event: PassingEvent) -> None:
+    def pass_on(self, event: EphemeralEvent) -> None:
         """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
         for holder in self._typists.get(event.project, ()):
             holder.offer(event)
@@ -248,7 +248,7 @@ class Hub:
             reader.events_behind(row.project, position, LAG_MAX),
         )
 
-    async def _seat(self, channel: Channel) -> Seat:
+    async def _seat(self, channel: Channel) -> ChannelLease:
         if channel not in self._seats:
             row = await self._store.read(lambda reader: reader.stream_consumer(channel.project, channel.name))
             if channel not in self._seats:
@@ -256,9 +256,9 @@ class Hub:
                 self._seats[channel] = self._restored(channel, row)
         return self._seats[channel]
 
-    def _restored(self, channel: Channel, row: StreamConsumer | None) -> Seat:
+    def _restored(self, channel: Channel, row: StreamConsumer | None) -> ChannelLease:
         """A seat as it was left. After a restart its last holder is protected as if just dropped."""
-        seat = Seat(channel, self._lease_s)
+        seat = ChannelLease(channel, self._lease_s)
         if row is not None:
             seat.consumer_id, seat.generation = row.consumer_id, row.generation
             seat.position, seat.since = row.position, row.since
@@ -274,14 +274,14 @@ class Hub:
             if not seat.busy and not self._positions.unsaved(seat):
                 del self._seats[channel]
 
-    async def _start(self, seat: Seat, grant: Grant) -> Start:
+    async def _start(self, seat: ChannelLease, grant: Grant) -> Start:
         confirmed = seat.position if seat.consumer_id is not None else None
         oldest_ms = self._clock() - self._window_ms
         return await find_start(
             self._store, self._log, seat.channel, grant.resume, confirmed, oldest_ms=oldest_ms
         )
 
-    async def _commit(self, seat: Seat, consumer_id: str, position: int) -> tuple[int, int]:
+    async def _commit(self, seat: ChannelLease, consumer_id: str, position: int) -> tuple[int, int]:
         channel, at = seat.channel, self._clock()
         superseded = tuple(seat.after_taking(consumer_id, trio.current_time()))
 
@@ -293,7 +293,7 @@ class Hub:
             return await self._store.write(Brief(job)), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
-    def _place(self, seat: Seat, stored: int, *, continues: bool) -> None:
+    def _place(self, seat: ChannelLease, stored: int, *, continues: bool) -> None:
         """Set what counts as confirmed from here on, of which `stored` was in the takeover's commit.
 
         Who continues leaves it where it is, a gap included: until its consumer has confirmed something, nobody
@@ -305,7 +305,7 @@ class Hub:
         elif seat.position != stored:
             self._positions.touch(seat)
 
-    def _swap(self, seat: Seat, holder: Subscription, generation: int, since: int) -> None:
+    def _swap(self, seat: ChannelLease, holder: Subscription, generation: int, since: int) -> None:
         self._positions.drop(seat)
         previous = seat.take(holder, generation, since, trio.current_time())
         if holder.typing:

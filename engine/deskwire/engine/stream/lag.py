@@ -27,7 +27,7 @@ _TURN: Final = 1_000
 
 
 @dataclass(slots=True)
-class Takings:
+class SubscriptionCounters:
     """How consumers have come to their channels since the start.
 
     Args:

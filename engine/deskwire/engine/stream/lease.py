@@ -28,7 +28,7 @@ _TAKEOVERS: Final = 10
 _TAKEOVERS_S: Final = 60.0
 
 
-class Seat:
+class ChannelLease:
     """A channel's place for one consumer. Times are in seconds on Trio's clock.
 
     Args:

@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.tail import Tail
-from deskwire.engine.events.types import PassingEvent, StoredEvent
+from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
 
 Loss = Literal["superseded", "ended"]
@@ -102,7 +102,7 @@ class Subscription:
         self._call: Callable[[], object] | None = None
         self._source = channel.source
         self._closed = False
-        self._passing: deque[PassingEvent] | None = deque(maxlen=_PASSING) if typing else None
+        self._passing: deque[EphemeralEvent] | None = deque(maxlen=_PASSING) if typing else None
         self._stir: trio.Event | None = None
 
     def listen(self, call: Callable[[], object]) -> None:
@@ -152,7 +152,7 @@ class Subscription:
             if self._call is not None:
                 self._tail.unlisten(self._call)
 
-    async def next_passing(self) -> PassingEvent:
+    async def next_passing(self) -> EphemeralEvent:
         """The next typing event; for a reader that fell behind, of the newest only.
 
         Cancellation: nothing is lost.
@@ -163,7 +163,7 @@ class Subscription:
             await self._stir.wait()
         return self._passing.popleft()
 
-    def offer(self, event: PassingEvent) -> None:
+    def offer(self, event: EphemeralEvent) -> None:
         """Pass a typing event to the reader, if it asked for them and the channel carries it.
 
         The oldest that waits may go for it.

@@ -15,7 +15,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.commands import LinkTicket
 from deskwire.engine.conversations.decide import already_linked
 from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline, Store
@@ -55,7 +55,7 @@ class TicketSide:
 
 
 @dataclass(frozen=True, slots=True)
-class TicketDesk:
+class TicketService:
     """A project's tickets, as one user works on them.
 
     Every method raises NotFound for an unknown ticket, Invalid for what the project does not have, and
@@ -64,7 +64,7 @@ class TicketDesk:
     """
 
     store: Store[TicketLooks, TicketChanges]
-    directory: Directory
+    directory: ActorRegistry
     project: Project
     by: By
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from deskwire.engine.core.scheduled import DueWork
+from deskwire.engine.core.scheduled import ScheduledTask
 from deskwire.engine.tickets.change import tend
 from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
 
@@ -12,7 +12,7 @@ BATCH: Final = 500
 """Tickets changed in one commit; some ten milliseconds of the writer's time."""
 
 
-class Upkeep(DueWork[TicketLooks, TicketChanges]):
+class SnoozeTimer(ScheduledTask[TicketLooks, TicketChanges]):
     """The task and what wakes it."""
 
     delayed: ClassVar = "tickets.upkeep_delayed"
@@ -23,6 +23,6 @@ class Upkeep(DueWork[TicketLooks, TicketChanges]):
         return 0 if reader.deleted_teams() else reader.next_wake_up()
 
     async def do_some(self) -> bool:
-        """See `DueWork.do_some`: one commit."""
+        """See `ScheduledTask.do_some`: one commit."""
         now = self._clock()
         return await self._store.write(lambda tx: tend(tx, now, BATCH)) == BATCH

@@ -59,14 +59,14 @@ BATCH: Final = 200
 _RETRY_S: Final = 1.0
 
 
-class Reception:
-    """One upload while it is received; made by `Shelf.receiving`.
+class UploadSession:
+    """One upload while it is received; made by `UploadService.receiving`.
 
     Args:
         limit: bytes that the file may have.
     """
 
-    def __init__(self, shelf: Shelf, project: Project, draft: Draft, limit: int) -> None:
+    def __init__(self, shelf: UploadService, project: Project, draft: Draft, limit: int) -> None:
         self._shelf = shelf
         self._project = project
         self._draft = draft
@@ -103,7 +103,7 @@ class Reception:
         return upload
 
 
-class Shelf:
+class UploadService:
     """All uploads of all projects.
 
     `expired` counts those that were removed since the start as no message came to refer to them.
@@ -136,7 +136,7 @@ class Shelf:
         self._wake = trio.Event()
 
     @asynccontextmanager
-    async def receiving(self, project: Project) -> AsyncIterator[Reception]:
+    async def receiving(self, project: Project) -> AsyncIterator[UploadSession]:
         """Receive an upload; nothing is left of it unless it is finished.
 
         Raises Unavailable if the disk refuses, or too many uploads are under way (`uploads_busy`), and TooManyRequests
@@ -151,7 +151,7 @@ class Shelf:
         try:
             draft = await in_thread(self._files.draft)
             try:
-                yield Reception(self, project, draft, self.limit)
+                yield UploadSession(self, project, draft, self.limit)
             finally:
                 with trio.CancelScope(shield=True):
                     await in_thread(draft.discard)

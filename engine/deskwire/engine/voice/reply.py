@@ -21,7 +21,7 @@ from deskwire.engine.tickets.change import find_ticket
 from deskwire.engine.tickets.ports import TicketReader
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.uploads.ports import UploadReader
-from deskwire.engine.uploads.service import Shelf
+from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.uploads.upload import Upload
 from deskwire.engine.voice.audio import FIELD, check_length, format_of
 from deskwire.engine.voice.prompts import MESSAGES, Mode, prompt, schema
@@ -61,7 +61,7 @@ class Voice:
     def __init__(
         self,
         store: Store[VoiceReader, object],
-        shelf: Shelf,
+        shelf: UploadService,
         clock: Clock,
         model: ChatModel | None,
         *,

@@ -53,8 +53,8 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
-    """See `Couriers` for what each of them is.
+class DeliveryContext:
+    """See `Dispatcher` for what each of them is.
 
     `watched` has who waits for the first result of a delivery, by its position.
     """

@@ -16,12 +16,12 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.store import Store
-from deskwire.engine.events.types import PassingEvent
+from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.cleanup import close_endpoint
-from deskwire.engine.webhooks.context import Counters, Means
+from deskwire.engine.webhooks.context import Counters, DeliveryContext
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.ephemeral_dispatcher import PassingCouriers
+from deskwire.engine.webhooks.ephemeral_dispatcher import EphemeralDispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import Resolver
@@ -30,7 +30,7 @@ from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader, Deliv
 from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Rule, State
 from deskwire.engine.webhooks.retry.schedule import Schedule
-from deskwire.engine.webhooks.worker import Courier
+from deskwire.engine.webhooks.worker import EndpointWorker
 
 _STOP_GRACE_S: Final = 1.0
 """How long a stop waits for attempts under way: most receivers answer in less, a silent one holds nothing up."""
@@ -45,12 +45,12 @@ class _Seat:
 
     endpoint: Endpoint
     breaker: Breaker
-    courier: Courier
+    courier: EndpointWorker
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     gone: trio.Event = field(default_factory=trio.Event)
 
 
-class Couriers:
+class Dispatcher:
     """Delivers what is committed to the endpoints that it is for (contract 6.4).
 
     Args:
@@ -98,7 +98,7 @@ class Couriers:
     ) -> None:
         self._store = store
         self.counters = Counters()
-        self._means = Means(
+        self._means = DeliveryContext(
             store=store,
             clock=clock,
             sealing=sealing,
@@ -119,7 +119,7 @@ class Couriers:
             counters=self.counters,
         )
         self._seats: dict[int, _Seat] = {}
-        self._passing = PassingCouriers(self._means)
+        self._passing = EphemeralDispatcher(self._means)
         self._nursery: trio.Nursery | None = None
 
     @property
@@ -177,7 +177,7 @@ class Couriers:
         if self._nursery is None or endpoint.status != "enabled":
             return
         breaker = self._means.breaker(endpoint)
-        seat = _Seat(endpoint, breaker, Courier(endpoint, self._means, breaker))
+        seat = _Seat(endpoint, breaker, EndpointWorker(endpoint, self._means, breaker))
         self._seats[endpoint.rowid] = seat
         Context().run(self._nursery.start_soon, self._keep, seat, previous)
         self._passing.add(endpoint, breaker, self._nursery)
@@ -240,7 +240,7 @@ class Couriers:
             if seated is not None:
                 seated.courier.offer(delivery)
 
-    def pass_on(self, event: PassingEvent) -> None:
+    def pass_on(self, event: EphemeralEvent) -> None:
         """Deliver a typing event, from memory, to the endpoints that list its type (contract 6.2.4)."""
         self._passing.pass_on(event)
 
@@ -265,6 +265,6 @@ class Couriers:
                 while True:
                     await run_isolated(seat.endpoint, seat.courier.run)
                     await trio.sleep(RESTART_PAUSE_S)
-                    seat.courier = Courier(seat.endpoint, self._means, seat.breaker)
+                    seat.courier = EndpointWorker(seat.endpoint, self._means, seat.breaker)
         finally:
             seat.gone.set()

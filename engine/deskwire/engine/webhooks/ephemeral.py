@@ -18,8 +18,8 @@ import trio
 
 from deskwire.engine.core.failure import contained
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import PassingEvent
-from deskwire.engine.webhooks.context import Means
+from deskwire.engine.events.types import EphemeralEvent
+from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.isolation import broken
@@ -42,7 +42,7 @@ _CLOSE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class PassingDelivery:
+class EphemeralDelivery:
     """One typing event on its way to one endpoint; see `ports.Delivery`.
 
     Args:
@@ -51,7 +51,7 @@ class PassingDelivery:
 
     number: int
     id: str
-    event: PassingEvent
+    event: EphemeralEvent
     created_at: int
     due_at: int
     attempts: int = 0
@@ -60,7 +60,7 @@ class PassingDelivery:
     previous: None = None  # typing has no sequence (contract 2.10)
 
 
-class PassingBox:
+class EphemeralQueue:
     """Which of them may start now; no waiting, no I/O.
 
     Args:
@@ -69,14 +69,14 @@ class PassingBox:
 
     def __init__(self, memory: int = MEMORY) -> None:
         self._memory = memory
-        self._waiting: dict[int, PassingDelivery] = {}
-        self._under_way: dict[int, PassingDelivery] = {}
+        self._waiting: dict[int, EphemeralDelivery] = {}
+        self._under_way: dict[int, EphemeralDelivery] = {}
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def put(self, delivery: PassingDelivery) -> bool:
+    def put(self, delivery: EphemeralDelivery) -> bool:
         """Let a delivery wait for its first attempt, or its next; False if the oldest had to go for it."""
         self._under_way.pop(delivery.number, None)
         self._waiting[delivery.number] = delivery
@@ -85,7 +85,7 @@ class PassingBox:
         del self._waiting[min(self._waiting)]
         return False
 
-    def take_next(self, now: int) -> PassingDelivery | None:
+    def take_next(self, now: int) -> EphemeralDelivery | None:
         """The oldest that may start, if any, at `now` (ms); `ended` or `retry` must follow."""
         found = next(self._startable(now), None)
         if found is not None:
@@ -96,11 +96,11 @@ class PassingBox:
         """When the next retry is due, in milliseconds since the epoch; None if there is none."""
         return min((each.due_at for each in self._waiting.values() if each.attempts), default=None)
 
-    def ended(self, delivery: PassingDelivery) -> None:
+    def ended(self, delivery: EphemeralDelivery) -> None:
         """The delivery is over."""
         self._under_way.pop(delivery.number, None)
 
-    def retry(self, delivery: PassingDelivery, again: Retry) -> bool:
+    def retry(self, delivery: EphemeralDelivery, again: Retry) -> bool:
         """Let the delivery wait for its next attempt; see `put`. One that was forgotten is over."""
         if delivery.number not in self._under_way:
             return True
@@ -120,7 +120,7 @@ class PassingBox:
             for number in [n for n, each in held.items() if each.event.conversation in conversations]:
                 del held[number]
 
-    def _startable(self, now: int) -> Iterator[PassingDelivery]:
+    def _startable(self, now: int) -> Iterator[EphemeralDelivery]:
         """In the order of their events; of each conversation one first attempt at a time."""
         busy = {each.event.conversation for each in self._under_way.values() if not each.attempts}
         for number in sorted(self._waiting):
@@ -129,14 +129,14 @@ class PassingBox:
                 yield delivery
 
 
-class PassingCourier:
+class EphemeralWorker:
     """Delivers typing events to one endpoint. `offer` and `forget` never wait; `run` does the work."""
 
-    def __init__(self, endpoint: Endpoint, means: Means, breaker: Breaker) -> None:
+    def __init__(self, endpoint: Endpoint, means: DeliveryContext, breaker: Breaker) -> None:
         self.endpoint = endpoint
         self.breaker: Final = breaker
         self._means = means
-        self._box = PassingBox()
+        self._box = EphemeralQueue()
         self._free = min(SLOTS, means.concurrency)
         self._client: Final = means.client(endpoint.url)
         self._signing: SigningSecrets | None = None
@@ -148,14 +148,14 @@ class PassingCourier:
         """How many deliveries wait for an attempt."""
         return len(self._box)
 
-    def offer(self, event: PassingEvent) -> None:
+    def offer(self, event: EphemeralEvent) -> None:
         """Take in an event that the endpoint wants."""
         self._made += 1
         now = self._means.clock()
-        self._keep(self._box.put(PassingDelivery(self._made, new_id("dlv", now), event, now, now)))
+        self._keep(self._box.put(EphemeralDelivery(self._made, new_id("dlv", now), event, now, now)))
 
     def change(self, endpoint: Endpoint) -> None:
-        """See `Courier.change`."""
+        """See `EndpointWorker.change`."""
         self._signing = self._means.signing(endpoint)
         self.endpoint = endpoint
 
@@ -193,7 +193,7 @@ class PassingCourier:
         working = self._free < min(SLOTS, self._means.concurrency)
         await wait_for_work(self._bell, due_s, self._client, working=working)
 
-    async def _attempt(self, delivery: PassingDelivery) -> None:
+    async def _attempt(self, delivery: EphemeralDelivery) -> None:
         follows = await self._verdict(delivery)
         self._free += 1
         match follows:
@@ -205,7 +205,7 @@ class PassingCourier:
                 self._means.counters.typing_dropped += status != "delivered"
                 self._bell.set()
 
-    async def _verdict(self, delivery: PassingDelivery) -> Retry | Ended:
+    async def _verdict(self, delivery: EphemeralDelivery) -> Retry | Ended:
         """Post it, unless its window has passed or the circuit does not let it through; what follows."""
         schedule, now = self._means.schedule, self._means.clock()
         late = schedule.too_late(delivery.created_at, now)
@@ -230,7 +230,7 @@ class PassingCourier:
             probe=probe,
         )
 
-    async def _post(self, delivery: PassingDelivery, now: int) -> Attempt:
+    async def _post(self, delivery: EphemeralDelivery, now: int) -> Attempt:
         assert self._signing is not None, "the courier runs"
         began, attempt = trio.current_time(), None
         with contained(partial(self._tell, delivery)):
@@ -242,7 +242,7 @@ class PassingCourier:
         counters.typing_failed_attempts += attempt.error is not None and attempt.wait_ms is None
         return attempt
 
-    def _tell(self, delivery: PassingDelivery, failure: BaseException) -> None:
+    def _tell(self, delivery: EphemeralDelivery, failure: BaseException) -> None:
         log.error("delivery.typing_failed", endpoint=self.endpoint.id, delivery=delivery.id, exc_info=failure)
 
     def _keep(self, fitted: bool) -> None:

@@ -7,10 +7,10 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.events.types import CATALOG, PassingEvent, matches
-from deskwire.engine.webhooks.context import Means
+from deskwire.engine.events.types import CATALOG, EphemeralEvent, matches
+from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.ephemeral import PassingCourier
+from deskwire.engine.webhooks.ephemeral import EphemeralWorker
 from deskwire.engine.webhooks.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.webhooks.retry.breaker import Breaker
 
@@ -21,14 +21,14 @@ _PASSING: Final = frozenset(kind.type for kind in CATALOG.values() if kind.opt_i
 class _Seat:
     """A courier's place: it outlives the courier that failed in it."""
 
-    courier: PassingCourier
+    courier: EphemeralWorker
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
 
 
-class PassingCouriers:
-    """Delivers typing events to the endpoints that are there; see `Couriers`, whose part this is."""
+class EphemeralDispatcher:
+    """Delivers typing events to the endpoints that are there; see `Dispatcher`, whose part this is."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: DeliveryContext) -> None:
         self._means = means
         self._seats: dict[int, _Seat] = {}
         self._projects: dict[int, dict[int, _Seat]] = {}
@@ -43,7 +43,7 @@ class PassingCouriers:
         self.remove(endpoint.rowid)
         if not endpoint.events & _PASSING:
             return
-        seat = self._seats[endpoint.rowid] = _Seat(PassingCourier(endpoint, self._means, breaker))
+        seat = self._seats[endpoint.rowid] = _Seat(EphemeralWorker(endpoint, self._means, breaker))
         self._projects.setdefault(endpoint.project, {})[endpoint.rowid] = seat
         nursery.start_soon(self._keep, seat)
 
@@ -67,7 +67,7 @@ class PassingCouriers:
         for seat in self._seats.values():
             seat.courier.forget(conversations)
 
-    def pass_on(self, event: PassingEvent) -> None:
+    def pass_on(self, event: EphemeralEvent) -> None:
         """Give the event to the endpoints of its project that list its type."""
         for seat in self._projects.get(event.project, {}).values():
             if matches(seat.courier.endpoint.events, event.type):
@@ -85,4 +85,4 @@ class PassingCouriers:
                 await run_isolated(seat.courier.endpoint, seat.courier.run)
                 await trio.sleep(RESTART_PAUSE_S)
                 last = seat.courier
-                seat.courier = PassingCourier(last.endpoint, self._means, last.breaker)
+                seat.courier = EphemeralWorker(last.endpoint, self._means, last.breaker)

@@ -21,12 +21,12 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.failure import contained
-from deskwire.engine.webhooks.context import Means
+from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.isolation import broken
 from deskwire.engine.webhooks.queue.outage import Outage
-from deskwire.engine.webhooks.queue.slots import Places
+from deskwire.engine.webhooks.queue.slots import AttemptSlots
 from deskwire.engine.webhooks.recorder import Recorder, Result
 from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.engine.webhooks.retry.circuit import Circuit
@@ -43,20 +43,20 @@ _CLOSE_S: Final = 1.0
 _NEVER: Final = float("inf")
 
 
-class Courier:
+class EndpointWorker:
     """Delivers to one endpoint. `offer` and `forget` never wait; `run` does the work.
 
     A courier is run once; after a failure a new one takes up the rows.
     """
 
-    def __init__(self, endpoint: Endpoint, means: Means, breaker: Breaker) -> None:
+    def __init__(self, endpoint: Endpoint, means: DeliveryContext, breaker: Breaker) -> None:
         self._endpoint = endpoint
         self._means = means
         self._breaker = breaker
         self._outbox = means.outbox(breaker)
         self._outage = Outage(means, breaker, self._outbox)
         self._recorder = Recorder(means.store, endpoint.rowid, breaker, means.pause_s)
-        self._places = Places(means.concurrency, means.waiting)
+        self._places = AttemptSlots(means.concurrency, means.waiting)
         self._bell = trio.Event()
         self._client: Final = means.client(endpoint.url)
         self._signing: SigningSecrets | None = None

@@ -43,7 +43,7 @@ _CROWDED: Final = {
 }
 
 
-class Load:
+class Admission:
     """What requests take of the process.
 
     `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all,

@@ -17,7 +17,7 @@ from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.output.cors import Cors
 from deskwire.http.api.output.headers import complete
-from deskwire.http.api.pipeline import Asked, Reply, carried_out, failed, note, parameters, refused
+from deskwire.http.api.pipeline import Request, Response, failed, handle, note, parameters, refused
 from deskwire.http.api.problems import PROBLEM, problem
 from deskwire.http.api.rate_limits import header_fields
 from deskwire.http.api.request_id import REQUEST_ID
@@ -110,7 +110,7 @@ class _App(QuartTrio):
         g.route = g.place.routes.get(request.method)
         if g.route is None:
             raise MethodNotAllowed(g.place.routes)
-        asked = Asked(
+        asked = Request(
             _request_id(),
             request.method,
             g.route,
@@ -124,7 +124,7 @@ class _App(QuartTrio):
             place=request.scope.get("state", {}).get(PLACE),
         )
         try:
-            reply, g.quota = await carried_out(self._services, asked)
+            reply, g.quota = await handle(self._services, asked)
         except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
             reply = failed(asked.id, error)
         return _response(reply)
@@ -147,7 +147,7 @@ def make_app(services: Services) -> QuartTrio:
     return app
 
 
-def _response(reply: Reply) -> QuartResponse:
+def _response(reply: Response) -> QuartResponse:
     response = QuartResponse(
         reply.body if reply.pieces is None else reply.pieces,
         reply.status,

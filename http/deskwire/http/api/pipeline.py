@@ -70,7 +70,7 @@ _PARAMETERS_MAX: Final = 100
 
 
 @value
-class Asked:
+class Request:
     """A request that has found its route.
 
     Args:
@@ -100,7 +100,7 @@ class Asked:
 
 
 @value
-class Reply:
+class Response:
     """An answer. With `pieces` these are its body, of an unknown length."""
 
     status: int
@@ -110,7 +110,7 @@ class Reply:
     pieces: AsyncIterator[bytes] | None = None
 
 
-async def carried_out(services: Services, asked: Asked) -> tuple[Reply, Quota | None]:
+async def handle(services: Services, asked: Request) -> tuple[Response, Quota | None]:
     """The answer, and what the caller has left of its calls; None if that was not counted.
 
     Raises what is a bug.
@@ -137,13 +137,13 @@ def parameters(query: str) -> Mapping[str, list[str]]:
     return found
 
 
-def refused(error: DomainError, request_id: str) -> Reply:
+def refused(error: DomainError, request_id: str) -> Response:
     """The answer to a request that is refused."""
     document, headers = refusal(error, request_id)
-    return Reply(document["status"], PROBLEM, orjson.dumps(document), headers)
+    return Response(document["status"], PROBLEM, orjson.dumps(document), headers)
 
 
-def failed(request_id: str, error: BaseException) -> Reply:
+def failed(request_id: str, error: BaseException) -> Response:
     """The answer to a request that met a bug: the log has the traceback, the client the id to ask for.
 
     Raises what of the error ends the task on purpose; see `survived`.
@@ -151,7 +151,7 @@ def failed(request_id: str, error: BaseException) -> Reply:
     survived(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
     detail = "Something went wrong here. Give the request id when you report it."
     document = problem(500, "internal_error", detail, request_id)
-    return Reply(500, PROBLEM, orjson.dumps(document))
+    return Response(500, PROBLEM, orjson.dumps(document))
 
 
 def note(
@@ -169,11 +169,11 @@ def note(
 
 
 class _Exchange:
-    """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `carried_out`."""
+    """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `handle`."""
 
     __slots__ = ("_asked", "_services", "_stranger", "_taken", "_who", "client", "quota")
 
-    def __init__(self, services: Services, asked: Asked) -> None:
+    def __init__(self, services: Services, asked: Request) -> None:
         self._services = services
         self._asked = asked
         forwarded_for = asked.headers.getlist("x-forwarded-for")
@@ -298,17 +298,17 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body may have at most {limit:,} bytes.")
 
 
-def _reply(answer: Answer) -> Reply:
+def _reply(answer: Answer) -> Response:
     if answer is NO_CONTENT:
-        return Reply(204, "")
+        return Response(204, "")
     match answer:
         case Page(body, content_type, headers, status):
-            return Reply(status, content_type, body, headers)
+            return Response(status, content_type, body, headers)
         case Replayed(body):
-            return Reply(200, JSON, body, {REPLAYED: "true"})
+            return Response(200, JSON, body, {REPLAYED: "true"})
         case Streamed(pieces, content_type, headers, status):
-            return Reply(status, content_type, b"", headers, pieces)
+            return Response(status, content_type, b"", headers, pieces)
         case RawJson(body):
-            return Reply(200, JSON, body)
+            return Response(200, JSON, body)
         case _:
-            return Reply(200, JSON, orjson.dumps(answer))
+            return Response(200, JSON, orjson.dumps(answer))

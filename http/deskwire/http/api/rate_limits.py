@@ -19,7 +19,7 @@ Counted = Literal["calls", "authorizations"]
 
 
 @dataclass(frozen=True, slots=True)
-class Quotas:
+class RateLimits:
     """The limits on calls.
 
     Args:

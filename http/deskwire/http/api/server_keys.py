@@ -22,7 +22,7 @@ _KEPT_MAX: Final = 1_000
 
 
 @dataclass(slots=True)
-class Keys:
+class ServerKeys:
     """The keys of the callers."""
 
     store: Store

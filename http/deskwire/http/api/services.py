@@ -14,7 +14,7 @@ from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.refusals import Refusals
 from deskwire.engine.audit.trail import By
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring
@@ -25,16 +25,16 @@ from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
-from deskwire.engine.uploads.service import Shelf
+from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.http.api.admission import Load
+from deskwire.http.api.admission import Admission
 from deskwire.http.api.input.client_address import Network
 from deskwire.http.api.output.static import Once, Static
-from deskwire.http.api.rate_limits import Quotas
-from deskwire.http.api.server_keys import Keys
-from deskwire.http.metrics.measurements import Measured
+from deskwire.http.api.rate_limits import RateLimits
+from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.resources.accounts.password_hashing import Hashing
 from deskwire.http.resources.service.readiness import Readiness
@@ -104,8 +104,8 @@ class Services:
     """
 
     store: Store
-    keys: Keys
-    directory: Directory
+    keys: ServerKeys
+    directory: ActorRegistry
     erasures: Erasures
     log: EventLog
     clock: Clock
@@ -115,15 +115,15 @@ class Services:
     webhooks: Webhooks
     hub: Hub
     surveys: Surveys
-    shelf: Shelf
+    shelf: UploadService
     voice: Voice
     answers: Answers
-    quotas: Quotas
-    load: Load
+    quotas: RateLimits
+    load: Admission
     stream_keys: Keyring
     limits: Limits
     version: str
-    measured: Measured
+    measured: Measurements
     scraping: Scraping
     description: Once[Static]
     tell_request: Callable[[str, str | None, int, float, str], None]

@@ -14,7 +14,7 @@ from deskwire.engine.core.counters import Room
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Answer, Call, Media, Page, Routes, Tag
 from deskwire.http.metrics.families import METRICS
-from deskwire.http.metrics.measurements import Measured
+from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 
 routes = Routes(
@@ -47,7 +47,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def _room(measured: Measured) -> Room | None:
+def _room(measured: Measurements) -> Room | None:
     try:
         return measured.room()
     except OSError:  # the metrics that need it are left out; the disk's trouble is logged where it hurts

@@ -12,7 +12,7 @@ import trio
 
 from deskwire.engine.core.counters import Commits, Histogram, Room
 from deskwire.engine.privacy.retention import Pruned
-from deskwire.engine.webhooks.dispatcher import Couriers
+from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.server.connections import Connections
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -94,7 +94,7 @@ class Stalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurements:
     """Where the numbers are that the metrics show.
 
     Args:
@@ -115,7 +115,7 @@ class Measured:
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
     room: Callable[[], Room]
-    couriers: Couriers
+    couriers: Dispatcher
     connections: Connections
     consumers: Callable[[], int]
     traffic: Traffic

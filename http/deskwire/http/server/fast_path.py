@@ -21,7 +21,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.http.api.input.headers import mimetype_of
 from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT
-from deskwire.http.api.pipeline import Asked, Reply, carried_out, failed, note, parameters
+from deskwire.http.api.pipeline import Request, Response, failed, handle, note, parameters
 from deskwire.http.api.rate_limits import header_fields
 from deskwire.http.api.request_id import REQUEST_ID
 from deskwire.http.api.routing import Route
@@ -36,7 +36,7 @@ log: Final = structlog.get_logger(__name__)
 _Found = tuple[Head, Route, dict[str, str]]
 
 
-class Lane:
+class FastPath:
     """Serves connections until their first request that is for others.
 
     Args:
@@ -126,7 +126,7 @@ class Lane:
         services, began = self._services, time.perf_counter()
         request_id = new_id("req", services.clock())
         REQUEST_ID.set(request_id)
-        asked = Asked(
+        asked = Request(
             request_id,
             head.method,
             route,
@@ -142,7 +142,7 @@ class Lane:
         )
         left = None
         try:
-            reply, left = await carried_out(services, asked)
+            reply, left = await handle(services, asked)
         except _Gone:
             return False
         except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
@@ -233,7 +233,7 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
     return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
 
 
-def _written(reply: Reply, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
+def _written(reply: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
     """The answer as it goes out."""
     assert reply.pieces is None, "a direct route answers in one piece"
     head = _head(reply.status, reply.content_type, secure)

@@ -35,7 +35,7 @@ from hypercorn.typing import (
 from deskwire.engine.core.failure import contained
 from deskwire.http.server.connection import FrontStream, TlsFrontStream
 from deskwire.http.server.connections import PLACE, Connections
-from deskwire.http.server.fast_path import Lane
+from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.hypercorn_h1 import STREAM, StrictServer
 from deskwire.http.server.plaintext import speaks_http, told_to_use_tls
 from deskwire.http.server.turns import Turns
@@ -102,7 +102,7 @@ async def serve_front(
     config: Config,
     limits: FrontLimits,
     tls: Tls | None = None,
-    lane: Lane | None = None,
+    lane: FastPath | None = None,
     connections: Connections | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -197,7 +197,7 @@ class _Front:
         stream: StreamHandler,
         limits: FrontLimits,
         tls: Tls | None,
-        lane: Lane | None,
+        lane: FastPath | None,
         connections: Connections,
     ) -> None:
         self._connections = connections

@@ -23,7 +23,7 @@ _CHANNELS: Final = 100
 """Channels of one connection: each ping notes how far each has come, and clients that need more can open more."""
 
 
-class Talk:
+class PusherProtocol:
     """One connection's conversation: `greet` it, then `hear` each message.
 
     Args:

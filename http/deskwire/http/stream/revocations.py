@@ -13,7 +13,7 @@ from deskwire.engine.accounts.credentials import key_in_force
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader, Store
-from deskwire.http.stream.protocol import Talk
+from deskwire.http.stream.protocol import PusherProtocol
 
 log: Final = structlog.get_logger(__name__)
 
@@ -30,7 +30,7 @@ class Revocations:
     `changes` counts what was said: who reads a right and sees another count afterwards has to read it again.
     """
 
-    def __init__(self, store: Store, talks: Collection[Talk]) -> None:
+    def __init__(self, store: Store, talks: Collection[PusherProtocol]) -> None:
         self._store = store
         self._talks = talks
         self._news = trio.Event()

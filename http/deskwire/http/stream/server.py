@@ -27,7 +27,7 @@ from deskwire.http.server.drain import drain
 from deskwire.http.stream import pusher
 from deskwire.http.stream.flusher import Flusher
 from deskwire.http.stream.limits import Bounds
-from deskwire.http.stream.protocol import Talk
+from deskwire.http.stream.protocol import PusherProtocol
 from deskwire.http.stream.revocations import Revocations
 from deskwire.http.stream.session import GOODBYE_S, Session
 from deskwire.http.stream.strangers import Stranger, Strangers
@@ -81,7 +81,7 @@ class RealtimeStream:
         self._strangers = Strangers(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
-        self._talks: dict[Talk, None] = {}  # in the order in which they came
+        self._talks: dict[PusherProtocol, None] = {}  # in the order in which they came
         self._revocations = Revocations(store, self._talks.keys())
         self._openings: set[trio.CancelScope] = set()
         self._closing: pusher.Close | None = None
@@ -115,7 +115,7 @@ class RealtimeStream:
 
         Cancellation: the connection is dropped without a goodbye.
         """
-        talk: Talk | None = None
+        talk: PusherProtocol | None = None
         stranger: Stranger | None = None
         try:
             opening = await self._open(stream)
@@ -181,9 +181,11 @@ class RealtimeStream:
             return None
         return result
 
-    def _begin(self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project) -> Talk:
+    def _begin(
+        self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project
+    ) -> PusherProtocol:
         session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, stranger)
-        talk = Talk(self._store, self._hub, self._clock, self._keys, session, project)
+        talk = PusherProtocol(self._store, self._hub, self._clock, self._keys, session, project)
         self._talks[talk] = None
         return talk
 
@@ -215,7 +217,7 @@ class RealtimeStream:
         return project
 
 
-def _tell(talk: Talk | None, failure: BaseException) -> None:
+def _tell(talk: PusherProtocol | None, failure: BaseException) -> None:
     socket_id = None if talk is None else talk.socket_id
     log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
 

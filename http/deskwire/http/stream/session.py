@@ -35,9 +35,9 @@ from deskwire.http.stream.limits import Bounds
 from deskwire.http.stream.party import Party
 from deskwire.http.stream.strangers import Stranger
 from deskwire.http.stream.websocket.frames import text_frame
-from deskwire.http.stream.websocket.heartbeat import Pings
+from deskwire.http.stream.websocket.heartbeat import Heartbeat
 from deskwire.http.stream.websocket.inlet import Inlet
-from deskwire.http.stream.writer import Outlet
+from deskwire.http.stream.writer import SocketWriter
 
 GOODBYE_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
@@ -95,7 +95,7 @@ class Session:
         self.subscriptions: dict[str, Subscription] = {}
         self._stranger: Stranger | None = stranger
         self._stream = stream
-        self._out = Outlet(stream, bounds.write_timeout_s, traffic)
+        self._out = SocketWriter(stream, bounds.write_timeout_s, traffic)
         self._hub = hub
         self._flusher = flusher
         self._traffic = traffic
@@ -108,7 +108,7 @@ class Session:
         self._ending = False
         self._deaf = False
         self._said: int | None = None
-        self._pings = Pings(bounds.ping_s, trio.current_time())
+        self._pings = Heartbeat(bounds.ping_s, trio.current_time())
         self._patience = trio.current_time() + bounds.unsubscribed_s
         self._waiting = trio.CancelScope()
         stranger.make_room = partial(self.end, pusher.NEVER_SUBSCRIBED)

@@ -14,7 +14,7 @@ from deskwire.http.metrics.measurements import Traffic
 log: Final = structlog.get_logger(__name__)
 
 
-class Outlet:
+class SocketWriter:
     """Writes to one connection; `lock` is held for each write, but for `put_now`, which is for who finds it free.
 
     Args:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from deskwire.engine.webhooks.queue.ordering import Lanes
+from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from tests.support.sockets.receivers import delivery
 
 
-def filled(*lanes: int | None) -> Lanes:
+def filled(*lanes: int | None) -> OrderedDeliveries:
     """Deliveries at the positions 1, 2, …, in these lanes."""
-    made = Lanes()
+    made = OrderedDeliveries()
     for position, lane in enumerate(lanes, 1):
         made.add(delivery(position, lane))
     return made
 
 
-def taken(lanes: Lanes) -> list[int]:
+def taken(lanes: OrderedDeliveries) -> list[int]:
     """The positions of all that may start."""
     found = []
     while lanes:
@@ -97,7 +97,7 @@ def test_what_is_not_forgotten_of_a_lane_is_sent() -> None:
 
 
 def test_a_lane_that_is_blocked_waits_for_as_many_ends_as_blocks() -> None:
-    lanes = Lanes()
+    lanes = OrderedDeliveries()
     lanes.block(7)
     lanes.block(7)
     lanes.add(delivery(1, 7))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.webhooks.queue.slots import PROMPT_S, Places
+from deskwire.engine.webhooks.queue.slots import PROMPT_S, AttemptSlots
 
 
 def test_so_many_may_begin_and_no_more() -> None:
-    places = Places(2, 0)
+    places = AttemptSlots(2, 0)
     assert (places.free, places.used) == (True, False)
     places.begin(1, 0.0)
     assert (places.free, places.used) == (True, True)
@@ -20,7 +20,7 @@ def test_so_many_may_begin_and_no_more() -> None:
 
 
 def test_one_without_an_answer_for_a_second_makes_way_for_another() -> None:
-    places = Places(1, 1)
+    places = AttemptSlots(1, 1)
     places.begin(1, 10.0)
     assert places.relief_at() == 10.0 + PROMPT_S
     places.relieve(10.0 + PROMPT_S - 0.001)
@@ -32,7 +32,7 @@ def test_one_without_an_answer_for_a_second_makes_way_for_another() -> None:
 
 
 def test_only_so_many_may_wait_and_the_oldest_are_they() -> None:
-    places = Places(3, 2)
+    places = AttemptSlots(3, 2)
     for position in (1, 2, 3):
         places.begin(position, float(position))
     places.relieve(100.0)
@@ -47,7 +47,7 @@ def test_only_so_many_may_wait_and_the_oldest_are_they() -> None:
 
 
 def test_without_waiting_places_nothing_is_moved() -> None:
-    places = Places(1, 0)
+    places = AttemptSlots(1, 0)
     places.begin(1, 0.0)
     places.relieve(100.0)
     assert (places.free, places.relief_at()) == (False, None)
@@ -61,7 +61,7 @@ def test_without_waiting_places_nothing_is_moved() -> None:
 def test_never_more_are_under_way_than_both_kinds_have_places(
     prompt: int, waiting: int, steps: list[tuple[str, int]]
 ) -> None:
-    places, at, began = Places(prompt, waiting), 0.0, dict[int, float]()
+    places, at, began = AttemptSlots(prompt, waiting), 0.0, dict[int, float]()
     for number, (step, amount) in enumerate(steps):
         at += amount / 10
         if step == "begin" and places.free:

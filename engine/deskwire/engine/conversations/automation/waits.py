@@ -10,10 +10,10 @@ import trio
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import WakeWorkflow
-from deskwire.engine.conversations.registry import Directory
+from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
-from deskwire.engine.core.scheduled import DueWork
+from deskwire.engine.core.scheduled import ScheduledTask
 from deskwire.engine.core.store import Store
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader, WorkflowTransaction
 
@@ -26,13 +26,13 @@ _POSTPONED_MS: Final = 600_000
 """How long one is left alone whose actor has failed, so that a bug in one holds up no other."""
 
 
-class Waits(DueWork[PublishedReader, WorkflowTransaction]):
+class WorkflowTimers(ScheduledTask[PublishedReader, WorkflowTransaction]):
     """The task and what wakes it."""
 
     delayed: ClassVar = "workflows.waits_delayed"
 
     def __init__(
-        self, store: Store[PublishedReader, WorkflowTransaction], clock: Clock, directory: Directory
+        self, store: Store[PublishedReader, WorkflowTransaction], clock: Clock, directory: ActorRegistry
     ) -> None:
         super().__init__(store, clock)
         self._directory = directory
@@ -43,7 +43,7 @@ class Waits(DueWork[PublishedReader, WorkflowTransaction]):
         return reader.next_run()
 
     async def do_some(self) -> bool:
-        """See `DueWork.do_some`: a batch of conversations, all at once."""
+        """See `ScheduledTask.do_some`: a batch of conversations, all at once."""
         now = self._clock()
         due = await self._store.read(lambda reader: _due(reader, now))
         refused: list[Unavailable] = []

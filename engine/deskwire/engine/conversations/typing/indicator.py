@@ -26,11 +26,11 @@ from deskwire.engine.conversations.typing.state import (
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.failure import contained
 from deskwire.engine.core.ids import Mint
-from deskwire.engine.events.types import Draft, PassingEvent, encode_envelope
+from deskwire.engine.events.types import Draft, EphemeralEvent, encode_envelope
 
 log: Final = structlog.get_logger(__name__)
 
-Listener = Callable[[PassingEvent], None]
+Listener = Callable[[EphemeralEvent], None]
 """Takes a passing event, without waiting."""
 
 
@@ -52,7 +52,7 @@ class Passing:
         at = self._clock()
         event_id = self._ids.new("evt", at)
         body = encode_envelope(draft, event_id, project.id, at)
-        event = PassingEvent(
+        event = EphemeralEvent(
             event_id, draft.type, project.rowid, state.rowid, state.id, contact.user_id, body
         )
         for listener in self._listeners:

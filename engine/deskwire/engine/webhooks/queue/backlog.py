@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.queue.ordering import Lanes
+from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 
 Kind = Literal["redeliveries", "missed", "held"]
 
@@ -40,7 +40,7 @@ class Backlog:
     """
 
     def __init__(self, rate_per_s: float, share: int, room: int) -> None:
-        self.lanes = Lanes()
+        self.lanes = OrderedDeliveries()
         self.held_after = 0
         self.held_upto = 0
         self.redelivered_after = 0
@@ -65,7 +65,7 @@ class Backlog:
 
     def clear(self) -> None:
         """Let go of all: the circuit was opened."""
-        self.lanes = Lanes()
+        self.lanes = OrderedDeliveries()
         self.held_after = self.held_upto = self.redelivered_after = 0
         self._redeliveries = False
 

@@ -11,7 +11,7 @@ from collections import deque
 from deskwire.engine.webhooks.delivery import Delivery
 
 
-class Lanes:
+class OrderedDeliveries:
     """The order of deliveries to one endpoint.
 
     Attributes:

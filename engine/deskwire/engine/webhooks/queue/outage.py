@@ -15,7 +15,7 @@ import structlog
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import id_before
-from deskwire.engine.webhooks.context import Means
+from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ports import DeliveryReader
@@ -39,7 +39,7 @@ class Outage:
         asked_for: position of a delivery that somebody waits for; None for any.
     """
 
-    def __init__(self, means: Means, breaker: Breaker, outbox: Outbox) -> None:
+    def __init__(self, means: DeliveryContext, breaker: Breaker, outbox: Outbox) -> None:
         self.held = 0
         self.missed = 0
         self.asked_for: int | None = None

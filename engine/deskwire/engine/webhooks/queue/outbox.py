@@ -26,7 +26,7 @@ from typing import Final, Literal
 
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
-from deskwire.engine.webhooks.queue.ordering import Lanes
+from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.retries import Retries
 
 END: Final = 2**63 - 1
@@ -70,7 +70,7 @@ class _UnderWay:
     """
 
     delivery: Delivery
-    lanes: Lanes | None
+    lanes: OrderedDeliveries | None
     retry: bool
     erased: bool = False
 
@@ -100,7 +100,7 @@ class Outbox:
         self.backlog = backlog
         self.holds = holds
         self._memory = memory
-        self._live = Lanes()
+        self._live = OrderedDeliveries()
         self._retries = retries
         self._cursor = 0
         self._newest = 0
@@ -143,7 +143,7 @@ class Outbox:
         self._page = None
         for each in self._under_way.values():
             each.lanes = None
-        self._live = Lanes()
+        self._live = OrderedDeliveries()
         self._retries.clear()
         self.backlog.clear()
 
@@ -329,11 +329,11 @@ class Outbox:
                 each.erased = True
                 self._let_wait(self._live, each)
 
-    def _begin(self, delivery: Delivery, lanes: Lanes | None, *, retry: bool = False) -> Delivery:
+    def _begin(self, delivery: Delivery, lanes: OrderedDeliveries | None, *, retry: bool = False) -> Delivery:
         self._under_way[delivery.position] = _UnderWay(delivery, lanes, retry)
         return delivery
 
-    def _let_wait(self, lanes: Lanes, each: _UnderWay) -> None:
+    def _let_wait(self, lanes: OrderedDeliveries, each: _UnderWay) -> None:
         """Let the next delivery of its conversation, in these lanes, wait for what is under way."""
         if each.delivery.lane is not None:
             each.lanes = lanes

@@ -12,7 +12,7 @@ PROMPT_S: Final = 1.0
 """Seconds after which an attempt counts as waiting: many times what an answer takes."""
 
 
-class Places:
+class AttemptSlots:
     """The attempts under way to one endpoint. All times are Trio's seconds.
 
     Args:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from werkzeug.http import parse_etags, parse_range_header
 
 from deskwire.engine.core.errors import RangeNotSatisfiable
-from deskwire.engine.uploads.service import Shelf
+from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.api.input.headers import Fields
 
@@ -42,7 +42,7 @@ _TOKEN: Final = "!#$&+-.^_`|~"  # RFC 8187, attr-char
 class Pieces(AsyncIterator[bytes]):
     """A part of an upload. Nothing stays open between two pieces, so it may be left anywhere."""
 
-    def __init__(self, shelf: Shelf, upload: Upload, start: int, end: int) -> None:
+    def __init__(self, shelf: UploadService, upload: Upload, start: int, end: int) -> None:
         self._shelf = shelf
         self._upload = upload
         self._at = start

@@ -12,7 +12,7 @@ from deskwire.engine.ports import Reader
 from deskwire.engine.tickets.activity import Activity, By, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
-from deskwire.engine.tickets.service import TicketDesk
+from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.input.validation import (
     Body,
@@ -226,8 +226,8 @@ def _by(call: Call[Any, Any]) -> By:
     return By(call.user.id, call.user.name)
 
 
-def _desk(call: Call[Any, Any]) -> TicketDesk:
-    return TicketDesk(call.services.store, call.services.directory, call.project, _by(call))
+def _desk(call: Call[Any, Any]) -> TicketService:
+    return TicketService(call.services.store, call.services.directory, call.project, _by(call))
 
 
 async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:

@@ -32,7 +32,7 @@ class _Mark:
     reached: tuple[tuple[Subscription, int], ...]
 
 
-class Pings:
+class Heartbeat:
     """One connection's pings. Times are in seconds on Trio's clock.
 
     Args:

@@ -10,7 +10,7 @@ from wsproto.events import Event, TextMessage
 
 from deskwire.http.stream import pusher
 from deskwire.http.stream.inflow import HangUp, Inflow
-from deskwire.http.stream.websocket.messages import Texts, TooLong
+from deskwire.http.stream.websocket.messages import MessageAssembler, TooLong
 from deskwire.http.stream.websocket.parser import Wire
 
 
@@ -29,7 +29,7 @@ class Inlet:
         self.wire = Wire(largest, rest)
         self.frames = 0
         self._largest = largest
-        self._texts = Texts(largest)
+        self._texts = MessageAssembler(largest)
         self._inflow = Inflow(largest)
 
     def feed(self, data: bytes) -> None:

@@ -9,7 +9,7 @@ class TooLong(Exception):
     """A message has more bytes than it may."""
 
 
-class Texts:
+class MessageAssembler:
     """One connection's inbound text; nothing is kept between messages, and of one that is under way one buffer.
 
     Args:

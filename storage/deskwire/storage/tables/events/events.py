@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import Mint
-from deskwire.engine.events.topic import Lane, lanes_of
+from deskwire.engine.events.topic import Topic, lanes_of
 from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope
 from deskwire.storage.scrub import ScrubWish
 
@@ -72,7 +72,9 @@ class EventReads:
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         return self._chosen("e.project = :project AND e.position > :after", limit, types, project, after)
 
-    def lane_events(self, lane: Lane, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+    def lane_events(
+        self, lane: Topic, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
         positions = f"e.position IN ({_OF_LANE[lane.kind]})"
         return self._chosen(positions, limit, types, lane.project, after, lane.subject)
 
