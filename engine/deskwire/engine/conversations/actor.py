@@ -61,7 +61,6 @@ class Actor:
     """
 
     __slots__ = (
-        "_begun",
         "_inbox",
         "_indicator",
         "_outbox",
@@ -75,8 +74,7 @@ class Actor:
         self.used_at = 0.0
         self._pipeline = Pipeline(project, conversation_id, shared)
         self._shared = shared
-        self._unanswered = 0
-        self._begun: list[Ask] | None = None
+        self._unanswered: list[Ask] | None = None
         self._indicator: Indicator | None = None
         self._outbox, self._inbox = trio.open_memory_channel[Ask](inf)  # bounded by what is unanswered
 
@@ -92,12 +90,14 @@ class Actor:
 
     def send_nowait(self, ask: Ask) -> None:
         """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
-        if self._unanswered > self._shared.mailbox:  # one of them is at work, and does not wait
+        unanswered = self._unanswered or []
+        if len(unanswered) > self._shared.mailbox:  # one of them is at work, and does not wait
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
             )
         self._outbox.send_nowait(ask)
-        self._unanswered += 1
+        unanswered.append(ask)
+        self._unanswered = unanswered
 
     @property
     def idle(self) -> bool:
@@ -106,7 +106,7 @@ class Actor:
         Counted here and not read off the mailbox: a command sent to a task that is waiting for one goes
         past the mailbox, and until that task runs neither it nor the mailbox shows it.
         """
-        return self._unanswered == 0
+        return self._unanswered is None
 
     @property
     def typing(self) -> bool:
@@ -145,9 +145,8 @@ class Actor:
 
     def _give_up(self) -> None:
         """Tell whoever waits that nothing more is answered here."""
-        for each in self._begun or ():
+        for each in self._unanswered or ():
             each.put(shutting_down())
-        self.refuse_rest(shutting_down())
 
     def refuse_rest(self, refusal: DomainError) -> None:
         """Answer all waiting commands with `refusal`."""
@@ -168,10 +167,6 @@ class Actor:
 
     async def _begin(self, ask: Ask) -> None:
         """Have a command carried out, or refuse it; one that takes long is waited for."""
-        if self._begun is None:
-            self._begun = [ask]
-        else:
-            self._begun.append(ask)
         try:
             if isinstance(ask.command, SetTyping):
                 self._answer(ask, await self._set_typing(ask.command))
@@ -217,11 +212,10 @@ class Actor:
                 )
 
     def _answer(self, ask: Ask, answer: Receipt | Exception) -> None:
-        assert self._begun is not None, "what is answered was begun"
-        self._begun.remove(ask)
-        if not self._begun:
-            self._begun = None
-        self._unanswered -= 1
+        assert self._unanswered is not None, "it was waited for"
+        self._unanswered.remove(ask)
+        if not self._unanswered:
+            self._unanswered = None
         ask.put(answer)
 
     def _refusal(self, error: Exception) -> Exception:

@@ -64,6 +64,7 @@ class _Next(NamedTuple):
 
 
 _AFTER: Final = {
+    #                     read           absent      begun         failed        ended
     Phase.UNREAD: _Next(Phase.SETTLED, Phase.GONE, Phase.ASTRAY, Phase.UNREAD, Phase.UNREAD),
     Phase.SETTLED: _Next(Phase.SETTLED, Phase.GONE, Phase.AHEAD, Phase.UNREAD, Phase.SETTLED),
     Phase.AHEAD: _Next(Phase.SETTLED, Phase.GONE, Phase.AHEAD, Phase.ASTRAY, Phase.SETTLED),
