@@ -17,9 +17,7 @@ from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 
-routes = Routes(
-    Tag("Metrics", "What an operator watches, for Prometheus."), SCRAPER, prefix="", watching=True
-)
+routes = Routes(Tag("Metrics", "Metrics of the service, for Prometheus."), SCRAPER, prefix="", watching=True)
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 """Memory, CPU time and file descriptors, where the system tells them by `/proc`."""
 
@@ -36,7 +34,7 @@ class _Gathered:
 
 @routes.add("GET", "/metrics", operation_id="metrics", answer=Media("text/plain"))
 async def metrics(call: Call[Body, Query]) -> Answer:
-    """What the service has counted and how it is now, in the text format of Prometheus."""
+    """Fetch the metrics of the service, in the text format of Prometheus."""
     services = call.services
     measured = services.measured
     lags = await services.hub.lags()

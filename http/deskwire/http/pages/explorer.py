@@ -42,14 +42,14 @@ _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 @routes.add("GET", f"{BASE}/openapi.json", operation_id="openapiDocument", answer=Media(_JSON, bare=(304,)))
 async def openapi_document(call: Call[Body, Query]) -> Answer:
-    """This document: the whole API in OpenAPI 3.1."""
+    """Fetch this document, the description of the whole API in OpenAPI 3.1."""
     found = await call.services.description.get()
     return _page(call, found, _CHECKED)
 
 
 @routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,)))
 async def explorer(call: Call[Body, Query]) -> Answer:
-    """The page to explore the API with; all that it needs comes from here."""
+    """Show the page to explore the API with. It loads nothing from other hosts."""
     page = (await _explorer.get())[_PAGE]
     return _page(call, page, {**_CHECKED, "Content-Security-Policy": _POLICY})
 
@@ -62,7 +62,7 @@ async def explorer(call: Call[Body, Query]) -> Answer:
     errors=("not_found",),
 )
 async def explorer_asset(call: Call[Body, Query]) -> Answer:
-    """A file of that page; its name has its content in it, so it never changes."""
+    """Fetch a file of the explorer page. Its name has a digest of its content, so it never changes."""
     found = (await _explorer.get()).get(call.path["asset"])
     if found is None or found.content_type == _HTML:
         raise NotFound("The explorer has no such file.")

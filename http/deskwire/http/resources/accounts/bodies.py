@@ -1,4 +1,4 @@
-"""Bodies and answers that the routes of organisations, projects and users share."""
+"""The fields, bodies and queries that the routes of organisations, projects and users share, and password hashing."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class AccountList(Paged):
 
 
 class NameBody(Body):
-    """A name."""
+    """The name to give."""
 
     name: Name
 
 
 class MemberBody(Body):
-    """Who becomes a member, and as what. Without a name the address is taken for one."""
+    """The person to add to the organisation, and their role. Without `name`, the address is used as the name."""
 
     email: Email
     name: Name | None = None
@@ -55,19 +55,19 @@ class MemberBody(Body):
 
 
 class RoleBody(Body):
-    """What a member becomes."""
+    """The role to give to a member."""
 
     role: Role
 
 
 class KeyBody(Body):
-    """What the key is for; shown in lists."""
+    """The label of a server key, shown in lists."""
 
     label: Name
 
 
 async def hash_new_password(services: Services, password: str, owner: User) -> str:
-    """The hash of a password that its owner has chosen.
+    """Return the hash of a password that its owner has chosen.
 
     Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
     """
@@ -77,5 +77,5 @@ async def hash_new_password(services: Services, password: str, owner: User) -> s
 
 
 async def hash_password(services: Services, password: str) -> str:
-    """The hash to store, for who has shown a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
+    """Return the hash to store, for a caller with a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
     return await services.hashing.run(None, services.passwords.hash, password)

@@ -21,7 +21,7 @@ from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
-    Tag("Teams", "Teams, to which conversations and tickets are given."),
+    Tag("Teams", "Manage the teams that conversations and tickets are assigned to."),
     unrecorded="A team grants nothing: it is a name to give work to.",
 )
 _ONE: Final = "/teams/<team_id>"
@@ -36,14 +36,14 @@ UserIds = Annotated[
 
 
 class TeamBody(Body):
-    """A new team; `members` are ids of users of the organisation."""
+    """The new team. `members` are the ids of users of the organisation."""
 
     name: Name
     members: Annotated[UserIds, Field(default_factory=list)]
 
 
 class TeamPatch(Body):
-    """Fields to change; `members` are replaced."""
+    """The fields to change. `members` replaces all members."""
 
     name: Name | None = None
     members: UserIds | None = None
@@ -67,7 +67,7 @@ async def _look_at_members(call: Call[Any, Query]) -> None:
     further=(_look_at_members,),
 )
 async def create_team(call: Call[TeamBody, Query]) -> Answer:
-    """Make a team."""
+    """Create a team."""
     body, now, project = call.body, call.services.clock(), call.project
     team_id = new_id("team", now)
 
@@ -81,7 +81,7 @@ async def create_team(call: Call[TeamBody, Query]) -> Answer:
 
 @routes.add("GET", "/teams", _READ, operation_id="listTeams", query=Paged, answer=page_of(shapes.Team))
 async def list_teams(call: Call[Body, Paged]) -> Answer:
-    """List the project's teams with their members, newest first."""
+    """List the teams of a project with their members, newest first."""
     query, before = call.query, call.query.row
     teams = await call.services.store.read(
         lambda reader: reader.teams(call.project.rowid, before, query.rows)
@@ -107,7 +107,7 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     further=(nulls(), _look_at_members),
 )
 async def change_team(call: Call[TeamPatch, Query]) -> Answer:
-    """Change a team's name, or its members. Conversations given to it before keep the old name."""
+    """Change the name or the members of a team. Conversations assigned to it before keep its old name."""
     given, now = given_fields(call.body, frozenset()), call.services.clock()
 
     def change(tx: Transaction) -> Team:
@@ -126,7 +126,7 @@ async def change_team(call: Call[TeamPatch, Query]) -> Answer:
 
 @routes.add("DELETE", _ONE, _MANAGE, operation_id="deleteTeam", answer=Deleted)
 async def delete_team(call: Call[Body, Query]) -> Answer:
-    """Remove a team. Its tickets are taken from it; conversations keep its name until they are given to others."""
+    """Delete a team. Its tickets become unassigned; its conversations keep its name until they are reassigned."""
     now = call.services.clock()
 
     def delete(tx: Transaction) -> Team:
@@ -146,7 +146,7 @@ def _find(reader: Reader, call: Call[Any, Any]) -> Team:
 
 
 def _members(reader: Reader, project: Project, ids: Sequence[str]) -> tuple[Member, ...]:
-    """The users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
+    """Return the users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
     found = {user_id: reader.teammate(project.organisation, user_id) for user_id in ids}
     problems = [
         Problem(f"/members/{index}", "unknown", "There is no such user in this organisation.")

@@ -17,7 +17,7 @@ from deskwire.http.resources.accounts.tokens import change_password, check_passw
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted
 
-routes = Routes(Tag("Signed-in user", "The signed-in user: name, password, permissions."), SIGNED_IN)
+routes = Routes(Tag("Signed-in user", "The name, password and permissions of the signed-in user."), SIGNED_IN)
 
 
 class PasswordBody(Body):
@@ -28,7 +28,7 @@ class PasswordBody(Body):
 
 
 class PermissionQuery(Query):
-    """Where the permissions are asked for."""
+    """The organisation to list the permissions in."""
 
     organisation_id: str | None = None
 
@@ -67,9 +67,10 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
     records=("member.removed", "account.deleted"),
 )
 async def delete_me(call: Call[Body, Query]) -> Answer:
-    """Delete the signed-in user's account for good, with all memberships; all access tokens end.
+    """Delete the signed-in user's account permanently, with all memberships and access tokens.
 
-    What the user wrote stays, under the name of then. The last owner of an organisation can't go: 409 `last_owner`.
+    Messages of the user remain, under the name that they were written with. The account of the last owner of an
+    organisation can't be deleted: 409 `last_owner`.
     """
     now = call.services.clock()
     await call.services.store.write(lambda tx: delete_user(tx, _me(tx, call.user.id), now))
@@ -86,7 +87,7 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     records=("account.password_changed", "sign_in.failed"),
 )
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
-    """Change the password. All access tokens issued before end; the answer has a new one."""
+    """Change the password. All access tokens issued before are revoked; the response has a new one."""
     services, body = call.services, call.body
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
@@ -105,8 +106,8 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
 async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     """List the user's permissions and roles in one organisation.
 
-    That is `organisationId`, else the one that owns the project in the header `project`, else the one that the user
-    joined first.
+    The organisation is `organisationId`; without it, the one that owns the project in the header `project`; without
+    either, the one that the user joined first.
     """
     scope = Scope(call.query.organisation_id, call.access.named_project)
     role = await call.services.store.read(Inline(lambda reader: role_at(reader, call.user, scope)))
@@ -114,7 +115,7 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
 
 
 def _me(tx: Transaction, user_id: str) -> User:
-    """The signed-in user as stored. Raises Unauthenticated if there is none any more."""
+    """Return the signed-in user as stored. Raises Unauthenticated if the account is gone."""
     user = tx.user(user_id)
     if user is None:
         raise Unauthenticated("The access token's user does not exist.", code="invalid_token")

@@ -34,7 +34,7 @@ from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
-    Tag("Conversations for agents", "Conversations for agents, signed in as users."),
+    Tag("Conversations for agents", "Read and answer conversations as an agent, signed in as a user."),
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
 _ONE = "/conversations/<conversation_id>"
@@ -45,7 +45,7 @@ _DELETE = dashboard("conversations.delete")
 
 
 class DashboardList(ConversationList):
-    """Which conversations to list. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
+    """The filters of a list of conversations. `contact` is a con_ id or the backend's user id, `q` a part of a text."""
 
     assignee: str | None = None
     contact: str | None = None
@@ -54,7 +54,7 @@ class DashboardList(ConversationList):
 
 
 class AgentMessageBody(Content):
-    """A message of the signed-in agent, or with `internal` a note that only agents see."""
+    """The message of the signed-in agent, or with `internal` a note that only agents see."""
 
     internal: bool = False
 
@@ -68,7 +68,7 @@ class AgentMessageBody(Content):
     answer=page_of(shapes.Conversation),
 )
 async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
-    """List the project's conversations, newest activity first."""
+    """List the conversations of a project, newest activity first."""
     query, contact = call.query, None
     if query.contact is not None:
         contact = await shared.contact_key(call, query.contact)
@@ -96,13 +96,13 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     further=(nulls(*shared.NULLABLE),),
 )
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
-    """Change title, status, attributes, archived or visible."""
+    """Change the title, status or attributes of a conversation, archive it, or make it visible."""
     return await shared.carry_out(call, shared.patch_of(call.body))
 
 
 @routes.add("DELETE", _ONE, _DELETE, operation_id="dashboardDeleteConversation", answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
-    """Remove a conversation and all that belongs to it, for good."""
+    """Delete a conversation permanently, with everything that belongs to it."""
     return await shared.delete_conversation(call, Delete("manual"))
 
 
@@ -116,12 +116,12 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
     errors=("message_not_found",),
 )
 async def list_messages(call: Call[Body, MessageList]) -> Answer:
-    """List messages and internal notes, oldest first."""
+    """List the messages and internal notes of a conversation, oldest first."""
     return await shared.list_messages(call, internal=True)
 
 
 async def _attached(call: Call[AgentMessageBody, Query]) -> tuple[Attachment, ...]:
-    """The attachments. Raises Invalid."""
+    """Return the attachments of a message. Raises Invalid."""
     attachments, problems = await shared.attached(call, call.body.attachments, "")
     if problems:
         raise Invalid(*problems)
@@ -144,7 +144,7 @@ async def _look_at_attachments(call: Call[AgentMessageBody, Query]) -> None:
     further=(_look_at_attachments,),
 )
 async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
-    """Write to the customer, or with `internal` a note to other agents."""
+    """Send a message to the customer, or with `internal` add a note for other agents."""
     body = call.body
     attachments = await _attached(call)
     author = Author("agent", call.user.id, call.user.name)
@@ -162,7 +162,7 @@ async def post_message(call: Call[AgentMessageBody, Query]) -> Answer:
     answer=shapes.Conversation,
 )
 async def set_typing(call: Call[TypingBody, Query]) -> Answer:
-    """Say that the signed-in agent types, to be repeated every few seconds, or has stopped."""
+    """Report that the signed-in agent is typing, or has stopped. Repeat it every few seconds while the agent types."""
     agent = Agent(call.user.id, call.user.name)
     return await shared.carry_out(call, SetTyping(agent, call.body.typing))
 
@@ -193,7 +193,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     further=(shared.look_at_assignee,),
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
-    """Assign a conversation to a user or team, or to nobody."""
+    """Assign a conversation to a user or team, or unassign it."""
     return await shared.carry_out(call, await shared.assign_of(call))
 
 
@@ -207,15 +207,15 @@ async def mark_read(call: Call[Body, Query]) -> Answer:
     "GET", f"{_ONE}/network-logs", _READ, operation_id="dashboardGetNetworkLogs", answer=shapes.NetworkLogs
 )
 async def get_network_logs(call: Call[Body, Query]) -> Answer:
-    """The network log snapshot as it was sent; no requests if there is none."""
+    """Fetch the snapshot of network requests as it was sent. `requests` is empty if there is none."""
     identifier = shared.conversation_id(call)
 
     def snapshot(reader: Reader) -> bytes | None:
         state, _ = shared.find(reader, call.project, identifier)
         return reader.network_logs(state.rowid)
 
-    found = await call.services.store.read(snapshot)
-    return {"requests": []} if found is None else RawJson(found)
+    logs = await call.services.store.read(snapshot)
+    return {"requests": []} if logs is None else RawJson(logs)
 
 
 @routes.add(
@@ -228,13 +228,13 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
     errors=("window_passed",),
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
-    """List the stored events of a conversation behind a sequence."""
+    """List the stored events of a conversation after a sequence."""
     return await shared.list_events(call)
 
 
 @routes.add("GET", f"{_ONE}/workflow", _READ, operation_id="dashboardGetWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
-    """The workflow step that waits for the contact, null if none does."""
+    """Fetch the workflow step that waits for the contact; null if none does."""
     return await shared.get_workflow_step(call)
 
 
@@ -249,5 +249,5 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     idempotent=True,
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
-    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
+    """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""
     return await shared.carry_out(call, await shared.start_of(call))

@@ -50,7 +50,7 @@ from deskwire.http.schemas.events import Event
 from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
-    Tag("Conversations", "Conversations for a project's own backend."),
+    Tag("Conversations", "Start and manage conversations from the backend of a project."),
     S2S,
     unrecorded="The conversation's events tell of it, messages of their authors.",
 )
@@ -58,13 +58,13 @@ _ONE = "/s2s/conversations/<conversation_id>"
 
 
 class ContactBody(Identity):
-    """Whose conversation it is; the identity fields given are taken over."""
+    """The contact of the conversation. The identity fields given update the contact."""
 
     user_id: UserId
 
 
 class AuthorBody(Body):
-    """Who writes. A contact is the conversation's own; an agent's id must be a member's."""
+    """The author of a message. A contact is the one of the conversation; the id of an agent must be a member's."""
 
     type: Literal["contact", "agent", "bot", "system"] = "contact"
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
@@ -75,13 +75,13 @@ _CONTACT: Final = AuthorBody()
 
 
 class MessageBody(Content):
-    """A message."""
+    """The message to add."""
 
     author: Annotated[AuthorBody, Field(default_factory=lambda: _CONTACT)]  # nobody changes it
 
 
 class CreateBody(Body):
-    """A new conversation. With `visible: false` it emits nothing until it is made visible."""
+    """The new conversation. With `visible: false` it emits no events until it is made visible."""
 
     contact: ContactBody
     title: Title | None = None
@@ -91,19 +91,19 @@ class CreateBody(Body):
 
 
 class CloseBody(Body):
-    """Who closes it."""
+    """The agent, bot or system that closes the conversation."""
 
     closed_by: Closer = "system"
 
 
 class RatingBody(Body):
-    """The contact's rating (CSAT)."""
+    """The contact's rating of the conversation (CSAT)."""
 
     rating: Annotated[int, Field(ge=0, le=10)]
 
 
 class NetworkRequest(Body):
-    """One request that a customer's client made (contract 2.3). Null is allowed in no other field."""
+    """A request that a customer's client made (contract 2.3). Only `request` and `response` can be null."""
 
     url: str
     type: str = ""
@@ -116,7 +116,7 @@ class NetworkRequest(Body):
 
 
 class NetworkLogsBody(Body):
-    """A snapshot; it replaces the previous one. Every digit is kept (contract 2.3: any JSON value)."""
+    """The snapshot of network requests, in place of the previous one. Numbers keep every digit (contract 2.3: any JSON value)."""
 
     as_sent = True
 
@@ -124,7 +124,7 @@ class NetworkLogsBody(Body):
 
 
 class ReplyBody(Body):
-    """The answer to a step: an option's id, a text, or an object with the form's fields."""
+    """The answer to a workflow step: the id of an option, a text, or an object with the fields of a form."""
 
     action_id: int
     value: Any
@@ -140,7 +140,7 @@ async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
 
 
 async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
-    """Raise Invalid with what is wrong with a message that does not fit as a whole."""
+    """Raise Invalid with the problems of a message that does not fit its model as a whole."""
     _, problems = await shared.attached(call, body.attachments, pointer)
     _, refused = (None, []) if body.author is None else await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
@@ -158,7 +158,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
     further=(_look_at_first_message,),
 )
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
-    """Start a conversation for a contact, who is made or brought up to date."""
+    """Start a conversation for a contact. The contact is created or updated."""
     body, now = call.body, call.services.clock()
     given = body.contact.model_fields_set - {"user_id"}
     identity = {name: getattr(body.contact, name) for name in given}
@@ -181,7 +181,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
 
 @routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
-    """Fetch a conversation. A 404 means that it must be removed from every mirror."""
+    """Fetch a conversation. After a 404, remove the conversation from every mirror."""
     return await shared.get_conversation(call)
 
 
@@ -196,13 +196,13 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     further=(nulls(*shared.NULLABLE),),
 )
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
-    """Change title, status, attributes, archived or visible."""
+    """Change the title, status or attributes of a conversation, archive it, or make it visible."""
     return await shared.carry_out(call, shared.patch_of(call.body))
 
 
 @routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
-    """Remove a conversation and all that belongs to it, for good."""
+    """Delete a conversation permanently, with everything that belongs to it."""
     return await shared.delete_conversation(call, Delete("manual"))
 
 
@@ -215,7 +215,7 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
     errors=("message_not_found",),
 )
 async def list_messages(call: Call[Body, MessageList]) -> Answer:
-    """List messages, oldest first, after or before one that is known."""
+    """List the messages of a conversation, oldest first, after or before a given message."""
     return await shared.list_messages(call, internal=False)
 
 
@@ -230,7 +230,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     further=(_look_at_message,),
 )
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
-    """Add a message; one of the contact reopens a closed conversation."""
+    """Add a message to a conversation. A message of the contact reopens a closed conversation."""
     return await shared.post(call, await _message(call, call.body, ""), lambda message: message)
 
 
@@ -257,7 +257,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     further=(shared.look_at_assignee,),
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
-    """Assign a conversation to a user or team, or to nobody."""
+    """Assign a conversation to a user or team, or unassign it."""
     return await shared.carry_out(call, await shared.assign_of(call))
 
 
@@ -269,7 +269,7 @@ async def mark_read(call: Call[Body, Query]) -> Answer:
 
 @routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
-    """Record the contact's rating, 0 to 10."""
+    """Record the contact's rating of a conversation, from 0 to 10."""
     receipt = await shared.ask(call, Rate(call.body.rating))
     assert receipt.state is not None
     assert receipt.state.rated_at is not None
@@ -285,7 +285,7 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     answer=NOTHING,
 )
 async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
-    """Attach a snapshot of a client's network requests; only agents see it."""
+    """Attach a snapshot of the network requests of the customer's client. Only agents see it."""
     await shared.ask(call, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
 
@@ -299,13 +299,13 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
     errors=("window_passed",),
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
-    """List the stored events of a conversation behind a sequence, for gap repair."""
+    """List the stored events of a conversation after a sequence, to repair a gap."""
     return await shared.list_events(call)
 
 
 @routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
-    """The workflow step that waits for the contact, null if none does."""
+    """Fetch the workflow step that waits for the contact; null if none does."""
     return await shared.get_workflow_step(call)
 
 
@@ -320,9 +320,9 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
         action = running(reader, call.project, run.version).definition.action((run.flow, run.action))
         return answer_problems(action, body.value) if isinstance(action, Buttons | Form) else []
 
-    found = await call.services.store.read(problems) if "value" in body.model_fields_set else []
-    if found:
-        raise Invalid(*found)
+    refused = await call.services.store.read(problems) if "value" in body.model_fields_set else []
+    if refused:
+        raise Invalid(*refused)
 
 
 @routes.add(
@@ -337,7 +337,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     further=(_look_at_answer,),
 )
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
-    """Answer the pending step for the contact; one that is not pending any more is refused."""
+    """Answer the pending workflow step for the contact. An answer to any other step is refused."""
     return await shared.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
 
 
@@ -352,7 +352,7 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     further=(shared.look_at_workflow,),
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
-    """Start a workflow whose trigger is `manual`; one at a time runs in a conversation."""
+    """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""
     return await shared.carry_out(call, await shared.start_of(call))
 
 
@@ -365,7 +365,7 @@ async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> Pos
 
 
 async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
-    """The author, or what is wrong with it."""
+    """Return the author of a message, and the problems with it."""
     if body.type == "contact":
         if body.id is None and body.name is None:
             return Author("contact"), []

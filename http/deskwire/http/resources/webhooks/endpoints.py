@@ -1,4 +1,4 @@
-"""Webhook endpoints: registered, listed, changed, removed (contract 4.5, 6.2; decisions 6)."""
+"""Webhook endpoints: created, listed, changed, deleted (contract 4.5, 6.2; decisions 6)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from deskwire.http.schemas.base import Deleted, page_of
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-routes = Routes(Tag("Webhooks", "Webhook endpoints: registered, listed, changed, removed."), S2S)
+routes = Routes(Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), S2S)
 ONE: Final = "/s2s/webhooks/<endpoint_id>"
 _BY_API: Final = "by the API"
 
@@ -37,7 +37,7 @@ Description = Annotated[str, Field(max_length=500)]
 
 
 class EndpointBody(Body):
-    """Where to post which events. No `events` means all but typing."""
+    """The URL to send events to, and their types. An empty `events` means all types except typing."""
 
     url: Url
     events: Annotated[Types, Field(default_factory=list)]
@@ -46,7 +46,7 @@ class EndpointBody(Body):
 
 
 class EndpointPatch(Body):
-    """Fields to change. Enabling an endpoint, and another URL, close its circuit."""
+    """The fields to change. A new URL closes the circuit of the endpoint, and so does enabling it."""
 
     url: Url | None = None
     events: Types | None = None
@@ -72,7 +72,7 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     records=("webhook.created",),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
-    """Register an endpoint. The answer shows the signing secret, this once."""
+    """Create a webhook endpoint. The response shows the signing secret, only once."""
     services, body, now = call.services, call.body, call.services.clock()
     await _check(call, body.url, body.events)
     secret = new_secret()
@@ -95,7 +95,7 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
 
 @routes.add("GET", "/s2s/webhooks", operation_id="listEndpoints", answer=page_of(shapes.WebhookEndpoint))
 async def list_endpoints(call: Call[Body, Query]) -> Answer:
-    """List the endpoints, oldest first, secrets masked."""
+    """List the webhook endpoints of a project, oldest first, with masked secrets."""
     now, project = call.services.clock(), call.project.rowid
     return {
         "items": await call.services.store.read(
@@ -109,7 +109,7 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", ONE, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
-    """Fetch one endpoint, its secret masked."""
+    """Fetch a webhook endpoint, with a masked secret."""
     return await _shown(call, endpoint_of(call))
 
 
@@ -124,7 +124,7 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
     records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
 )
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
-    """Change an endpoint, enable or disable it. What is pending for a disabled one ends as skipped."""
+    """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped."""
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
     await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body's URL
@@ -142,7 +142,7 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     records=("webhook.secret_rotated",),
 )
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
-    """Give the endpoint a new signing secret, shown this once. For 24 hours the old one signs, too."""
+    """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours."""
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
@@ -164,7 +164,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     records=("webhook.deleted",),
 )
 async def delete_endpoint(call: Call[Body, Query]) -> Answer:
-    """Remove an endpoint; its pending deliveries stop."""
+    """Delete a webhook endpoint. Its pending deliveries stop."""
     find = endpoint_of(call)
 
     def remove(tx: Transaction) -> Endpoint:
@@ -176,7 +176,7 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
 
 
 async def _shown(call: Call[B, Q], find: Callable[[Reader], Endpoint]) -> Answer:
-    """The endpoint object, its secret masked, with what an outage keeps waiting. Raises what `find` does."""
+    """Return the endpoint object with a masked secret, and the deliveries that an outage holds. Raises what `find` does."""
     now = call.services.clock()
 
     def view(reader: Reader) -> Answer:
@@ -187,19 +187,17 @@ async def _shown(call: Call[B, Q], find: Callable[[Reader], Endpoint]) -> Answer
 
 
 async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
-    """Commit a change of an endpoint, and have its deliveries follow.
+    """Commit a change of an endpoint, and apply it to its deliveries.
 
-    Also if the caller has gone, and in the commits' order: of two changes at once either may be told of first, so
-    what is followed is what is stored by then.
+    The change is applied even if the caller has gone, and in the order of the commits. As the notices of two changes
+    at once may come in either order, the state applied is the one stored by then.
     """
     services = call.services
     with trio.CancelScope(shield=True):
         endpoint = await services.store.write(job)
         stored = endpoint if endpoint.status != "removed" else None
         async with services.webhooks.following:
-            with suppress(
-                Unavailable
-            ):  # the disk can't be read; then this change is the newest that is known
+            with suppress(Unavailable):  # the disk can't be read: this change is the newest known
                 stored = await services.store.read(Inline(lambda reader: _stored(reader, endpoint)))
             if stored is None:
                 services.webhooks.remove(endpoint.rowid)
@@ -209,12 +207,12 @@ async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) ->
 
 
 def _stored(reader: Reader, endpoint: Endpoint) -> Endpoint | None:
-    found = (each for each in reader.endpoints(endpoint.project) if each.rowid == endpoint.rowid)
-    return next(found, None)
+    same = (each for each in reader.endpoints(endpoint.project) if each.rowid == endpoint.rowid)
+    return next(same, None)
 
 
 def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:
-    """The query for the endpoint in the path; it raises NotFound."""
+    """Return the query for the endpoint in the path; it raises NotFound."""
     project, endpoint_id = call.project.rowid, call.path["endpoint_id"]
 
     def find(reader: Reader) -> Endpoint:
@@ -227,7 +225,7 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:
 
 
 async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
-    """Raise Invalid with all that is wrong with the URL and the event types."""
+    """Raise Invalid with every problem of the URL and the event types."""
     problems = [
         Problem(f"/events/{index}", "unknown_event_type", f"There is no event type {name!r}.")
         for index, name in enumerate(types)
