@@ -25,8 +25,6 @@ from tests.properties import budget, here, hold
 from tests.receivers import Receiver, answering
 from tests.service import Service, running
 
-pytestmark = pytest.mark.long
-
 EXAMPLES: Final = int(os.environ.get("MODEL_EXAMPLES", "0"))
 
 

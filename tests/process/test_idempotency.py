@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Final
 
 import httpx
-import pytest
 import trio
 
 from tests.serving import Server
-
-pytestmark = pytest.mark.long
 
 LANES: Final = 8
 ACKNOWLEDGED: Final = 40

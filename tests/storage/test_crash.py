@@ -11,14 +11,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import orjson
-import pytest
 import trio
 
 from deskwire.engine.commands import MarkRead
 from tests.builders import PROJECT, Running, post, running
 from tests.root import ROOT
-
-pytestmark = pytest.mark.long
 
 ROUNDS = 12
 LANES = 8

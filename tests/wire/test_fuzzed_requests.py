@@ -22,8 +22,6 @@ from tests.wire.test_guards import WITH_BODY, Walk, walking
 from tests.wire.test_http_bytes import Port
 from tests.wire.wirebytes import LAST
 
-pytestmark = pytest.mark.long
-
 ODD_JSON: Final = (
     b"\xef\xbb\xbf{}",
     b'{"a": "\xff"}',

@@ -21,8 +21,6 @@ from tests.rawpeer import RawPeer, upgrade
 from tests.service import Service, running
 from tests.wire.wirebytes import CUTS, cut
 
-pytestmark = pytest.mark.long
-
 ANSWER_S: Final = 20.0
 """Far longer than any answer takes: beyond it a connection hangs."""
 

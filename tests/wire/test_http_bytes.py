@@ -21,8 +21,6 @@ from tests.service import Service, running
 from tests.wire.judging import Answer, answers, check_problem, explain, judge
 from tests.wire.wirebytes import CHUNKED, CUTS, KEY, LAST, Draft, bad, cut, fetched, garbled, good, started
 
-pytestmark = pytest.mark.long
-
 ANSWER_S: Final = 20.0
 """Far longer than any answer takes: beyond it a connection hangs."""
 
