@@ -41,7 +41,7 @@ unit: $(DEV_STAMP)
 test: lint
 	$(PYTEST) -m "not long" $(ARGS)
 
-# What `test` leaves out: long lives, crashes, what others publish, and much of what chance may find.
+# What `test` leaves out: crashes, losses of power, simulated lives, and what others publish.
 verify: $(DEV_STAMP)
 	$(PYTEST) -m long $(ARGS)
 
