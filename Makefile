@@ -33,7 +33,7 @@ lint: $(DEV_STAMP)
 	$(BIN)/lint-imports --no-logo
 
 # The tests of the layers that start no process and no listener, and take no second.
-UNITS := tests/engine tests/http tests/storage $(wildcard tests/test_*.py)
+UNITS := tests/engine tests/http tests/storage tests/program tests/repository
 
 unit: $(DEV_STAMP)
 	$(PYTEST) -m "unit and not thorough" $(UNITS) $(ARGS)
