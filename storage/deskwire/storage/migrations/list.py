@@ -10,7 +10,7 @@ they are found by bisection.
 from __future__ import annotations
 
 import re
-from functools import partial
+from collections.abc import Callable
 from typing import Final
 
 from sqlite_utils import Database, Migrations
@@ -66,9 +66,13 @@ def execute_script(db: Database, script: str) -> None:
             db.execute(statement)
 
 
+def _migration(script: str) -> Callable[[Database], None]:
+    return lambda db: execute_script(db, script)
+
+
 migrations: Final = Migrations("deskwire")
 for _name, _script in SCRIPTS.items():
-    migrations(name=_name)(partial(execute_script, script=_script))
+    migrations(name=_name)(_migration(_script))
 
 
 def known_migrations() -> set[str]:
