@@ -16,7 +16,7 @@ import pytest
 import structlog
 import trio
 
-from deskwire.config.listening import LogFormat
+from deskwire.config.settings import LogFormat
 from deskwire.http.api.request_id import REQUEST_ID
 from deskwire.logs import setup as logs
 

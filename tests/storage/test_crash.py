@@ -11,15 +11,12 @@ from collections import defaultdict
 from pathlib import Path
 
 import orjson
-import pytest
 import trio
 
 from deskwire.engine.conversations.commands import MarkRead
 from tests.support.builders import PROJECT, Running, post, running
 from tests.support.root import ROOT
 from tests.support.seeing import seen
-
-pytestmark = pytest.mark.long
 
 ROUNDS = 12
 LANES = 8

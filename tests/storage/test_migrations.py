@@ -16,6 +16,7 @@ from deskwire.engine.accounts.teams import Team
 from deskwire.engine.webhooks.retry.circuit import Circuit
 from deskwire.storage import database
 from deskwire.storage.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
+from deskwire.storage.migrations import list as list_
 from deskwire.storage.migrations.list import migrations
 from deskwire.storage.transaction import SqliteReader
 from tests.support.shortcuts import migrated_step_by_step
@@ -46,6 +47,30 @@ def later(*steps: str) -> Migrations:
 
     longer()(m9999_from_the_future)
     return longer
+
+
+def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
+    """A renamed one would be applied a second time, and refused by its first name as that of a newer program."""
+    names = [
+        "m0001_the_main_job",
+        "m0002_webhooks_that_explain_themselves",
+        "m0003_what_outlives_its_subject",
+        "m0004_people_and_what_projects_choose",
+        "m0005_tickets_and_teams",
+        "m0006_uploads_and_attachments",
+        "m0007_surveys",
+        "m0008_memory_and_translations",
+        "m0009_workflows",
+        "m0010_what_has_passed_its_retention",
+        "m0011_kept_answers",
+        "m0012_imports",
+        "m0013_what_an_outage_keeps_waiting",
+        "m0014_audit_trail",
+        "m0015_the_homes_of_accounts",
+    ]
+    with closing(Database(memory=True)) as empty:
+        assert [migration.name for migration in migrations.pending(empty)] == names
+    assert sorted(path.stem for path in Path(list_.__file__).parent.glob("m*.py")) == names
 
 
 def test_a_fresh_database_has_the_tables_and_is_its_owners_alone(tmp_path: Path) -> None:

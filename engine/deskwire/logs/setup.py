@@ -16,7 +16,7 @@ from typing import Final, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from deskwire.config.listening import LogFormat, LogLevel
+from deskwire.config.settings import LogFormat, LogLevel
 from deskwire.engine.core.clock import iso, wall_clock
 from deskwire.logs.redaction import redacted
 from deskwire.logs.writer import ROOM, LineWriter, Lost

@@ -168,7 +168,7 @@ async def serve(
         upkeep = SnoozeTimer(store, wall_clock)
         events.follow(commits)
         dispatcher.follow(commits)
-        upkeep.follow(commits, lambda commit: commit.due)
+        upkeep.follow(commits, "due")
         port = port or _taken(config)
         url = config.public_url or _url(config, port, certificate)
         keys = ServerKeys(store)
@@ -198,7 +198,7 @@ async def serve(
             async with trio.open_nursery() as actors:
                 directory = parts.directory(config, actors, store, hub, dispatcher, shelf.links)
                 waits = WorkflowTimers(store, wall_clock, directory)
-                waits.follow(commits, lambda commit: commit.runs_due)
+                waits.follow(commits, "runs_due")
                 passwords = Passwords(config.argon2_memory_kib)
                 services = Services(
                     store=store,

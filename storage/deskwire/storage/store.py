@@ -15,8 +15,7 @@ import trio
 
 from deskwire.engine.core.counters import Commits, Room
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.fair_share import FairPlaces, lent
-from deskwire.engine.core.limits.tenant import TENANT
+from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.backup.copies import copy_before_upgrade

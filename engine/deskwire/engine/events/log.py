@@ -91,7 +91,7 @@ class EventLog:
 
     def follow(self, commits: Commits[LogCommit]) -> None:
         """Show what is committed from now on."""
-        commits.subscribe(lambda commit: self.publish(commit.events, commit.erased))
+        commits.subscribe(lambda commit: self.publish(commit.events, commit.erased), "events", "erased")
 
     def open(self, source: Source) -> Tail:
         """Keep a lane in memory from now on, for one more reader; a project always is."""

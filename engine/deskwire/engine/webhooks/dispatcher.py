@@ -211,7 +211,9 @@ class Dispatcher:
 
     def follow(self, commits: Commits[DeliveryCommit]) -> None:
         """Deliver what is committed from now on."""
-        commits.subscribe(lambda commit: self.commit_nowait(commit.deliveries, commit.erased))
+        commits.subscribe(
+            lambda commit: self.commit_nowait(commit.deliveries, commit.erased), "deliveries", "erased"
+        )
 
     def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
         """Take note of a commit; to be called on the Trio thread, in commit order.

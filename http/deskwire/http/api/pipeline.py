@@ -25,9 +25,9 @@ from deskwire.engine.core.errors import (
     UnsupportedMediaType,
 )
 from deskwire.engine.core.failure import survived
+from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.limits.rate_limit import Quota
-from deskwire.engine.core.limits.tenant import TENANT, Tenant
 from deskwire.engine.core.record import value
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission

@@ -305,9 +305,9 @@ METRICS: Final = (
         "`gap`, events that it missed are no longer there for it.",
         _named(
             lambda s: {
-                "live": s.hub.takings.live,
-                "resumed": s.hub.takings.resumed,
-                "gap": s.hub.takings.gaps,
+                "live": s.hub.counters.live,
+                "resumed": s.hub.counters.resumed,
+                "gap": s.hub.counters.gaps,
             }
         ),
         ("start",),
@@ -316,14 +316,14 @@ METRICS: Final = (
         "stream_takeovers_total",
         "counter",
         "Channels taken from a connected consumer: `other`, by another one; `same`, by another connection of its own.",
-        _named(lambda s: {"other": s.hub.takings.takeovers, "same": s.hub.takings.replaced}),
+        _named(lambda s: {"other": s.hub.counters.takeovers, "same": s.hub.counters.replaced}),
         ("by",),
     ),
     Metric(
         "stream_fenced_total",
         "counter",
         "Superseded consumers that were kept from coming back.",
-        _one(lambda s: s.hub.takings.fenced),
+        _one(lambda s: s.hub.counters.fenced),
     ),
     Metric(
         "stream_frames_total",
