@@ -61,14 +61,13 @@ from deskwire.program.first_start import (
     plan_demo,
     provision_demo,
     refresh_url,
+    running,
+    welcome,
 )
 from deskwire.program.memory import calm_collector
 from deskwire.program.port import Port, take
 from deskwire.program.rotation import Rotation
-from deskwire.program.signing import SigningError, signing
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
-from deskwire.program.uploads import model, open_shelf, voice
-from deskwire.program.welcome import running, welcome
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
 
@@ -122,7 +121,7 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
                 log.info("program.stopping")
                 _tell(manager, STOPPING)
                 serving.stop()
-    except* (BadCertificate, DataDirectoryError, SecretError, SigningError, StartError) as group:
+    except* (BadCertificate, DataDirectoryError, SecretError, parts.SigningError, StartError) as group:
         for reason in _leaves(group):
             say(f"Deskwire can't start: {reason}", sys.stderr)
         status = 1
@@ -161,7 +160,7 @@ async def serve(
         secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
         rotation = Rotation.of(config, store, secrets)
         await rotation.settle()
-        sealing, signers = Sealing(secrets), signing(config, secrets)
+        sealing, signers = Sealing(secrets), parts.signing(config, secrets)
         events = await parts.event_log(config, store)
         couriers = parts.couriers(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
@@ -173,7 +172,7 @@ async def serve(
         url = config.public_url or _url(config, port, certificate)
         keys = ServerKeys(store)
         keys.follow(commits)
-        shelf = await open_shelf(config, store, secrets, url)
+        shelf = await parts.open_shelf(config, store, secrets, url)
         stream = parts.stream(config, store, hub, secrets.keys("stream"))
         stream.follow(commits)
         shelf.follow(commits)
@@ -214,10 +213,10 @@ async def serve(
                     webhooks=parts.webhooks(config, sealing, couriers),
                     hub=hub,
                     surveys=Surveys(
-                        Refreshes(actors, store, wall_clock, model(config)), Removals(actors, store)
+                        Refreshes(actors, store, wall_clock, parts.model(config)), Removals(actors, store)
                     ),
                     shelf=shelf,
-                    voice=voice(config, store, shelf),
+                    voice=parts.voice(config, store, shelf),
                     answers=Answers(secrets, wall_clock, config.idempotency_s),
                     quotas=parts.quotas(config),
                     load=parts.load(config, store),
