@@ -83,7 +83,7 @@ def secrets_in(path: Path) -> Secrets:
 
 
 def new_secret() -> str:
-    """A secret for an installation that nobody can guess."""
+    """Make a secret for an installation that nobody can guess."""
     return secrets.token_urlsafe(48)
 
 
@@ -135,7 +135,7 @@ class Demo:
     token: str
 
     def document(self, base_url: str) -> dict[str, Any]:
-        """What `demo.json` says."""
+        """Return the content of `demo.json`."""
         return {
             "baseUrl": base_url,
             "projectId": self.project_id,
@@ -197,7 +197,7 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
 
 
 def welcome(demo: Demo, base_url: str, written: Path) -> str:
-    """The text for a terminal."""
+    """Return the text that the first start prints: commands that can be pasted as they are."""
     return f"""
 Deskwire is running at {base_url}
 
@@ -229,6 +229,6 @@ Deskwire is running at {base_url}
 
 
 def running(base_url: str, written: Path) -> str:
-    """What every other start prints."""
+    """Return the text that every other start prints."""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
     return f"Deskwire is running at {base_url}\n{where}Stop it with Ctrl-C."

@@ -104,7 +104,7 @@ class StartError(Exception):
 
 
 async def run(config: Config, port: Port | None = None, manager: ServiceManager = ALONE) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status, 0 after an orderly stop. `port` is as for `serve`."""
+    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. `port` is as for `serve`."""
     status = 0
     if manager.passed_over:
         log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
@@ -129,7 +129,7 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
 
 
 def _tell(manager: ServiceManager, state: str) -> None:
-    """Tell it; one that can't be reached is no reason to serve nobody."""
+    """Tell the service manager; one that can't be reached is no reason to stop serving."""
     try:
         manager.tell(state)
     except OSError as error:
@@ -137,7 +137,7 @@ def _tell(manager: ServiceManager, state: str) -> None:
 
 
 def _signals(config: Config) -> tuple[int, ...]:
-    """What is listened for. SIGHUP is for the certificate; without one it ends a process, as a terminal's end does."""
+    """Return the signals to listen for. SIGHUP renews the certificate; without one it ends the process, as a terminal's end does."""
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if config.tls_cert is not None else ()))
 
 
@@ -258,7 +258,7 @@ def _opened(config: Config, on_commit: Callable[[Commit], None]) -> AbstractAsyn
 
 
 def _taken(config: Config) -> Port:
-    """The port of the settings; whoever connects waits until the front is up."""
+    """Take the port of the settings; clients that connect wait until the front is up. Raises StartError."""
     try:
         return take(config.host, config.port)
     except OSError as error:
@@ -331,7 +331,7 @@ def _desk(config: Config, services: Services, rotation: Rotation) -> AdminContex
 
 
 def _url(config: Config, port: Port, certificate: Certificate | None) -> str:
-    """The address to try: that of the loopback interface if it listens on all."""
+    """Return the URL to try: that of the loopback interface if the service listens on all."""
     address = port.sockets[0].getsockname()
     host = address[0] if port.outlives else config.host
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)

@@ -65,7 +65,7 @@ _RECORDED_S: Final = 1.0
 
 
 async def event_log(config: Config, store: SqliteStore) -> EventLog:
-    """The log, going on behind what is stored."""
+    """Return the event log, which goes on behind what is stored."""
     return EventLog(
         store,
         await store.read(lambda reader: reader.last_event_position()),
@@ -112,12 +112,12 @@ def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher
 
 
 def webhook_policy(config: Config) -> Policy:
-    """Which addresses webhooks may go to."""
+    """Return the rule for addresses that webhooks may go to."""
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
 def webhooks(config: Config, sealing: Sealing, couriers: Dispatcher) -> Webhooks:
-    """What the endpoints' routes need of the deliveries."""
+    """Return the functions of the deliveries that the endpoints' routes need."""
     policy = webhook_policy(config)
     resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
@@ -144,7 +144,7 @@ def limits(config: Config) -> Limits:
 
 
 def quotas(config: Config) -> RateLimits:
-    """How often callers may call."""
+    """Return the limits on how often callers may call."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
@@ -152,12 +152,12 @@ def quotas(config: Config) -> RateLimits:
 
 
 def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
-    """What passwords of unknown addresses are checked against."""
+    """Return the hashes that passwords of unknown addresses are checked against."""
     return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
 def load(config: Config, store: SqliteStore) -> Admission:
-    """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
+    """Return the bounds on work under way. The service's own writes keep half of the writer's queue."""
     return Admission(
         requests_max=config.requests_under_way,
         waits_max=config.feed_waits,
@@ -184,7 +184,7 @@ def stream(config: Config, store: SqliteStore, hub: Hub, keys: Keyring) -> Realt
 
 
 def connections(config: Config) -> Connections:
-    """The clients' connections: as many as are wanted, or as file descriptors are enough for."""
+    """Return the register of client connections: as many as the settings ask for, or as file descriptors allow."""
     limit = descriptors.take_all()
     most = descriptors.connections(limit, config.connections)
     if most < config.connections:
@@ -199,7 +199,7 @@ def measured(
     certificate: Certificate | None,
     connections: Connections,
 ) -> Measurements:
-    """Where the metrics are read."""
+    """Return the values that the metrics are read from."""
     return Measurements(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
@@ -216,7 +216,7 @@ def measured(
 
 
 def hypercorn(config: Config) -> HypercornConfig:
-    """Hypercorn's settings."""
+    """Return Hypercorn's settings."""
     hypercorn = HypercornConfig()
     hypercorn.errorlog = logging.getLogger("hypercorn.error")  # the log's own way, redaction included
     hypercorn.keep_alive_timeout = config.idle_connection_s
@@ -232,7 +232,7 @@ def certificate(config: Config) -> Certificate | None:
 
 
 def retention(config: Config, store: SqliteStore, directory: ActorRegistry, pruned: Pruned) -> Retention:
-    """What lets go of everything that has left its window."""
+    """Return the task that removes everything that has left its window."""
     keep = Keep(
         bot_only=config.bot_only_retention_s,
         day=config.retention_day_s,
@@ -252,7 +252,7 @@ async def keep_copies(config: Config) -> None:
 
 
 async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
-    """The uploads, ready to take some.
+    """Open the uploads' service, ready to take files.
 
     Args:
         secrets: the installation's.
@@ -276,7 +276,7 @@ async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -
 
 
 def voice(config: Config, store: Store, shelf: UploadService) -> Voice:
-    """What makes voice replies, with a model or without."""
+    """Return the maker of voice replies, with a model or without."""
     return Voice(
         store,
         shelf,
@@ -300,7 +300,7 @@ class SigningError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What issues tokens and what verifies them."""
+    """The issuer of access tokens and their verifier."""
 
     tokens: Tokens
     verifier: Verifier
@@ -313,7 +313,7 @@ class Signing:
 
 
 def signing(config: Config, secrets: Secrets) -> Signing:
-    """Tokens and their verifier. To be called inside Trio. Raises SigningError if a file can't be used."""
+    """Return the tokens and their verifier. To be called inside Trio. Raises SigningError if a file can't be used."""
     tokens = Tokens(secrets, config.jwt_issuer, config.jwt_audience)
     keys = _keys(config)
     provider = None if keys is None else _provider(config, keys)
