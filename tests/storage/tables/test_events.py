@@ -28,7 +28,7 @@ DRAFT = Draft("message.created", 1, {})
 
 @contextmanager
 def table(directory: Path) -> Iterator[SqliteTransaction]:
-    """A transaction on a fresh database, where each statement is a commit of its own."""
+    """Open a transaction on a fresh database, where each statement is a commit of its own."""
     migrate(directory / FILE_NAME)
     connection = connect_writer(directory / FILE_NAME)
     connection.execute("PRAGMA synchronous = OFF")  # this is not about crashes
