@@ -53,7 +53,7 @@ from deskwire.http.resources.service.readiness import Readiness
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.program import wiring as parts
-from deskwire.program.uploads import voice
+from deskwire.program.wiring import voice
 from deskwire.storage.files import DiskFiles
 from tests.simulation.disk import Disk
 from tests.simulation.judge import Judge

@@ -65,7 +65,7 @@ def written_until_killed(directory: Path, lines: int) -> list[tuple[str, str]]:
 
 
 async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
-    """Everything acknowledged is stored, all of it or nothing of a command, and numbered from 1."""
+    """Check that everything acknowledged is stored, all of it or nothing of a command, and numbered from 1."""
     said = defaultdict[str, list[str]](list)
     for word, conversation_id in acknowledged:
         said[conversation_id].append(word)

@@ -1,4 +1,4 @@
-"""What has passed its retention is found by an index, and keeping that index costs no ordinary change."""
+"""Conversations past their retention: an index finds them, and costs no ordinary change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START = (-1, -1)
 
 
 def opened(directory: Path) -> SqliteTransaction:
-    """A transaction on a fresh database, where each statement is a commit of its own."""
+    """Open a transaction on a fresh database, where each statement is a commit of its own."""
     migrate(directory / FILE_NAME)
     tx = SqliteTransaction(connect_writer(directory / FILE_NAME))
     tx.conn.execute("PRAGMA synchronous = OFF")  # this is not about crashes

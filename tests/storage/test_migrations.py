@@ -50,7 +50,7 @@ def later(*steps: str) -> Migrations:
 
 
 def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
-    """A renamed one would be applied a second time, and refused by its first name as that of a newer program."""
+    """Hold the names: a renamed migration would be applied twice, and its old name refused as that of a newer program."""
     names = [
         "m0001_the_main_job",
         "m0002_webhooks_that_explain_themselves",
@@ -214,7 +214,7 @@ def test_teams_that_were_there_before_tickets_are_kept_and_can_be_listed(tmp_pat
 
 
 def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path) -> None:
-    """An open circuit is probed at once, and a retry that was planned by its pause is made when it was planned."""
+    """Probe an open circuit at once, and make a retry that was planned by its pause when it was planned."""
     path = tmp_path / FILE_NAME
     before = "m0013_what_an_outage_keeps_waiting"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -266,7 +266,7 @@ def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path
 def test_accounts_from_before_homes_are_at_home_where_they_were_first_members(
     tmp_path: Path, organisations: int
 ) -> None:
-    """One that is a member of nothing may have been anybody's: with several organisations its password ends."""
+    """End the password of an account that is a member of nothing, if several organisations could have made it."""
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(

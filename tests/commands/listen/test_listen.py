@@ -145,7 +145,7 @@ async def test_a_conversation_that_is_stuck_holds_up_itself_alone(service: Servi
 async def test_conversations_that_wait_for_their_next_attempt_hold_up_no_other(
     service: Service, tmp_path: Path
 ) -> None:
-    """As many of them as there are workers, and their pauses never end."""
+    """Let as many of them wait as there are workers, with pauses that never end."""
     failing = [await service.create(user=f"u{number}") for number in range(20)]
     for conversation in failing:
         await service.say(conversation, "bad")

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.topic import Topic
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import Draft, StoredEvent, Topic
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.migrations.list import SCRIPTS, execute_script
 from deskwire.storage.transaction import SqliteTransaction
@@ -28,7 +27,7 @@ DRAFT = Draft("message.created", 1, {})
 
 @contextmanager
 def table(directory: Path) -> Iterator[SqliteTransaction]:
-    """A transaction on a fresh database, where each statement is a commit of its own."""
+    """Open a transaction on a fresh database, where each statement is a commit of its own."""
     migrate(directory / FILE_NAME)
     connection = connect_writer(directory / FILE_NAME)
     connection.execute("PRAGMA synchronous = OFF")  # this is not about crashes

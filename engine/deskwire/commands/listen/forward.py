@@ -49,7 +49,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How it stands with a delivery.
+    """The state of a delivery after a step.
 
     Args:
         attempt: the last one that reached the receiver, if any.
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of an attempt, and after what pause the next one is due."""
+    """The result of an attempt, and the pause after which the next one is due."""
 
     state: Literal["delivered", "failed", "retrying"]
     pause_s: float = 0
@@ -124,13 +124,13 @@ class Forwarder:
                 return Result("failed")
 
     def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
-        """What follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""
+        """Return what follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""
         if attempt.wait_ms is not None:
             return self._schedule.after_pause_asked(attempt, delivery)
         return self._schedule.after_failure(attempt, delivery, random.random(), None)
 
     async def _reach(self, delivery: Delivery) -> Attempt:
-        """An attempt that did not fail for want of a receiver; one task looks for it, the others wait."""
+        """Attempt until a receiver is there; one task looks for it, the others wait."""
         while True:
             if self._back is None:
                 attempt = await self._client.post(delivery, self._secrets)

@@ -200,7 +200,7 @@ def _message_of(row: tuple[Any, ...]) -> Message:
 
 
 def packed(attachments: Sequence[Attachment]) -> str | None:
-    """A message's attachments as its row has them."""
+    """Return a message's attachments as its row stores them."""
     if not attachments:
         return None
     return orjson.dumps([[each.id, each.name, each.type, each.size] for each in attachments]).decode()
@@ -238,6 +238,6 @@ _TEXT_SEARCH: Final = (
 
 
 def _contains(text: str) -> str:
-    """A LIKE pattern for `text` anywhere, its own wildcards taken literally."""
+    """Return a LIKE pattern for `text` anywhere, its own wildcards taken literally."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
