@@ -169,6 +169,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
             raise trio.ClosedResourceError("the connection is being closed")
         if not self._pushed:
             await self.turn()
+            if self._closing:  # meanwhile: `aclose` reads what still comes, and two can't read
+                raise trio.ClosedResourceError("the connection is being closed")
         data = await self._receive(max_bytes)
         self._ended = self._ended or not data
         self._expect()
