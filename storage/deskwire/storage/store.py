@@ -58,7 +58,7 @@ class SqliteStore:
 
     @property
     def commits(self) -> Commits:
-        """What the writer has counted."""
+        """The counters of the writer."""
         return self._writer.commits
 
     @property
@@ -68,17 +68,17 @@ class SqliteStore:
 
     @property
     def scrubbing(self) -> bool:
-        """Whether bytes of something that was erased may still be in the database file or its WAL."""
+        """The state of erasure: true while bytes of something erased may still be in the database file or its WAL."""
         return self._writer.scrubbing
 
     @property
     def scrub_delay(self) -> float:
-        """For how long, in seconds, what was erased waits to be overwritten there; 0 if nothing does."""
+        """The seconds for which erased bytes have waited to be overwritten there; 0 if none do."""
         since = self._writer.scrub_since
         return 0 if since is None else trio.current_time() - since
 
     def room(self) -> Room:
-        """What the database takes of its disk. Raises OSError if that can't be said."""
+        """Return what the database takes of its disk. Raises OSError if that can't be said."""
         disk = os.statvfs(self._path)
         wal = self._path.with_name(f"{self._path.name}-wal")
         return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
@@ -138,7 +138,7 @@ def _patient_reader(path: Path) -> tuple[SqliteReader, Patience]:
 
 
 def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
-    """The result of a query all of whose statements see the same state, whatever is committed between them."""
+    """Run a query all of whose statements see the same state, whatever is committed between them."""
     reader.conn.execute("BEGIN")
     try:
         return query(reader)

@@ -25,11 +25,11 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the requests that were begun; each is answered at once."""
     paths: list[str] = []
 
-    async def carried_out(_services: Services, asked: Request) -> tuple[Response, None]:
+    async def handled(_services: Services, asked: Request) -> tuple[Response, None]:
         paths.append(asked.route.path)
         return Response(200, "application/json", b"{}"), None
 
-    monkeypatch.setattr(lane_module, "carried_out", carried_out)
+    monkeypatch.setattr(lane_module, "handle", handled)
     monkeypatch.setattr(lane_module, "note", lambda *_: None)
     return paths
 

@@ -101,7 +101,7 @@ class _App(QuartTrio):
         self._services = services
 
     def create_url_adapter(self, request: object) -> None:
-        """None: the table says which route a request is for."""
+        """Return None: the table says which route a request is for."""
 
     async def dispatch_request(self, request_context: object = None) -> QuartResponse:
         """Have the request carried out. Raises HTTPException for an unknown path or method."""
@@ -194,12 +194,12 @@ async def _end(services: Services, cors: Cors, response: QuartResponse) -> Quart
 
 
 async def _refused(error: DomainError) -> QuartResponse:
-    """What was refused before its route was known."""
+    """Answer what was refused before its route was known."""
     return _response(refused(error, _request_id()))
 
 
 async def _refused_by_quart(error: HTTPException) -> QuartResponse:
-    """What never reached a handler: unknown path, wrong method."""
+    """Answer what never reached a handler: an unknown path, a wrong method."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {}
     valid_methods = getattr(error, "valid_methods", None)

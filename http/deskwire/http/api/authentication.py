@@ -1,4 +1,4 @@
-"""Who calls: credentials from the headers, checked against what the route asks for (decisions 2, 3)."""
+"""Authentication: credentials from the headers, checked against what the route asks for (decisions 2, 3)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOUCH_MS: Final = 60_000
 async def admit(
     services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str]
 ) -> Caller:
-    """The caller, if the credential is good for the route; what it may do is `require_permission`'s to say.
+    """Return the caller, if the credential is good for the route; `require_permission` says what it may do.
 
     Args:
         peer: address of the connection's other end.
@@ -73,7 +73,7 @@ def require_permission(access: Access, caller: Caller) -> None:
 
 
 def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
-    """The user with what the route is about."""
+    """Return the user with what the route is about."""
     known_by = f"user {user.rowid}"
     match access.kind:
         case "organisation":

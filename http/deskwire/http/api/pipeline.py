@@ -1,6 +1,6 @@
-"""A request on its way through its route's checks to its handler, and back as an answer in bytes.
+"""A request on its way through its route's checks to its handler, and back as a response in bytes.
 
-Whoever has read the request from its connection, Quart or our own lane (ADR 28), has it carried out here.
+Requests come from Quart and from the fast path (ADR 28), which have read them from their connections.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ log: Final = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
 _COUNTED_ELSEWHERE: Final = ("missing_credential", "invalid_login")
-"""Refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
+"""The refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
 
 REFUSED_S: Final = 0.1
-"""What a stranger waits for the refusal of a body, and who has its share for that of more.
+"""The seconds that a stranger waits for the refusal of a body, and who has its share for that of more.
 
 Whoever sends nothing but such requests, and waits for their answers, sends few.
 """
@@ -101,7 +101,7 @@ class Request:
 
 @value
 class Response:
-    """An answer. With `pieces` these are its body, of an unknown length."""
+    """A response. With `pieces` these are its body, of an unknown length."""
 
     status: int
     content_type: str
@@ -111,7 +111,7 @@ class Response:
 
 
 async def handle(services: Services, asked: Request) -> tuple[Response, Quota | None]:
-    """The answer, and what the caller has left of its calls; None if that was not counted.
+    """Return the response, and what the caller has left of its calls; None if that was not counted.
 
     Raises what is a bug.
     """
@@ -128,7 +128,7 @@ async def handle(services: Services, asked: Request) -> tuple[Response, Quota | 
 
 
 def parameters(query: str) -> Mapping[str, list[str]]:
-    """The parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
+    """Return the parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
     found: dict[str, list[str]] = {}
     if query.count("&") >= _PARAMETERS_MAX:
         raise bad_query(Problem("?", "too_many", f"A query has at most {_PARAMETERS_MAX} parameters."))
@@ -138,13 +138,13 @@ def parameters(query: str) -> Mapping[str, list[str]]:
 
 
 def refused(error: DomainError, request_id: str) -> Response:
-    """The answer to a request that is refused."""
+    """Return the response to a request that is refused."""
     document, headers = refusal(error, request_id)
     return Response(document["status"], PROBLEM, orjson.dumps(document), headers)
 
 
 def failed(request_id: str, error: BaseException) -> Response:
-    """The answer to a request that met a bug: the log has the traceback, the client the id to ask for.
+    """Return the response to a request that met a bug: the log has the traceback, the client the id to ask for.
 
     Raises what of the error ends the task on purpose; see `survived`.
     """
@@ -157,7 +157,7 @@ def failed(request_id: str, error: BaseException) -> Response:
 def note(
     services: Services, method: str, route: str | None, status: int, began: float, request_id: str
 ) -> None:
-    """Count an answer and log it.
+    """Count a response and log it.
 
     Args:
         route: the rule, not the path: ids of people may stand in that, and the log outlives their erasure.
@@ -184,7 +184,7 @@ class _Exchange:
         self._taken = 0  # of the room for bodies
 
     def can_wait(self, error: DomainError) -> bool:
-        """Whether nobody else should have to do with how often the request is refused; see `REFUSED_S`."""
+        """Tell whether the refusal can wait, as nobody else should have to do with how often there is one; see `REFUSED_S`."""
         if self._stranger and self._asked.route.body is not None:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
@@ -229,7 +229,7 @@ class _Exchange:
                 load.leave(self._who, self._taken, stranger=self._stranger)
 
     async def _admitted(self) -> Caller:
-        """The caller, who may call this, and has not called too often."""
+        """Return the caller, who may call this, and has not called too often."""
         asked, quotas = self._asked, self._services.quotas
         access, place = asked.route.access, asked.place
         if place is not None:
@@ -247,7 +247,7 @@ class _Exchange:
         return caller
 
     async def _read(self) -> bytes:
-        """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
+        """Return the body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
         asked, limits = self._asked, self._services.limits
         route = asked.route
         limit = route.body_max(limits)
@@ -274,7 +274,7 @@ class _Exchange:
         return bytes(body)
 
     async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
-        """The body as its model, parsed in turn if that may hold up others."""
+        """Return the body as its model, parsed in turn if that may hold up others."""
         model, load = self._asked.route.body, self._services.load
         if model is None:
             return Empty()
