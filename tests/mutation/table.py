@@ -58,7 +58,7 @@ TABLE: Final = (
     ),
     Mutated("engine/deskwire/engine/stream/token.py", ("tests/engine/stream/test_token.py",)),
     Mutated(
-        "http/deskwire/http/api/input/validation.py",
+        "http/deskwire/http/api/pagination.py",
         ("tests/http/api/test_cursor.py",),
         ("encode_cursor", "decode_cursor", "bad_cursor"),
     ),

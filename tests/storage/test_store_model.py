@@ -146,7 +146,7 @@ class Sent:
 
 @dataclass
 class Model:
-    """What the store should hold."""
+    """The content that the store should have."""
 
     clock: HandClock
     plays: list[Play] = field(default_factory=list)
@@ -206,7 +206,7 @@ class Model:
 
 
 def plain(value: Any) -> Any:
-    """As it is on the wire."""
+    """Return a value as it is on the wire."""
     return orjson.loads(orjson.dumps(value))
 
 
@@ -245,7 +245,7 @@ def lanes_in(event: StoredEvent) -> tuple[Topic, ...]:
 
 
 async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
-    """Each conversation's and contact's events, as the table finds them by its indexes, and the log by lane."""
+    """Compare each conversation's and contact's events, as the table finds them by its indexes, with the log by lane."""
     lanes = {
         lane: [each for each in events if lane in lanes_in(each)]
         for event in events

@@ -58,7 +58,7 @@ class SqliteStore:
 
     @property
     def commits(self) -> Commits:
-        """The counters of the writer."""
+        """The writer's counters."""
         return self._writer.commits
 
     @property
@@ -68,17 +68,17 @@ class SqliteStore:
 
     @property
     def scrubbing(self) -> bool:
-        """The state of erasure: true while bytes of something erased may still be in the database file or its WAL."""
+        """True while bytes of something that was erased may still be in the database file or its WAL."""
         return self._writer.scrubbing
 
     @property
     def scrub_delay(self) -> float:
-        """The seconds for which erased bytes have waited to be overwritten there; 0 if none do."""
+        """The seconds for which erased data has waited to be overwritten there; 0 if none waits."""
         since = self._writer.scrub_since
         return 0 if since is None else trio.current_time() - since
 
     def room(self) -> Room:
-        """Return what the database takes of its disk. Raises OSError if that can't be said."""
+        """Return the room that the database takes on its disk. Raises OSError if that can't be said."""
         disk = os.statvfs(self._path)
         wal = self._path.with_name(f"{self._path.name}-wal")
         return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)

@@ -225,7 +225,7 @@ def _shutting_down() -> Unavailable:
 
 
 def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
-    """Run a transaction from its begin to its end; see `_carry_out`."""
+    """Carry out a transaction from its begin to its end; see `_carry_out`."""
     spoiler = _carry_out(tx, batch)
     if spoiler is None:
         _end(tx)

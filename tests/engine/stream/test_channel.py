@@ -101,7 +101,7 @@ async def test_typing_is_carried_by_its_project_its_conversation_and_its_contact
     stage.hub.pass_on(event)
     got = None
     with trio.move_on_after(1):
-        got = await held.next_passing()
+        got = await held.next_typing()
     assert got == (event if wanted else None)
 
 

@@ -338,7 +338,7 @@ async def test_typing_that_waits_already_leaves_a_turn_to_others(
     held = await stage.hold("c1", typing=True)
     held.offer(typing())
     with trio.testing.assert_checkpoints():
-        await held.next_passing()
+        await held.next_typing()
 
 
 async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
@@ -349,12 +349,12 @@ async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
     for n in range(100):
         stage.hub.pass_on(typing(number=n))
     for n in range(68, 100):
-        assert await held.next_passing() == typing(number=n)
+        assert await held.next_typing() == typing(number=n)
     with trio.move_on_after(1) as nothing:
-        await deaf.next_passing()
+        await deaf.next_typing()
     assert nothing.cancelled_caught
     with trio.move_on_after(1) as waiting:
-        await held.next_passing()
+        await held.next_typing()
     assert waiting.cancelled_caught
 
 
@@ -365,7 +365,7 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
     woken: list[str] = []
 
     async def wait() -> None:
-        woken.append((await held.next_passing()).id)
+        woken.append((await held.next_typing()).id)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
@@ -381,7 +381,7 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
 async def test_who_was_superseded_is_told_of_no_more_typing(autojump_clock: MockClock, stage: Stage) -> None:
     old, new = await stage.hold("c1", typing=True), await stage.hold("c2", typing=True)
     stage.hub.pass_on(typing(number=1))
-    assert (await new.next_passing()).id == "evt_1"
+    assert (await new.next_typing()).id == "evt_1"
     with trio.move_on_after(60) as nothing:
-        await old.next_passing()
+        await old.next_typing()
     assert nothing.cancelled_caught

@@ -261,7 +261,7 @@ async def test_beyond_so_many_channels_those_that_nobody_uses_are_forgotten(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not those with something that is not stored yet."""
-    monkeypatch.setattr(hub, "_SEATS", 3)
+    monkeypatch.setattr(hub, "_LEASES", 3)
     await stage.hold("c1", channel="private-contact-held")
     stage.hub.leave(await stage.hold("c1", channel="private-contact-idle"), for_good=False)
     async with trio.open_nursery() as nursery:
@@ -271,9 +271,9 @@ async def test_beyond_so_many_channels_those_that_nobody_uses_are_forgotten(
     (event,) = await stage.emit(1)
     stage.hub.confirm(unsaved, event.position)
     stage.hub.leave(unsaved, for_good=False)
-    assert len(stage.hub._seats) == 3
+    assert len(stage.hub._leases) == 3
     await stage.hold("c1", channel="private-contact-new")
-    names = [channel.name.removeprefix("private-contact-") for channel in stage.hub._seats]
+    names = [channel.name.removeprefix("private-contact-") for channel in stage.hub._leases]
     assert names == ["held", "unsaved", "new"]
     again = await stage.hold("c1", channel="private-contact-unsaved")
     assert again.start.resumed_after == event.id
@@ -282,8 +282,8 @@ async def test_beyond_so_many_channels_those_that_nobody_uses_are_forgotten(
 async def test_a_channel_that_somebody_waits_for_again_is_not_forgotten(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waits would not hear that it is free."""
-    monkeypatch.setattr(hub, "_SEATS", 1)
+    """Who waits would not receive that it is free."""
+    monkeypatch.setattr(hub, "_LEASES", 1)
     await stage.hold("c1")
     stage.hub.leave(await stage.hold("c2"), for_good=False)
     async with trio.open_nursery() as nursery:

@@ -162,6 +162,6 @@ def _types(listed: str | None) -> frozenset[str]:
 
 
 def _state_directory() -> Path:
-    """Where programs keep what is not worth a backup (XDG base directories)."""
+    """Return the directory in which programs keep what is not worth a backup (XDG base directories)."""
     given = os.environ.get("XDG_STATE_HOME", "")
     return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "state"

@@ -39,7 +39,7 @@ _SAVE_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do.
+    """The plan of a run.
 
     Args:
         access: the service and the project's key.

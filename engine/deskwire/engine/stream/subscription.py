@@ -24,7 +24,7 @@ _EVENTS: Final = 64
 """Events of one batch at most: what a read from the disk may bring into memory."""
 _BYTES: Final = 64 * 1024
 """Envelope bytes of one batch, once it has an event: what one write must get through in its time."""
-_PASSING: Final = 32
+_TYPING_EVENTS: Final = 32
 """Typing events that wait for a slow reader; the oldest are dropped, as later ones overrule them."""
 
 
@@ -64,10 +64,10 @@ class Subscription:
         "_closed",
         "_cursor",
         "_log",
-        "_passing",
         "_source",
-        "_stir",
         "_tail",
+        "_waiting_typing",
+        "_wakeup",
         "channel",
         "consumer_id",
         "current",
@@ -101,8 +101,8 @@ class Subscription:
         self._call: Callable[[], object] | None = None
         self._source = channel.source
         self._closed = False
-        self._passing: deque[EphemeralEvent] | None = deque(maxlen=_PASSING) if typing else None
-        self._stir: trio.Event | None = None
+        self._waiting_typing: deque[EphemeralEvent] | None = deque(maxlen=_TYPING_EVENTS) if typing else None
+        self._wakeup: trio.Event | None = None
 
     def listen(self, call: Callable[[], object]) -> None:
         """Have `call` called, from now on, when there may be more, and when the subscription ends."""
@@ -151,26 +151,26 @@ class Subscription:
             if self._call is not None:
                 self._tail.unlisten(self._call)
 
-    async def next_passing(self) -> EphemeralEvent:
+    async def next_typing(self) -> EphemeralEvent:
         """The next typing event; for a reader that fell behind, of the newest only.
 
         Cancellation: nothing is lost.
         """
         await trio.lowlevel.checkpoint()
-        while not self._passing:
-            self._stir = trio.Event()
-            await self._stir.wait()
-        return self._passing.popleft()
+        while not self._waiting_typing:
+            self._wakeup = trio.Event()
+            await self._wakeup.wait()
+        return self._waiting_typing.popleft()
 
     def offer(self, event: EphemeralEvent) -> None:
         """Pass a typing event to the reader, if it asked for them and the channel carries it.
 
         The oldest that waits may go for it.
         """
-        if self._passing is not None and carries(self.channel, event):
-            self._passing.append(event)
-            if self._stir is not None:
-                self._stir.set()
+        if self._waiting_typing is not None and carries(self.channel, event):
+            self._waiting_typing.append(event)
+            if self._wakeup is not None:
+                self._wakeup.set()
 
 
 def _fitting(events: Sequence[StoredEvent]) -> int:

@@ -40,7 +40,7 @@ def _request_seconds(scrape: Scrape) -> Rows:
 
 
 def _deliveries(scrape: Scrape) -> Rows:
-    counters = scrape.services.measured.couriers.counters
+    counters = scrape.services.measured.dispatcher.counters
     yield ("stored", "delivered"), counters.delivered
     yield ("stored", "dropped"), counters.dropped
     yield ("stored", "skipped"), counters.skipped
@@ -49,7 +49,7 @@ def _deliveries(scrape: Scrape) -> Rows:
 
 
 def _attempts(scrape: Scrape) -> Rows:
-    counters = scrape.services.measured.couriers.counters
+    counters = scrape.services.measured.dispatcher.counters
     for kind, attempts, failed, paused in (
         ("stored", counters.attempts, counters.failed_attempts, counters.paused_attempts),
         (
@@ -251,28 +251,28 @@ METRICS: Final = (
         "webhook_attempt_duration_seconds",
         "histogram",
         "Time from the start of an attempt to the end of its answer; without typing.",
-        _one(lambda s: s.measured.couriers.counters.attempt_s),
+        _one(lambda s: s.measured.dispatcher.counters.attempt_s),
     ),
     Metric(
         "webhook_held_deliveries",
         "gauge",
         "Pending deliveries in memory, at most `DESKWIRE_WEBHOOK_MEMORY_DELIVERIES` of an endpoint; "
         "more may wait in the database.",
-        _named(lambda s: {"stored": s.measured.couriers.held, "typing": s.measured.couriers.typing_held}),
+        _named(lambda s: {"stored": s.measured.dispatcher.held, "typing": s.measured.dispatcher.typing_held}),
         ("kind",),
     ),
     Metric(
         "webhook_outage_deliveries",
         "gauge",
         "Deliveries that outages keep waiting: held by an open circuit, or missed and to be sent once more.",
-        _named(lambda s: s.measured.couriers.outages),
+        _named(lambda s: s.measured.dispatcher.outages),
         ("why",),
     ),
     Metric(
         "webhook_endpoints",
         "gauge",
         "Enabled endpoints by the state of their circuit.",
-        _named(lambda s: s.measured.couriers.circuits()),
+        _named(lambda s: s.measured.dispatcher.circuits()),
         ("circuit",),
     ),
     # The stream
@@ -305,9 +305,9 @@ METRICS: Final = (
         "`gap`, events that it missed are no longer there for it.",
         _named(
             lambda s: {
-                "live": s.hub.takings.live,
-                "resumed": s.hub.takings.resumed,
-                "gap": s.hub.takings.gaps,
+                "live": s.hub.counters.live,
+                "resumed": s.hub.counters.resumed,
+                "gap": s.hub.counters.gaps,
             }
         ),
         ("start",),
@@ -316,14 +316,14 @@ METRICS: Final = (
         "stream_takeovers_total",
         "counter",
         "Channels taken from a connected consumer: `other`, by another one; `same`, by another connection of its own.",
-        _named(lambda s: {"other": s.hub.takings.takeovers, "same": s.hub.takings.replaced}),
+        _named(lambda s: {"other": s.hub.counters.takeovers, "same": s.hub.counters.replaced}),
         ("by",),
     ),
     Metric(
         "stream_fenced_total",
         "counter",
         "Superseded consumers that were kept from coming back.",
-        _one(lambda s: s.hub.takings.fenced),
+        _one(lambda s: s.hub.counters.fenced),
     ),
     Metric(
         "stream_frames_total",

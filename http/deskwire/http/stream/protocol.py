@@ -24,7 +24,7 @@ _CHANNELS: Final = 100
 
 
 class PusherProtocol:
-    """One connection's conversation: `greet` it, then `hear` each message.
+    """One connection's conversation: `greet` it, then `receive` each message.
 
     Args:
         store: says whether server keys are still in force.
@@ -82,8 +82,8 @@ class PusherProtocol:
             return False
         else:
             reason = pusher.REVOKED if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
-        for held in self.session.subscriptions.values():  # now, not when the client has heard of it
-            self._hub.leave(held, for_good=False)
+        for subscription in self.session.subscriptions.values():  # now, not when the client has heard of it
+            self._hub.leave(subscription, for_good=False)
         self.session.end(reason)
         return True
 
@@ -91,7 +91,7 @@ class PusherProtocol:
         """Begin, with the socket id."""
         await self.session.send(pusher.connection_established(self.socket_id))
 
-    async def hear(self, text: str) -> None:
+    async def receive(self, text: str) -> None:
         """Act on one message."""
         match pusher.decode(text):
             case pusher.Subscribe(channel, auth):
@@ -101,7 +101,9 @@ class PusherProtocol:
             case pusher.Ping():
                 await self.session.send(pusher.pong())
             case pusher.ClientEvent():
-                refused = pusher.error("Client events are not taken here.", pusher.CLIENT_EVENTS_REFUSED)
+                refused = pusher.error(
+                    "Client events are not taken here.", pusher.CloseCode.CLIENT_EVENT_REFUSED
+                )
                 await self.session.send(refused)
             case pusher.Signin():
                 await self.session.send(pusher.error("There is no user sign-in here."))
@@ -159,19 +161,19 @@ class PusherProtocol:
     async def _take(self, project: Project, channel: Channel, grant: Grant) -> None:
         """Subscribe. The same consumer again on this connection is only told so again."""
         subscriptions = self.session.subscriptions
-        held = subscriptions.get(channel.name)
-        if held is not None and held.consumer_id != grant.consumer_id:
+        subscription = subscriptions.get(channel.name)
+        if subscription is not None and subscription.consumer_id != grant.consumer_id:
             self.session.unfollow(channel.name)
-            held = None
-        if held is None and len(subscriptions) >= _CHANNELS:
+            subscription = None
+        if subscription is None and len(subscriptions) >= _CHANNELS:
             raise Forbidden(f"A connection may hold {_CHANNELS} channels.", code="too_many_channels")
-        if held is None:
-            held = await self._hub.subscribe(project, channel, grant, self._lost)
-            subscriptions[channel.name] = held  # from here on the session leaves it
-            start = held.start
+        if subscription is None:
+            subscription = await self._hub.subscribe(project, channel, grant, self._lost)
+            subscriptions[channel.name] = subscription  # from here on the session leaves it
+            start = subscription.start
             answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
             if await self.session.send(answer):
-                self.session.follow(held)
+                self.session.follow(subscription)
         else:
             await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
 
@@ -179,7 +181,7 @@ class PusherProtocol:
         """End the connection that has lost a channel. With others left its client is told to come back for them."""
         if loss == "superseded":
             self.session.end(pusher.SUPERSEDED)
-        elif any(held.current for held in self.session.subscriptions.values()):
+        elif any(subscription.current for subscription in self.session.subscriptions.values()):
             self.session.end(pusher.PARTLY_ENDED)
         else:
             self.session.end(pusher.ENDED)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 import orjson
@@ -21,36 +22,77 @@ _NAME_LIMIT: Final = 200
 _SOCKET_NUMBERS: Final = 10**10
 
 
+class CloseCode(IntEnum):
+    """The codes of close frames and of `pusher:error`: what the client is to do (Pusher protocol, close codes).
+
+    The codes below 4000 are websocket's own (RFC 6455 7.4.1). With 4000 to 4099 a client stays away, with 4100 to 4199
+    it connects again after a pause, with 4200 to 4299 at once; 4301 refuses a message and ends nothing.
+    """
+
+    UNSUPPORTED_DATA = 1003
+    MESSAGE_TOO_BIG = 1009
+    APP_UNKNOWN = 4001
+    PROTOCOL_UNSUPPORTED = 4007
+    UNAUTHORIZED = 4009
+    RECONNECT_LATER = 4100
+    RECONNECT_NOW = 4200
+    PONG_MISSING = 4201
+    CLIENT_EVENT_REFUSED = 4301
+
+
+FIRST_OWN_CODE: Final = 4000
+"""The first code that the Pusher protocol has; those below are websocket's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Close:
-    """An end that the client is told: a close code with its text."""
+    """An end that the client is told: a close code, wsproto's or one of `CloseCode`, with its text."""
 
     code: int
     message: str
 
 
-UNKNOWN_APP: Final = Close(4001, "There is no app with this key.")
-BAD_PROTOCOL: Final = Close(4007, "The protocol version must be 5, 6 or 7.")
-SUPERSEDED: Final = Close(4009, "Superseded by another consumer")
-ENDED: Final = Close(4009, "This consumer has been ended by a call to the API.")
+def too_big(limit: int) -> Close:
+    """Return the end for a message of more than `limit` bytes."""
+    return Close(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
+
+
+TEXT_ONLY: Final = Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
+UNKNOWN_APP: Final = Close(CloseCode.APP_UNKNOWN, "There is no app with this key.")
+BAD_PROTOCOL: Final = Close(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
+SUPERSEDED: Final = Close(CloseCode.UNAUTHORIZED, "Superseded by another consumer")
+ENDED: Final = Close(CloseCode.UNAUTHORIZED, "This consumer has been ended by a call to the API.")
 PARTLY_ENDED: Final = Close(
-    4100, "A consumer of this connection has been ended by a call to the API; connect again."
+    CloseCode.RECONNECT_LATER,
+    "A consumer of this connection has been ended by a call to the API; connect again.",
 )
-REVOKED: Final = Close(4009, "The server key that authorized this connection has been revoked.")
+REVOKED: Final = Close(
+    CloseCode.UNAUTHORIZED, "The server key that authorized this connection has been revoked."
+)
 PARTLY_REVOKED: Final = Close(
-    4100, "A server key that authorized some of this has been revoked; connect again."
+    CloseCode.RECONNECT_LATER, "A server key that authorized some of this has been revoked; connect again."
 )
-OVER_CAPACITY: Final = Close(4100, "Over capacity; connect again.")
-NEVER_SUBSCRIBED: Final = Close(4100, "No subscription was made; connect again.")
-CROWDED: Final = Close(4100, "Too many connections from this address have not subscribed; connect again.")
-TOO_MANY_FRAMES: Final = Close(4100, "More websocket frames than a connection may send; connect again.")
-TOO_MANY_MESSAGES: Final = Close(4100, "More messages than a connection may send; connect again.")
-TOO_MANY_BYTES: Final = Close(4100, "More bytes than a connection may send; connect again.")
-STANDBY: Final = Close(4100, "The channel is free again; connect and subscribe.")
-SHUTTING_DOWN: Final = Close(4100, "The server is shutting down; connect again in a moment.")
-RESTARTING: Final = Close(4200, "The server is restarting; connect again.")
-NO_PONG: Final = Close(4201, "No pong came back to the server's pings.")
-CLIENT_EVENTS_REFUSED: Final = 4301
+OVER_CAPACITY: Final = Close(CloseCode.RECONNECT_LATER, "Over capacity; connect again.")
+NEVER_SUBSCRIBED: Final = Close(CloseCode.RECONNECT_LATER, "No subscription was made; connect again.")
+CROWDED: Final = Close(
+    CloseCode.RECONNECT_LATER,
+    "Too many connections from this address have not subscribed; connect again.",
+)
+TOO_MANY_FRAMES: Final = Close(
+    CloseCode.RECONNECT_LATER, "More websocket frames than a connection may send; connect again."
+)
+TOO_MANY_MESSAGES: Final = Close(
+    CloseCode.RECONNECT_LATER, "More messages than a connection may send; connect again."
+)
+TOO_MANY_BYTES: Final = Close(
+    CloseCode.RECONNECT_LATER, "More bytes than a connection may send; connect again."
+)
+STANDBY: Final = Close(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")
+SHUTTING_DOWN: Final = Close(
+    CloseCode.RECONNECT_LATER, "The server is shutting down; connect again in a moment."
+)
+RESTARTING: Final = Close(CloseCode.RECONNECT_NOW, "The server is restarting; connect again.")
+NO_PONG: Final = Close(CloseCode.PONG_MISSING, "No pong came back to the server's pings.")
 
 
 @dataclass(frozen=True, slots=True)

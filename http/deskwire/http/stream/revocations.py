@@ -25,39 +25,39 @@ class Revocations:
     """Ends connections when `note_nowait` says that something has changed; `run` does it.
 
     Args:
-        talks: those that are open.
+        protocols: those that are open.
 
     `changes` counts what was said: who reads a right and sees another count afterwards has to read it again.
     """
 
-    def __init__(self, store: Store, talks: Collection[PusherProtocol]) -> None:
+    def __init__(self, store: Store, protocols: Collection[PusherProtocol]) -> None:
         self._store = store
-        self._talks = talks
-        self._news = trio.Event()
+        self._protocols = protocols
+        self._wakeup = trio.Event()
         self.changes = 0
 
     def note_nowait(self) -> None:
         """Look again: server keys or projects have changed, and that is on the disk."""
         self.changes += 1
-        self._news.set()
+        self._wakeup.set()
 
     async def run(self) -> None:
         """Look when told to, until cancelled."""
         while True:
-            await self._news.wait()
-            self._news = trio.Event()
+            await self._wakeup.wait()
+            self._wakeup = trio.Event()
             try:
                 await self._look()
             except Unavailable as error:
                 log.warning("stream.revocations_not_read", reason=error.detail)
-                self._news.set()
+                self._wakeup.set()
                 await trio.sleep(_AGAIN_S)
 
     async def _look(self) -> None:
         """End who has lost its right. Who comes meanwhile has been asked for it, after the change."""
-        keys = await self._gone({key for talk in self._talks for key in talk.keys}, key_in_force)
-        projects = await self._gone({talk.project_id for talk in self._talks}, _is_there)
-        ended = [talk for talk in self._talks if talk.withdraw(keys, projects)]
+        keys = await self._gone({key for protocol in self._protocols for key in protocol.keys}, key_in_force)
+        projects = await self._gone({protocol.project_id for protocol in self._protocols}, _is_there)
+        ended = [protocol for protocol in self._protocols if protocol.withdraw(keys, projects)]
         if ended:
             log.info("stream.revoked", keys=sorted(keys), projects=sorted(projects), connections=len(ended))
 

@@ -26,10 +26,10 @@ from deskwire.http.server.connection import LINGER_S, FrontStream
 from deskwire.http.server.drain import drain
 from deskwire.http.stream import pusher
 from deskwire.http.stream.flusher import Flusher
-from deskwire.http.stream.limits import Bounds
+from deskwire.http.stream.lifetime import GOODBYE_S
 from deskwire.http.stream.protocol import PusherProtocol
 from deskwire.http.stream.revocations import Revocations
-from deskwire.http.stream.session import GOODBYE_S, Session
+from deskwire.http.stream.session import Session, SessionLimits
 from deskwire.http.stream.strangers import Stranger, Strangers
 from deskwire.http.stream.websocket.frames import close_frame, text_frame
 from deskwire.http.stream.websocket.handshake import Handshake, NoWebsocket, Opening
@@ -76,20 +76,20 @@ class RealtimeStream:
         self._hub = hub
         self._clock = clock
         self._keys = keys
-        self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
+        self._limits = SessionLimits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
         self._strangers = Strangers(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
-        self._talks: dict[PusherProtocol, None] = {}  # in the order in which they came
-        self._revocations = Revocations(store, self._talks.keys())
+        self._protocols: dict[PusherProtocol, None] = {}  # in the order in which they came
+        self._revocations = Revocations(store, self._protocols.keys())
         self._openings: set[trio.CancelScope] = set()
         self._closing: pusher.Close | None = None
 
     @property
     def connections(self) -> int:
         """How many connections are open."""
-        return len(self._talks)
+        return len(self._protocols)
 
     async def run(self) -> None:
         """Write events to the connections, and end those that have lost their right, until cancelled."""
@@ -110,7 +110,7 @@ class RealtimeStream:
 
         Cancellation: the connection is dropped without a goodbye.
         """
-        talk: PusherProtocol | None = None
+        protocol: PusherProtocol | None = None
         stranger: Stranger | None = None
         try:
             opening = await self._open(stream)
@@ -120,15 +120,15 @@ class RealtimeStream:
                 if isinstance(admitted, pusher.Close):
                     await _turn_away(stream, admitted)
                 elif stranger is not None:
-                    talk = self._begin(stream, opening.rest, stranger, admitted)
-                    await talk.session.run(talk)
+                    protocol = self._begin(stream, opening.rest, stranger, admitted)
+                    await protocol.session.run(protocol)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
         except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
-            survived(error, partial(_tell, talk))
+            survived(error, partial(_tell, protocol))
         finally:
-            if talk is not None:
-                del self._talks[talk]
+            if protocol is not None:
+                del self._protocols[protocol]
             if stranger is not None:
                 stranger.leave()
             await trio.aclose_forcefully(stream)
@@ -142,8 +142,8 @@ class RealtimeStream:
         for scope in self._openings:
             scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
         self._strangers.close()
-        for talk in list(self._talks):
-            talk.session.end(goodbye)
+        for protocol in list(self._protocols):
+            protocol.session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
         """The client's request, accepted; None if there is nothing to serve."""
@@ -166,7 +166,7 @@ class RealtimeStream:
                     break
         if result is None:
             return None
-        with trio.move_on_after(self._bounds.write_timeout_s) as writing:
+        with trio.move_on_after(self._limits.write_timeout_s) as writing:
             await stream.send_all(result.answer)
         if writing.cancelled_caught:
             return None
@@ -179,10 +179,10 @@ class RealtimeStream:
     def _begin(
         self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project
     ) -> PusherProtocol:
-        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, stranger)
-        talk = PusherProtocol(self._store, self._hub, self._clock, self._keys, session, project)
-        self._talks[talk] = None
-        return talk
+        session = Session(stream, self._hub, self._flusher, self.traffic, self._limits, rest, stranger)
+        protocol = PusherProtocol(self._store, self._hub, self._clock, self._keys, session, project)
+        self._protocols[protocol] = None
+        return protocol
 
     def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
         """Whom the connection is counted for until it has subscribed; None for this machine's own address (`party_of`)."""
@@ -212,8 +212,8 @@ class RealtimeStream:
         return project
 
 
-def _tell(talk: PusherProtocol | None, failure: BaseException) -> None:
-    socket_id = None if talk is None else talk.socket_id
+def _tell(protocol: PusherProtocol | None, failure: BaseException) -> None:
+    socket_id = None if protocol is None else protocol.socket_id
     log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
 
 

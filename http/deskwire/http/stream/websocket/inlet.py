@@ -23,13 +23,13 @@ class Inlet:
         frames: how many have come.
     """
 
-    __slots__ = ("_inflow", "_largest", "_texts", "frames", "wire")
+    __slots__ = ("_assembler", "_inflow", "_largest", "frames", "wire")
 
     def __init__(self, largest: int, rest: bytes) -> None:
         self.wire = Wire(largest, rest)
         self.frames = 0
         self._largest = largest
-        self._texts = MessageAssembler(largest)
+        self._assembler = MessageAssembler(largest)
         self._inflow = Inflow(largest)
 
     def feed(self, data: bytes) -> None:
@@ -50,9 +50,9 @@ class Inlet:
     def text(self, event: TextMessage) -> str | None:
         """The whole message, if this is its last part. Raises HangUp."""
         try:
-            text = self._texts.add(event)
+            text = self._assembler.add(event)
         except TooLong:
-            raise HangUp(pusher.Close(1009, f"A message may have {self._largest} bytes.")) from None
+            raise HangUp(pusher.too_big(self._largest)) from None
         if text is not None:
             self._inflow.message(trio.current_time())
         return text
