@@ -130,7 +130,8 @@ def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: in
     match fact:
         case MessagePosted(message):
             tx.insert_message(state.rowid, message)
-            _attach(tx, state, message)
+            if message.attachments:
+                _attach(tx, state, message)
         case NetworkLogsReplaced(snapshot):
             tx.put_network_logs(state.rowid, snapshot, at)
         case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
@@ -143,8 +144,6 @@ def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: in
 
 def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:
     """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
-    if not message.attachments:
-        return
     ids = [each.id for each in message.attachments]
     missing = tx.attach_uploads(state.project, state.rowid, ids)
     if missing:

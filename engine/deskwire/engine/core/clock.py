@@ -53,6 +53,7 @@ _SECOND = {f"{second:02}": second * 1000 for second in range(60)}
 _FRACTION = {"Z": 0} | {f".{ms:03}Z": ms for ms in range(1000)}
 
 
+@lru_cache(maxsize=1024)
 def iso_or_none(ms: int | None) -> str | None:
     """Return a time as `iso` does, and None for None."""
     return None if ms is None else iso(ms)

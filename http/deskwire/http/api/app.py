@@ -112,6 +112,7 @@ class _App(QuartTrio):
             raise MethodNotAllowed(g.place.routes)
         asked = Request(
             _request_id(),
+            self._services.clock(),
             request.method,
             g.route,
             g.values,

@@ -26,12 +26,13 @@ _TOUCH_MS: Final = 60_000
 
 
 async def admit(
-    services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str]
+    services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str], at: int
 ) -> Caller:
     """Return the caller, if the credential is good for the route; `require_permission` says what it may do.
 
     Args:
         peer: address of the connection's other end.
+        at: when the request came, in milliseconds.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
@@ -48,9 +49,8 @@ async def admit(
     credential = _bearer(headers)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = await services.keys.authenticate(credential)
-        now = services.clock()
-        if now - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
-            await _note_use(services, key, now)
+        if at - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
+            await _note_use(services, key, at)
         return Caller(project=key.project, key=key, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)
     named = headers.get("project")

@@ -75,6 +75,7 @@ class Request:
 
     Args:
         id: the request's own, `req_…`.
+        at: when its head was read, in milliseconds.
         path: the values of the route's parameters.
         arguments: reads those of the query, each as often as it came; not before it is known who asks.
         peer: address of the connection's other end.
@@ -86,6 +87,7 @@ class Request:
     """
 
     id: str
+    at: int
     method: str
     route: Route
     path: Mapping[str, str]
@@ -236,7 +238,7 @@ class _Exchange:
             place.asked_by(self.client)
         if access.kind == "metrics":
             quotas.check_address(self.client)
-        caller = await admit(self._services, access, asked.headers, asked.peer, asked.path)
+        caller = await admit(self._services, access, asked.headers, asked.peer, asked.path, asked.at)
         if place is not None and (owner := caller.project or caller.user) is not None:
             place.shown(owner.id)
         counted = asked.route.quota

@@ -126,11 +126,13 @@ class FastPath:
     ) -> bool:
         """Carry the request out and write its response; return whether the connection may have another request."""
         services, began = self._services, time.perf_counter()
-        request_id = new_id("req", services.clock())
+        at = services.clock()
+        request_id = new_id("req", at)
         REQUEST_ID.set(request_id)
         headers = PlainFields(head.fields)
         request = Request(
             request_id,
+            at,
             head.method,
             route,
             path,
