@@ -260,7 +260,7 @@ class EventLog:
     def _file(self, event: StoredEvent) -> list[Tail]:
         """Return the tails that the event belongs to: its project's, and those of its topics that somebody has open."""
         project, topics = self._project(event.project), self._topics
-        followed = [topics[topic] for topic in event.lanes if topic in topics] if topics else []
+        followed = [topics[topic] for topic in event.topics if topic in topics] if topics else []
         if followed:
             self._in_topics[event.position] = followed
         return [project, *followed]

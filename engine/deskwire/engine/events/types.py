@@ -117,7 +117,7 @@ class StoredEvent:
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
     have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`. None is for what outlives its subject: a deletion. `lanes` come
+    is that of `contact_lane`. None is for what outlives its subject: a deletion. `topics` come
     with the commit; what is read from the table has none.
     """
 
@@ -128,7 +128,7 @@ class StoredEvent:
     conversation: int | None
     sequence: int | None
     body: bytes
-    lanes: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
+    topics: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
 
 
 @value

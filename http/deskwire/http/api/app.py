@@ -110,7 +110,7 @@ class _App(QuartTrio):
         g.route = g.place.routes.get(request.method)
         if g.route is None:
             raise MethodNotAllowed(g.place.routes)
-        asked = Request(
+        incoming = Request(
             _request_id(),
             self._services.clock(),
             request.method,
@@ -125,10 +125,10 @@ class _App(QuartTrio):
             place=request.scope.get("state", {}).get(PLACE),
         )
         try:
-            reply, g.quota = await handle(self._services, asked)
+            response, g.quota = await handle(self._services, incoming)
         except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
-            reply = failed(asked.id, error)
-        return _response(reply)
+            response = failed(incoming.id, error)
+        return _response(response)
 
 
 def make_app(services: Services) -> QuartTrio:
@@ -148,16 +148,16 @@ def make_app(services: Services) -> QuartTrio:
     return app
 
 
-def _response(reply: Response) -> QuartResponse:
+def _response(ours: Response) -> QuartResponse:
     response = QuartResponse(
-        reply.body if reply.pieces is None else reply.pieces,
-        reply.status,
-        headers=dict(reply.headers),
-        content_type=reply.content_type or None,
+        ours.body if ours.pieces is None else ours.pieces,
+        ours.status,
+        headers=dict(ours.headers),
+        content_type=ours.content_type or None,
     )
-    if not reply.content_type:
+    if not ours.content_type:
         response.headers.pop("Content-Type", None)
-    if reply.pieces is not None:
+    if ours.pieces is not None:
         response.timeout = None  # what bounds it is the time that each write may take
     return response
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, assert_never
 
 import structlog
 
@@ -86,8 +86,12 @@ def _caller(reader: Reader, access: Access, user: User, named: str | None, path:
         case "dashboard" | "either":
             project, role = project_of(reader, user, named or "")
             return Caller(project, user, role=role, credential=f"{known_by} in {project.rowid}")
-        case _:
+        case "user":
             return Caller(user=user, named_project=named, credential=known_by)
+        case "none" | "metrics" | "server_key":
+            raise AssertionError(f"no user signs in for {access.kind}")
+        case _:
+            assert_never(access.kind)
 
 
 def _admit_scraper(scraping: Scraping, headers: Fields, peer: str | None) -> None:

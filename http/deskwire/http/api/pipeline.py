@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import Any, Final, assert_never
 from urllib.parse import parse_qsl
 
 import orjson
@@ -112,31 +112,31 @@ class Response:
     pieces: AsyncIterator[bytes] | None = None
 
 
-async def handle(services: Services, asked: Request) -> tuple[Response, Quota | None]:
+async def handle(services: Services, request: Request) -> tuple[Response, Quota | None]:
     """Return the response, and what the caller has left of its calls; None if that was not counted.
 
     Raises what is a bug.
     """
-    exchange = _Exchange(services, asked)
+    exchange = _Exchange(services, request)
     try:
-        reply = _reply(await exchange.serve())
+        response = _response(await exchange.serve())
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
             error = services.quotas.note_failure(exchange.client) or error
         if exchange.can_wait(error):
             await trio.sleep(REFUSED_S)
-        reply = refused(error, asked.id)
-    return reply, exchange.quota
+        response = refused(error, request.id)
+    return response, exchange.quota
 
 
 def parameters(query: str) -> Mapping[str, list[str]]:
     """Return the parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     if query.count("&") >= _PARAMETERS_MAX:
         raise bad_query(Problem("?", "too_many", f"A query has at most {_PARAMETERS_MAX} parameters."))
-    for name, given in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
-        found.setdefault(name, []).append(given)  # what is no UTF-8 stays as it was written
-    return found
+    for name, content in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
+        values.setdefault(name, []).append(content)  # what is no UTF-8 stays as it was written
+    return values
 
 
 def refused(error: DomainError, request_id: str) -> Response:
@@ -173,13 +173,13 @@ def note(
 class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `handle`."""
 
-    __slots__ = ("_asked", "_services", "_stranger", "_taken", "_who", "client", "quota")
+    __slots__ = ("_request", "_services", "_stranger", "_taken", "_who", "client", "quota")
 
-    def __init__(self, services: Services, asked: Request) -> None:
+    def __init__(self, services: Services, request: Request) -> None:
         self._services = services
-        self._asked = asked
-        forwarded_for = asked.headers.getlist("x-forwarded-for")
-        self.client = client_address(asked.peer, forwarded_for, services.trusted_proxies)
+        self._request = request
+        forwarded_for = request.headers.getlist("x-forwarded-for")
+        self.client = client_address(request.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
         self._who: Hashable = None
         self._stranger = False
@@ -187,13 +187,13 @@ class _Exchange:
 
     def can_wait(self, error: DomainError) -> bool:
         """Tell whether the refusal can wait, as nobody else should have to do with how often there is one; see `REFUSED_S`."""
-        if self._stranger and self._asked.route.body is not None:
+        if self._stranger and self._request.route.body is not None:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
 
     async def serve(self) -> Answer:
-        asked, services = self._asked, self._services
-        route, load = asked.route, services.load
+        request, services = self._request, self._services
+        route, load = request.route, services.load
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
@@ -202,16 +202,20 @@ class _Exchange:
         self._stranger = tenant_key is None
         tenant = Tenant(self._who)
         TENANT.set(tenant)
-        query = parse_query(route.query, asked.arguments())
-        key = key_of(route, asked.headers)
+        query = parse_query(route.query, request.arguments())
+        key = key_of(route, request.headers)
         try:
             raw = await self._read()
-            if raw and route.json_only and asked.mimetype != JSON:
-                raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
+            if raw and route.json_only and request.mimetype != JSON:
+                raise UnsupportedMediaType(
+                    f"The body must be {JSON}, not {request.mimetype or 'of no type'}."
+                )
             if route.json_only and raw.isspace():
                 raw = b""
             body = await self._parsed(parse_body, raw) if route.json_only else Empty()
-            call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
+            call: Call[Any, Any] = Call(
+                services, caller, request.path, query, body, raw, request, self.client
+            )
             if route.watching:
                 return await answered(route, call, key)
             load.begin(self._who)
@@ -223,7 +227,7 @@ class _Exchange:
             if not route.further:
                 raise
             fits = await self._parsed(_what_fits, raw)
-            call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
+            call = Call(services, caller, request.path, query, fits, raw, request, self.client)
             raise await refusal_with_all(route, call, refused) from None
         finally:
             tenant.waiting = False
@@ -232,16 +236,16 @@ class _Exchange:
 
     async def _admitted(self) -> Caller:
         """Return the caller, who may call this, and has not called too often."""
-        asked, quotas = self._asked, self._services.quotas
-        access, place = asked.route.access, asked.place
+        request, quotas = self._request, self._services.quotas
+        access, place = request.route.access, request.place
         if place is not None:
             place.asked_by(self.client)
         if access.kind == "metrics":
             quotas.check_address(self.client)
-        caller = await admit(self._services, access, asked.headers, asked.peer, asked.path, asked.at)
+        caller = await admit(self._services, access, request.headers, request.peer, request.path, request.at)
         if place is not None and (owner := caller.project or caller.user) is not None:
             place.shown(owner.id)
-        counted = asked.route.quota
+        counted = request.route.quota
         self.quota = quotas.take(caller.project, caller.user, counted)
         if self.quota is not None and self.quota.retry_after_s:
             raise refusal_of(self.quota, counted)
@@ -250,21 +254,21 @@ class _Exchange:
 
     async def _read(self) -> bytes:
         """Return the body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
-        asked, limits = self._asked, self._services.limits
-        route = asked.route
+        request, limits = self._request, self._services.limits
+        route = request.route
         limit = route.body_max(limits)
         if (route.body is None and route.json_only) or limit is None:
             return b""
-        if asked.length is not None and asked.length > limit:
+        if request.length is not None and request.length > limit:
             raise _too_large(limit)
         if route.streamed:
             return b""
-        if asked.whole is not None:
-            self._take(len(asked.whole))
-            return asked.whole
+        if request.whole is not None:
+            self._take(len(request.whole))
+            return request.whole
         body = bytearray()
         with trio.move_on_after(limits.body_timeout_s) as slow:
-            async for chunk in asked.body:
+            async for chunk in request.body:
                 self._take(len(chunk))
                 body += chunk
                 if len(body) > limit:
@@ -277,7 +281,7 @@ class _Exchange:
 
     async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
         """Return the body as its model, parsed in turn if that may hold up others."""
-        model, load = self._asked.route.body, self._services.load
+        model, load = self._request.route.body, self._services.load
         if model is None:
             return Empty()
         if len(raw) <= LARGE_BYTES and not self._stranger:
@@ -301,7 +305,7 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body may have at most {limit:,} bytes.")
 
 
-def _reply(answer: Answer) -> Response:
+def _response(answer: Answer) -> Response:
     if answer is NO_CONTENT:
         return Response(204, "")
     match answer:
@@ -313,5 +317,7 @@ def _reply(answer: Answer) -> Response:
             return Response(status, content_type, b"", headers, pieces)
         case RawJson(body):
             return Response(200, JSON, body)
-        case _:
+        case Mapping():
             return Response(200, JSON, orjson.dumps(answer))
+        case _:
+            assert_never(answer)

@@ -102,7 +102,7 @@ async def serve_front(
     config: Config,
     limits: FrontLimits,
     tls: Tls | None = None,
-    lane: FastPath | None = None,
+    fast_path: FastPath | None = None,
     connections: Connections | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -116,7 +116,7 @@ async def serve_front(
         config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
         tls: for HTTPS; None for plain HTTP.
         connections: how many there may be, and who makes room; None for a bound of its own.
-        lane: serves each connection until a request is not for the fast path; None to have the app serve all.
+        fast_path: serves each connection until a request is not for the fast path; None to have the app serve all.
 
     Raises what the app's lifespan startup raises.
 
@@ -129,9 +129,9 @@ async def serve_front(
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
             handler = partial(_serve_http, app, config, state, limits.head_s)
-            front = _Front(handler, stream_handler, limits, tls, lane, connections or Connections())
-            if lane is not None:
-                outside.start_soon(lane.run)
+            front = _Front(handler, stream_handler, limits, tls, fast_path, connections or Connections())
+            if fast_path is not None:
+                outside.start_soon(fast_path.run)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
@@ -197,11 +197,11 @@ class _Front:
         stream: StreamHandler,
         limits: FrontLimits,
         tls: Tls | None,
-        lane: FastPath | None,
+        fast_path: FastPath | None,
         connections: Connections,
     ) -> None:
         self._connections = connections
-        self._lane = lane
+        self._fast_path = fast_path
         self._http = http
         self._stream = stream
         self._limits = limits
@@ -246,8 +246,8 @@ class _Front:
                     arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
                 last = began + self._limits.shutdown_s
                 self._bound(requests, self._requests, began + self._limits.requests_s)
-                if self._lane is not None:
-                    self._lane.stop()
+                if self._fast_path is not None:
+                    self._fast_path.stop()
                 await self._context.terminated.set()
             close_streams()
             self._bound(streams, self._streams, last)
@@ -367,8 +367,8 @@ class _Front:
         Returns True if there is such a one; it is pushed back.
         """
         try:
-            if self._lane is not None:
-                if not await self._lane.serve(stream):
+            if self._fast_path is not None:
+                if not await self._fast_path.serve(stream):
                     await stream.aclose()
                     return False
                 if await self._for_stream(stream):
