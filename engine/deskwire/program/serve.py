@@ -301,7 +301,7 @@ async def _front(
                 ),
                 tls=None if certificate is None else certificate.context,
                 connections=connections,
-                lane=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
+                fast_path=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
             )
         )
         services.readiness.up = True

@@ -37,7 +37,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class Phase(Enum):
-    """How the state that is known stands to what is stored, and so what the next command has to wait for."""
+    """The relation of the known state to the stored one, and so what the next command has to wait for."""
 
     __hash__ = object.__hash__  # Enum's own is a call in Python, three for each command
 
@@ -89,7 +89,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all actors share.
+    """The things that all actors share.
 
     Args:
         mailbox: how many commands may wait for each.

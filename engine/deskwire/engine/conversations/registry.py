@@ -1,4 +1,4 @@
-"""Hands out the actors: at most one a conversation, a bounded number alive, none lost between two.
+"""The registry of actors: at most one a conversation, a bounded number alive, none lost between two.
 
 Everything that adds or removes an actor happens without waiting, so that eviction and a new command
 can't cross: either the command finds the actor, or the actor is gone and a new one reads the state.
@@ -38,7 +38,7 @@ _Key = tuple[int, str]
 
 @dataclass(slots=True)
 class Commands:
-    """What has happened to commands since the start.
+    """The counts of what has happened to commands since the start.
 
     Args:
         actors: started for one, as its conversation had none.
@@ -87,7 +87,7 @@ class ActorRegistry:
         self._ended = self._forget_ended  # one for all, as each actor keeps it
 
     def __len__(self) -> int:
-        """How many actors are alive."""
+        """Return how many actors are alive."""
         return len(self._actors)
 
     async def ask(
@@ -97,7 +97,7 @@ class ActorRegistry:
         command: Asked,
         wrapper: Wrapper[Receipt] | None = None,
     ) -> Receipt:
-        """Have the conversation carry out `command`; the receipt once that is durable.
+        """Have the conversation carry out `command`; return the receipt once that is durable.
 
         Args:
             wrapper: what else is done in the commit.
@@ -121,7 +121,7 @@ class ActorRegistry:
     async def create(
         self, project: Project, command: Create, wrapper: Wrapper[Receipt] | None = None
     ) -> Receipt:
-        """As `ask`, for a conversation that does not exist yet."""
+        """Have a conversation created; otherwise as `ask`."""
         return await self.ask(project, command.conversation_id, command, wrapper)
 
     def _actor(self, project: Project, conversation_id: str) -> Actor:
