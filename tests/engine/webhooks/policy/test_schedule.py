@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
+from tests.support.sockets.receivers import delivery
 
 SCHEDULE = Schedule(DEFAULT_RETRY_DELAYS_S, 0.2, 86_400.0)
 START = 1_790_000_000_000
@@ -191,3 +192,16 @@ def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
         "skipped", "it was still pending 86400 s after it was made"
     )
     assert SCHEDULE.too_late(START, 0) is None
+
+
+def test_a_retry_counts_the_attempt_unless_it_repeats_it() -> None:
+    planned = delivery(1, attempts=2)
+    for repeats, attempts in ((False, 3), (True, 2)):
+        following = Retry(START + 2_000, START, START + 100, repeats=repeats).applied_to(planned)
+        assert following == replace(
+            planned,
+            attempts=attempts,
+            due_at=START + 2_000,
+            planned_from=START,
+            failing_since=START + 100,
+        )

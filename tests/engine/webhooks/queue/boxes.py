@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
-from deskwire.engine.webhooks.queue.outbox import Outbox, Page
+from deskwire.engine.webhooks.queue.outbox import Outbox, RowBatch
 from deskwire.engine.webhooks.queue.retries import Retries
 from tests.support.sockets.receivers import delivery
 
@@ -21,12 +21,12 @@ def outbox_of(
     return Outbox(memory, share, retries, backlog, holds=holds, held_upto=held_upto)
 
 
-def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> Page:
-    """Answer the next page that is wanted with these rows."""
-    page = outbox.wants_page(now)
-    assert page is not None
-    outbox.end_page(page, rows, now, more=more)
-    return page
+def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> RowBatch:
+    """Answer the next batch that is wanted with these rows."""
+    batch = outbox.wants_batch(now)
+    assert batch is not None
+    outbox.end_batch(batch, rows, now, more=more)
+    return batch
 
 
 def caught_up(memory: int = 100, *, share: int = 4) -> Outbox:
@@ -72,12 +72,12 @@ def repeated(sent: Delivery, due_at: int = 0) -> Delivery:
     return replace(sent, due_at=due_at, planned_from=due_at)
 
 
-def again(position: int, lane: int | None = 7) -> Delivery:
-    return replace(delivery(position, lane), redelivery=True)
+def again(position: int, conversation: int | None = 7) -> Delivery:
+    return replace(delivery(position, conversation), redelivery=True)
 
 
-def deletion(position: int, lane: int = 7) -> Delivery:
-    made = delivery(position, lane)
+def deletion(position: int, conversation: int = 7) -> Delivery:
+    made = delivery(position, conversation)
     return replace(made, event=replace(made.event, conversation=None))
 
 

@@ -117,7 +117,7 @@ def test_reading_makes_room_for_those_due_soonest_beside_what_is_under_way() -> 
     assert (retries.wants_rows(6_000), retries.next_due()) == (True, 6_000)
 
 
-def test_others_behind_a_page_are_read_soon() -> None:
+def test_others_behind_a_batch_are_read_soon() -> None:
     retries = waiting(1, 1_000, 1_000)
     read(retries, [], more=True, now=3_000)
     assert (retries.next_due(), retries.wants_rows(3_001)) == (3_001, True)
