@@ -12,8 +12,8 @@ import argon2
 import jwt
 
 from deskwire.engine.accounts.identity.claims import UnsoundClaims, claims_of
-from deskwire.engine.accounts.organisation_ports import OrganisationReader
 from deskwire.engine.accounts.people import ServerKey, User
+from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.secret import Secrets
 

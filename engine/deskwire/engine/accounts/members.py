@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from deskwire.engine.accounts.organisation_ports import OrganisationTransaction
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import Actor, check_change, check_grant
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, NotFound

@@ -1,10 +1,15 @@
-"""What accounts need of a store: projects, server keys, users and their memberships."""
+"""The queries and changes of a store that accounts need.
+
+`AccountReader` is what other domains and each request ask for: projects, server keys, users and roles.
+`OrganisationReader` adds what managing organisations, members, projects and keys needs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from deskwire.engine.accounts.people import Project, Role, ServerKey, User
+from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, Role, ServerKey, User
 
 
 class AccountReader(Protocol):
@@ -57,6 +62,87 @@ class AccountTransaction(AccountReader, Protocol):
 
     def touch_key(self, key: int, at: int) -> None:
         """Note when a server key was last used."""
+
+
+class OrganisationReader(AccountReader, Protocol):
+    """Queries. Organisations, projects, users and keys are named by their storage keys unless said otherwise."""
+
+    def organisation(self, organisation_id: str) -> Organisation | None:
+        """The organisation with this id."""
+
+    def organisation_of(self, organisation: int) -> Organisation:
+        """The organisation with this storage key, which exists."""
+
+    def organisations(self) -> Sequence[Organisation]:
+        """All of them, oldest first."""
+
+    def memberships(self, user: int, after: tuple[int, int], limit: int) -> Sequence[Membership]:
+        """The user's memberships, oldest first, behind the one with this time (ms) and organisation."""
+
+    def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
+        """Members whose user's storage key is larger than `after`, in that order."""
+
+    def organisation_member(self, organisation: int, user_id: str) -> Member | None:
+        """The member with this user id."""
+
+    def owners(self, organisation: int) -> int:
+        """How many owners it has."""
+
+    def users(self) -> Sequence[User]:
+        """All of them, oldest first."""
+
+    def password_costs(self) -> Mapping[str, int]:
+        """How many users have a password hash that begins with this algorithm, version and cost."""
+
+    def projects(
+        self, organisation: int | None, user: int | None, before: int, limit: int
+    ) -> Sequence[Project]:
+        """Projects, newest first, with storage keys smaller than `before`.
+
+        Args:
+            organisation: only of this one.
+            user: only of organisations that this user is a member of.
+        """
+
+    def project_is_used(self, project: int) -> bool:
+        """Whether it holds more than keys, teams and the places of stream consumers."""
+
+    def keys(self, project: int, before: int, limit: int) -> Sequence[ServerKey]:
+        """A project's keys, newest first, with storage keys smaller than `before`."""
+
+    def key(self, key_id: str) -> ServerKey | None:
+        """The key with this id, of any project."""
+
+    def keys_in_force(self, project: int) -> int:
+        """How many of a project's keys are not revoked."""
+
+
+class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
+    """Changes."""
+
+    def rename_organisation(self, organisation: int, name: str) -> None:
+        """Give it another name."""
+
+    def save_project(self, project: Project) -> None:
+        """Store a project's name and settings."""
+
+    def remove_project(self, project: int, at: int) -> None:
+        """Let no query find a project any more, and revoke its keys, from `at` (ms) on."""
+
+    def set_role(self, organisation: int, user: int, role: Role) -> None:
+        """Change a member's role."""
+
+    def delete_membership(self, organisation: int, user: int) -> None:
+        """End a membership, and those in the teams of the organisation's projects."""
+
+    def save_user(self, user: User) -> None:
+        """Store a user's name, password and home."""
+
+    def delete_user(self, user: int, at: int) -> None:
+        """Leave nothing of a user who is a member of nothing, from `at` (ms) on, but the user id."""
+
+    def revoke_key(self, key: int, at: int) -> None:
+        """Let a key be used no more, from `at` (ms) on."""
 
 
 class CallerCommit(Protocol):

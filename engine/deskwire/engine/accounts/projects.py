@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from deskwire.engine.accounts.organisation_ports import OrganisationTransaction
 from deskwire.engine.accounts.people import Organisation, Project, ProjectSettings, ServerKey
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.language import canonical_tag

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.accounts.organisation_ports import OrganisationReader
 from deskwire.engine.accounts.people import PERMISSIONS, Member, Organisation, Project, Role, User
+from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
 
 MANAGE: Final = "members.manage"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Final
 
-from deskwire.engine.accounts.organisation_ports import OrganisationReader, OrganisationTransaction
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.core.store import Store
 
 FRESH_S: Final = 60.0
