@@ -14,7 +14,7 @@ from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.limits.rate_limit import Buckets
 from deskwire.engine.core.limits.sketch import Sketch
@@ -71,7 +71,7 @@ def directory(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
+        passing=EphemeralPublisher(wall_clock, hub.pass_on, couriers.pass_on),
         links=links,
         wrappers=(TicketsFollow(),),
     )

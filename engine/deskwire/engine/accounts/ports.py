@@ -16,35 +16,35 @@ class AccountReader(Protocol):
     """Queries on projects, server keys and users."""
 
     def has_projects(self) -> bool:
-        """Whether there is any project."""
+        """Tell whether there is any project."""
 
     def project(self, project_id: str) -> Project | None:
-        """The project with this id."""
+        """Return the project with this id."""
 
     def project_by_stream_key(self, stream_key: str) -> Project | None:
-        """The project of a stream key."""
+        """Return the project of a stream key."""
 
     def server_key(self, key_hash: bytes) -> ServerKey | None:
-        """The key with this SHA-256 hash, revoked ones included."""
+        """Return the key with this SHA-256 hash, revoked ones included."""
 
     def user(self, user_id: str) -> User | None:
-        """The user with this id."""
+        """Return the user with this id."""
 
     def user_by_email(self, email: str) -> User | None:
-        """The user with this e-mail address, whatever its case."""
+        """Return the user with this e-mail address, whatever its case."""
 
     def role(self, organisation: int, user: int) -> Role | None:
-        """The user's role there, None for no member."""
+        """Return the user's role in the organisation, None for no member."""
 
     def member_name(self, organisation: int, user_id: str) -> str | None:
-        """The name of a user of the organisation."""
+        """Return the name of a user of the organisation."""
 
 
 class AccountTransaction(AccountReader, Protocol):
     """Changes of projects, server keys and users."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
-        """Store a new organisation; returns its storage key."""
+        """Store a new organisation; return its storage key."""
 
     def insert_project(
         self, project_id: str, organisation: int, name: str, stream_key: str, at: int
@@ -65,39 +65,39 @@ class AccountTransaction(AccountReader, Protocol):
 
 
 class OrganisationReader(AccountReader, Protocol):
-    """Queries. Organisations, projects, users and keys are named by their storage keys unless said otherwise."""
+    """Queries for managing accounts. Ids are storage keys unless said otherwise."""
 
     def organisation(self, organisation_id: str) -> Organisation | None:
-        """The organisation with this id."""
+        """Return the organisation with this public id."""
 
     def organisation_of(self, organisation: int) -> Organisation:
-        """The organisation with this storage key, which exists."""
+        """Return the organisation with this storage key, which must exist."""
 
     def organisations(self) -> Sequence[Organisation]:
-        """All of them, oldest first."""
+        """Return all organisations, oldest first."""
 
     def memberships(self, user: int, after: tuple[int, int], limit: int) -> Sequence[Membership]:
-        """The user's memberships, oldest first, behind the one with this time (ms) and organisation."""
+        """Return the user's memberships, oldest first, after the one with this time (ms) and organisation."""
 
     def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
-        """Members whose user's storage key is larger than `after`, in that order."""
+        """Return members whose user's storage key is larger than `after`, in that order."""
 
     def organisation_member(self, organisation: int, user_id: str) -> Member | None:
-        """The member with this user id."""
+        """Return the member with this user id."""
 
     def owners(self, organisation: int) -> int:
-        """How many owners it has."""
+        """Count the owners of an organisation."""
 
     def users(self) -> Sequence[User]:
-        """All of them, oldest first."""
+        """Return all users, oldest first."""
 
     def password_costs(self) -> Mapping[str, int]:
-        """How many users have a password hash that begins with this algorithm, version and cost."""
+        """Count the users by the algorithm, version and cost that their password hashes begin with."""
 
     def projects(
         self, organisation: int | None, user: int | None, before: int, limit: int
     ) -> Sequence[Project]:
-        """Projects, newest first, with storage keys smaller than `before`.
+        """Return projects, newest first, with storage keys smaller than `before`.
 
         Args:
             organisation: only of this one.
@@ -105,23 +105,23 @@ class OrganisationReader(AccountReader, Protocol):
         """
 
     def project_is_used(self, project: int) -> bool:
-        """Whether it holds more than keys, teams and the places of stream consumers."""
+        """Tell whether a project holds more than keys, teams and the positions of stream consumers."""
 
     def keys(self, project: int, before: int, limit: int) -> Sequence[ServerKey]:
-        """A project's keys, newest first, with storage keys smaller than `before`."""
+        """Return a project's keys, newest first, with storage keys smaller than `before`."""
 
     def key(self, key_id: str) -> ServerKey | None:
-        """The key with this id, of any project."""
+        """Return the key with this public id, of any project."""
 
     def keys_in_force(self, project: int) -> int:
-        """How many of a project's keys are not revoked."""
+        """Count a project's keys that are not revoked."""
 
 
 class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
-    """Changes."""
+    """Changes of organisations, members, projects and keys."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
-        """Give it another name."""
+        """Give an organisation another name."""
 
     def save_project(self, project: Project) -> None:
         """Store a project's name and settings."""
@@ -146,8 +146,8 @@ class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
 
 
 class CallerCommit(Protocol):
-    """What a commit has done to the rights of callers."""
+    """The effect of a commit on the rights of callers."""
 
     @property
     def callers(self) -> bool:
-        """Whether anything about server keys or projects has changed."""
+        """True if anything about server keys or projects has changed."""

@@ -24,7 +24,7 @@ from deskwire.engine.conversations.commit import carry_out
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.core.record import value
@@ -101,7 +101,7 @@ class Shared:
     store: Store[CommitReader, CommitTransaction]
     clock: Clock
     mailbox: int
-    passing: Passing
+    passing: EphemeralPublisher
     links: Links | None = None
     wrappers: tuple[Wrapper[Receipt], ...] = ()
 

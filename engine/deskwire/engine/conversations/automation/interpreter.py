@@ -85,7 +85,7 @@ Effect = Say | Assign | Patch | Close | Ended
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Everything that a workflow looks at: the time (ms), the conversation's attributes, assignees by type and id."""
+    """The surroundings of a workflow: the time (ms), the conversation's attributes, assignees by type and id."""
 
     at: int
     attributes: Mapping[str, Any]
