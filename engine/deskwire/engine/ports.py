@@ -10,8 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from deskwire.engine.accounts.organisation_ports import OrganisationReader, OrganisationTransaction
-from deskwire.engine.accounts.ports import AccountReader, AccountTransaction
+from deskwire.engine.accounts.ports import (
+    AccountReader,
+    AccountTransaction,
+    OrganisationReader,
+    OrganisationTransaction,
+)
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction

@@ -25,7 +25,7 @@ from deskwire.commands.admin.socket import serve_orders
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
-from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.failure import kept_running

@@ -19,7 +19,7 @@ from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKe
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.rate_limit import Buckets
@@ -85,7 +85,7 @@ def directory(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=Passing(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
+        passing=EphemeralPublisher(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
         links=links,
         wrappers=(TicketsFollow(),),
     )

@@ -152,4 +152,4 @@ class WakeWorkflow:
 
 
 WorkflowCommand = StartWorkflow | AnswerStep | WakeWorkflow
-"""What is for the workflow of a conversation; `conduct` decides it."""
+"""What is for the workflow of a conversation; `decide_with_workflow` decides it."""

@@ -23,7 +23,7 @@ from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.pipeline import Shared
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
@@ -73,7 +73,7 @@ class ActorRegistry:
         mailbox: int,
         idle_s: float,
         live: int,
-        passing: Passing | None = None,
+        passing: EphemeralPublisher | None = None,
         links: Links | None = None,
         wrappers: Sequence[Wrapper[Receipt]] = (),
     ) -> None:
@@ -81,7 +81,9 @@ class ActorRegistry:
         self._nursery = nursery
         self._idle_s = idle_s
         self._live = live
-        self._shared = Shared(store, clock, mailbox, passing or Passing(clock), links, tuple(wrappers))
+        self._shared = Shared(
+            store, clock, mailbox, passing or EphemeralPublisher(clock), links, tuple(wrappers)
+        )
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False
         self._ended = self._forget_ended  # one for all, as each actor keeps it
