@@ -23,7 +23,7 @@ from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
@@ -73,7 +73,7 @@ def directory(
         live=config.actors_live,
         passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
         links=links,
-        wrappers=(TicketsFollow(),),
+        wrappers=(TicketFollower(),),
     )
 
 

@@ -1,6 +1,6 @@
-"""Every metric of ours: its name, what it means, and where its values come from.
+"""The metrics of Deskwire: name, meaning and source of each.
 
-Labels have few values, which are known beforehand. No id of a project, conversation, contact or endpoint is one.
+Labels have few values, which are known beforehand; an id of a project, conversation, contact or endpoint is never one.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from deskwire.http.metrics.metric import Metric, Rows, Scrape
 
 
 def _one(read: Callable[[Services], float | Histogram]) -> Callable[[Scrape], Rows]:
-    """A metric without labels."""
+    """Return the reader of a metric without labels."""
     return lambda scrape: [((), read(scrape.services))]
 
 
 def _named(read: Callable[[Services], Mapping[str, float]]) -> Callable[[Scrape], Rows]:
-    """A metric with one label."""
+    """Return the reader of a metric with one label."""
     return lambda scrape: [((name,), value) for name, value in read(scrape.services).items()]
 
 
@@ -29,8 +29,8 @@ def _route(rule: str | None) -> str:
     return "none" if rule is None else public_path(rule)
 
 
-def _answers(scrape: Scrape) -> Rows:
-    for (method, rule, status), count in scrape.services.measured.requests.answers.items():
+def _responses(scrape: Scrape) -> Rows:
+    for (method, rule, status), count in scrape.services.measured.requests.responses.items():
         yield (method, _route(rule), str(status)), count
 
 
@@ -111,7 +111,7 @@ METRICS: Final = (
         "http_requests_total",
         "counter",
         "Answered requests. Route `none` is for those that no route takes.",
-        _answers,
+        _responses,
         ("method", "route", "status"),
     ),
     Metric(

@@ -1,4 +1,4 @@
-"""What comes in on a stream connection: its frames, counted, and its texts put together; no I/O."""
+"""The inbound side of a stream connection: frames, counted, and messages put together from them; no I/O."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from deskwire.http.stream.websocket.parser import Wire
 
 
 class Inlet:
-    """One connection's.
+    """The inbound side of one connection.
 
     Args:
         largest: bytes of a message at most.
         rest: bytes that came behind the handshake.
-        frames: how many have come.
+        frames: the number of frames so far.
     """
 
     __slots__ = ("_assembler", "_inflow", "_largest", "frames", "wire")
@@ -39,7 +39,7 @@ class Inlet:
         self._inflow.bytes(len(data), trio.current_time())
 
     def events(self) -> Iterator[Event]:
-        """What has come. If that is no frame it counts as one, as a read costs as much. Raises HangUp."""
+        """Yield what has come. A read without a whole frame counts as one, as it costs as much. Raises HangUp."""
         before = self.frames
         for event in self.wire.events():
             self._count()
@@ -48,7 +48,7 @@ class Inlet:
             self._count()
 
     def text(self, event: TextMessage) -> str | None:
-        """The whole message, if this is its last part. Raises HangUp."""
+        """Return the whole message, if this is its last part. Raises HangUp."""
         try:
             text = self._assembler.add(event)
         except TooLong:

@@ -10,10 +10,10 @@ class TooLong(Exception):
 
 
 class MessageAssembler:
-    """One connection's inbound text; nothing is kept between messages, and of one that is under way one buffer.
+    """The inbound messages of one connection. Nothing is kept between two, and one buffer of one that is under way.
 
     Args:
-        limit: bytes of a whole message.
+        limit: largest number of bytes of a whole message.
     """
 
     __slots__ = ("_buffer", "_limit")
@@ -23,7 +23,7 @@ class MessageAssembler:
         self._buffer: bytearray | None = None
 
     def add(self, event: TextMessage) -> str | None:
-        """The whole message, if this is its last part. Raises TooLong."""
+        """Return the whole message, if this is its last part. Raises TooLong."""
         if self._buffer is None and event.message_finished:
             self._check(len(event.data.encode()))
             return event.data
