@@ -192,7 +192,7 @@ def measured(
         scrubbing=lambda: store.scrubbing,
         scrub_delay=lambda: store.scrub_delay,
         room=store.room,
-        couriers=couriers,
+        dispatcher=couriers,
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,

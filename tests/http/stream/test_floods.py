@@ -19,7 +19,7 @@ from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.inflow import FRAMES, LARGEST_AT_ONCE, MESSAGES
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.http.stream.websocket.messages import MessageAssembler, TooLong
+from deskwire.http.stream.websocket.inlet import MessageAssembler, TooLong
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import (
     KEY,

@@ -36,23 +36,23 @@ class Stranger:
         make_room: ends the connection, as another needs the place.
     """
 
-    _room: _Room
+    _places: _Places
     since: float
     make_room: Callable[[], None] = _ended
 
     def known(self) -> None:
         """Give the place back: the connection has subscribed."""
-        self._room.free(self)
+        self._places.free(self)
 
     def leave(self) -> None:
         """Note that the connection has ended. Its place is kept for its time, which bounds the rate of connections."""
         self.make_room = _ended
         if self.since + KEPT_S <= trio.current_time():
-            self._room.free(self)
+            self._places.free(self)
 
 
 @dataclass(eq=False, slots=True)
-class _Room:
+class _Places:
     """The places of one network, in the order in which they were taken."""
 
     taken: dict[Stranger, None] = field(default_factory=dict)
@@ -63,8 +63,8 @@ class _Room:
         self.taken.pop(stranger, None)
         self.freed.set()
 
-    async def take(self, each: int) -> Stranger:
-        while len(self.taken) >= each:
+    async def take(self, limit: int) -> Stranger:
+        while len(self.taken) >= limit:
             oldest = next(iter(self.taken))
             if oldest.since + KEPT_S <= trio.current_time():
                 del self.taken[oldest]
@@ -88,12 +88,12 @@ class Strangers:
     """The places of all networks.
 
     Args:
-        each: number of places of a network.
+        limit: number of places of a network.
     """
 
-    def __init__(self, each: int) -> None:
-        self._each = each
-        self._rooms: dict[str, _Room] = {}
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._networks: dict[str, _Places] = {}
         self._waiting: set[trio.CancelScope] = set()
         self._swept = 0.0
         self._closed = False
@@ -107,14 +107,14 @@ class Strangers:
         if self._closed:
             return None
         if network is None:
-            return Stranger(_Room(), trio.current_time())
+            return Stranger(_Places(), trio.current_time())
         self._sweep()
-        room = self._rooms.setdefault(network, _Room())
+        places = self._networks.setdefault(network, _Places())
         with trio.move_on_after(WAIT_S) as waiting:
             self._waiting.add(waiting)
             try:
-                async with room.line:
-                    return await room.take(self._each)
+                async with places.line:
+                    return await places.take(self._limit)
             finally:
                 self._waiting.discard(waiting)
         return None
@@ -127,11 +127,13 @@ class Strangers:
 
     def __len__(self) -> int:
         """Return how many networks are remembered."""
-        return len(self._rooms)
+        return len(self._networks)
 
     def _sweep(self) -> None:
         """Forget the networks from which nobody has come for a while; seldom, as it checks all of them."""
         now = trio.current_time()
         if now - self._swept >= KEPT_S:
             self._swept = now
-            self._rooms = {name: room for name, room in self._rooms.items() if not room.forgettable(now)}
+            self._networks = {
+                name: places for name, places in self._networks.items() if not places.forgettable(now)
+            }

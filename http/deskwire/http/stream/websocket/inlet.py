@@ -1,4 +1,4 @@
-"""The inbound side of a stream connection: frames, counted, and messages put together from them; no I/O."""
+"""The inbound side of a stream connection: frames, counted, and messages put together from them; no I/O (RFC 6455 5.4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from wsproto.events import Event, TextMessage
 
 from deskwire.http.stream import pusher
 from deskwire.http.stream.inflow import HangUp, Inflow
-from deskwire.http.stream.websocket.messages import MessageAssembler, TooLong
 from deskwire.http.stream.websocket.parser import Wire
 
 
@@ -60,3 +59,38 @@ class Inlet:
     def _count(self) -> None:
         self.frames += 1
         self._inflow.frame(trio.current_time())
+
+
+class TooLong(Exception):
+    """A message has more bytes than it may."""
+
+
+class MessageAssembler:
+    """The inbound messages of one connection. Nothing is kept between two, and one buffer of one that is under way.
+
+    Args:
+        limit: largest number of bytes of a whole message.
+    """
+
+    __slots__ = ("_buffer", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._buffer: bytearray | None = None
+
+    def add(self, event: TextMessage) -> str | None:
+        """Return the whole message, if this is its last part. Raises TooLong."""
+        if self._buffer is None and event.message_finished:
+            self._check(len(event.data.encode()))
+            return event.data
+        buffer = self._buffer = bytearray() if self._buffer is None else self._buffer
+        buffer += event.data.encode()
+        self._check(len(buffer))
+        if not event.message_finished:
+            return None
+        self._buffer = None
+        return buffer.decode()
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise TooLong
