@@ -30,8 +30,9 @@ TABLE: Final = (
         ("tests/engine/webhooks/policy/test_retry_after.py",),
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/http/response_head.py",
+        "engine/deskwire/engine/core/http1.py",
         ("tests/engine/webhooks/client/test_response_head.py",),
+        ("plain_response",),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/schedule.py",
@@ -57,7 +58,7 @@ TABLE: Final = (
     ),
     Mutated("engine/deskwire/engine/stream/token.py", ("tests/engine/stream/test_token.py",)),
     Mutated(
-        "http/deskwire/http/api/input/validation.py",
+        "http/deskwire/http/api/pagination.py",
         ("tests/http/api/test_cursor.py",),
         ("encode_cursor", "decode_cursor", "bad_cursor"),
     ),

@@ -120,7 +120,7 @@ def test_a_line_that_was_cut_short_does_not_swallow_the_next_one(
     course = iter([5, errno.ENOSPC])
 
     def write(descriptor: int, data: memoryview) -> int:
-        """A disk that has room for five bytes, then for none, then for all."""
+        """Write as on a disk that has room for five bytes, then for none, then for all."""
         match next(course, None):
             case 5:
                 return real(descriptor, data[:5])

@@ -104,7 +104,7 @@ async def at_work(opened: Bench) -> AsyncIterator[None]:
 
 
 def adds(name: str) -> Callable[[Transaction], int]:
-    """A job that stores an organisation."""
+    """Return a job that stores an organisation."""
     return lambda tx: tx.insert_organisation(f"org_{name}", name, NOON)
 
 
@@ -118,7 +118,7 @@ def refuses_late(tx: Transaction) -> None:
 
 
 def announces(text: str) -> Callable[[Transaction], int]:
-    """A job that stores an event."""
+    """Return a job that stores an event."""
     return lambda tx: (
         tx.append_event(PROJECT, Draft("contact.updated", None, {"t": text}), None, NOON).position
     )
@@ -244,7 +244,7 @@ async def test_a_failed_commit_stores_and_publishes_nothing_and_the_next_one_wor
 
 
 async def answer_of(desk: Bench, job: Callable[[Transaction], Any]) -> Any:
-    """What the job returned, or its refusal."""
+    """Return the job's result, or its refusal."""
     try:
         return await desk.writer.write(job)
     except DomainError as refusal:

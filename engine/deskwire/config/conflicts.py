@@ -1,4 +1,4 @@
-"""What is wrong with settings that are fine one by one."""
+"""Contradictions between settings that are fine one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RETRIES: Final = 3  # contract 6.4.2: fixed, because receivers see the attempt's
 
 
 def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[tuple[frozenset[str], str]]:
-    """Yield what is wrong with values that are fine one by one, and the variables it is about."""
+    """Yield each contradiction between values that are fine one by one: the settings' names, and a sentence."""
 
     def about(sentence: str, *names: str) -> tuple[frozenset[str], str]:
         variables = [settings[name].variable for name in names]

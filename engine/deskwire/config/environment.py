@@ -1,4 +1,4 @@
-"""Which variables there are besides the settings, and which there are not."""
+"""Environment variables besides the settings, and those that are unknown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def unknown(given: Iterable[str], settings: frozenset[str]) -> Iterator[str]:
-    """A sentence about each variable of ours that is none.
+    """Yield a sentence about each `DESKWIRE_` variable that does not exist.
 
     Args:
         given: names of variables, those of other programs among them.

@@ -16,7 +16,7 @@ from typing import Final, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from deskwire.config.listening import LogFormat, LogLevel
+from deskwire.config.settings import LogFormat, LogLevel
 from deskwire.engine.core.clock import iso, wall_clock
 from deskwire.logs.redaction import redacted
 from deskwire.logs.writer import ROOM, LineWriter, Lost
@@ -47,7 +47,7 @@ class _Direct:
 
 
 class _Behind:
-    """What writes the log from a thread of its own, if anything does."""
+    """The writer of the log in a thread of its own; None if there is none."""
 
     writer: LineWriter | None = None
 
@@ -107,7 +107,7 @@ def say(text: str, stream: TextIO) -> None:
 
 
 def dropped() -> int:
-    """How many lines of the log are lost, as nobody took them in time."""
+    """Return the number of log lines that were lost, as nobody took them in time."""
     return 0 if _Behind.writer is None else _Behind.writer.dropped
 
 
@@ -163,7 +163,7 @@ def _formatter(stream: TextIO, *, text: bool) -> logging.Formatter:
 
 
 def _notice(formatter: logging.Formatter, lost: Lost) -> str:
-    """The line that tells of lost ones."""
+    """Return the line that tells of lost ones."""
     told = {
         "msg": "log.lines_lost",
         "name": "deskwire.log",
@@ -175,7 +175,7 @@ def _notice(formatter: logging.Formatter, lost: Lost) -> str:
 
 
 def _shared() -> list[Processor]:
-    """What happens where an entry is made, in its own task: only there are its context variables right."""
+    """Return the processors that run where an entry is made, in its own task: only there are its context variables right."""
     return [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,

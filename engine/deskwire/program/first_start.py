@@ -83,7 +83,7 @@ def secrets_in(path: Path) -> Secrets:
 
 
 def new_secret() -> str:
-    """A secret for an installation that nobody can guess."""
+    """Make a secret for an installation that nobody can guess."""
     return secrets.token_urlsafe(48)
 
 
@@ -135,7 +135,7 @@ class Demo:
     token: str
 
     def document(self, base_url: str) -> dict[str, Any]:
-        """What `demo.json` says."""
+        """Return the content of `demo.json`."""
         return {
             "baseUrl": base_url,
             "projectId": self.project_id,
@@ -194,3 +194,41 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
     tx.insert_team(Team(new_id("team", now), project.rowid, "Support", now, now))
     key = demo.server_key
     tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)
+
+
+def welcome(demo: Demo, base_url: str, written: Path) -> str:
+    """Return the text that the first start prints: commands that can be pasted as they are."""
+    return f"""
+Deskwire is running at {base_url}
+
+  A demo project has been made. Its credentials are shown only now; they are also in {written}.
+
+    server key   {demo.server_key}
+    stream key   {demo.stream_key}
+    user         {demo.email}
+    password     {demo.password}
+
+  Try it (paste into another terminal):
+
+    # 1. a conversation comes in
+    curl -s {base_url}/v3/s2s/conversations \\
+      -H 'Authorization: Bearer {demo.server_key}' -H 'Content-Type: application/json' \\
+      -d '{{"contact": {{"userId": "u1", "name": "Ada"}}, "message": {{"text": "Hello!"}}}}'
+
+    # 2. ordered events come out
+    curl -s '{base_url}/v3/s2s/events' -H 'Authorization: Bearer {demo.server_key}'
+
+    # 3. what an agent sees
+    curl -s {base_url}/v3/conversations -H 'project: {demo.project_id}' \\
+      -H 'Authorization: Bearer {demo.token}'
+
+  All calls can be tried in a browser, too: {base_url}/docs
+
+  Stop it with Ctrl-C.
+"""
+
+
+def running(base_url: str, written: Path) -> str:
+    """Return the text that every other start prints."""
+    where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
+    return f"Deskwire is running at {base_url}\n{where}Stop it with Ctrl-C."

@@ -13,7 +13,7 @@ _BACKLOG: Final = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where the service listens.
+    """The sockets on which the service listens.
 
     Args:
         sockets: listening ones; whoever connects waits until they are served.

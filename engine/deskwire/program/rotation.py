@@ -48,7 +48,7 @@ class Rotation:
 
     @classmethod
     def of(cls, config: Config, store: Store, secrets: Secrets) -> Rotation:
-        """That of a directory as the settings have it."""
+        """Return the rotation for the data directory and secret of the settings."""
         directory = config.data_dir if config.secret is None else None
         return cls(store, secrets, directory, wall_clock, config.idempotency_s)
 

@@ -61,14 +61,13 @@ from deskwire.program.first_start import (
     plan_demo,
     provision_demo,
     refresh_url,
+    running,
+    welcome,
 )
 from deskwire.program.memory import calm_collector
 from deskwire.program.port import Port, take
 from deskwire.program.rotation import Rotation
-from deskwire.program.signing import SigningError, signing
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
-from deskwire.program.uploads import model, open_shelf, voice
-from deskwire.program.welcome import running, welcome
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
 
@@ -105,7 +104,7 @@ class StartError(Exception):
 
 
 async def run(config: Config, port: Port | None = None, manager: ServiceManager = ALONE) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status, 0 after an orderly stop. `port` is as for `serve`."""
+    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. `port` is as for `serve`."""
     status = 0
     if manager.passed_over:
         log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
@@ -122,7 +121,7 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
                 log.info("program.stopping")
                 _tell(manager, STOPPING)
                 serving.stop()
-    except* (BadCertificate, DataDirectoryError, SecretError, SigningError, StartError) as group:
+    except* (BadCertificate, DataDirectoryError, SecretError, parts.SigningError, StartError) as group:
         for reason in _leaves(group):
             say(f"Deskwire can't start: {reason}", sys.stderr)
         status = 1
@@ -130,7 +129,7 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
 
 
 def _tell(manager: ServiceManager, state: str) -> None:
-    """Tell it; one that can't be reached is no reason to serve nobody."""
+    """Tell the service manager; one that can't be reached is no reason to stop serving."""
     try:
         manager.tell(state)
     except OSError as error:
@@ -138,7 +137,7 @@ def _tell(manager: ServiceManager, state: str) -> None:
 
 
 def _signals(config: Config) -> tuple[int, ...]:
-    """What is listened for. SIGHUP is for the certificate; without one it ends a process, as a terminal's end does."""
+    """Return the signals to listen for. SIGHUP renews the certificate; without one it ends the process, as a terminal's end does."""
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if config.tls_cert is not None else ()))
 
 
@@ -161,26 +160,26 @@ async def serve(
         secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
         rotation = Rotation.of(config, store, secrets)
         await rotation.settle()
-        sealing, signers = Sealing(secrets), signing(config, secrets)
+        sealing, signers = Sealing(secrets), parts.signing(config, secrets)
         events = await parts.event_log(config, store)
-        couriers = parts.couriers(config, store, sealing)
+        dispatcher = parts.dispatcher(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = SnoozeTimer(store, wall_clock)
         events.follow(commits)
-        couriers.follow(commits)
-        upkeep.follow(commits, lambda commit: commit.due)
+        dispatcher.follow(commits)
+        upkeep.follow(commits, "due")
         port = port or _taken(config)
         url = config.public_url or _url(config, port, certificate)
         keys = ServerKeys(store)
         keys.follow(commits)
-        shelf = await open_shelf(config, store, secrets, url)
+        shelf = await parts.open_shelf(config, store, secrets, url)
         stream = parts.stream(config, store, hub, secrets.keys("stream"))
         stream.follow(commits)
         shelf.follow(commits)
         connections = parts.connections(config)
-        measured = parts.measured(store, couriers, stream, certificate, connections)
+        measured = parts.measured(store, dispatcher, stream, certificate, connections)
         async with trio.open_nursery() as outgoing:
-            await outgoing.start(couriers.run)
+            await outgoing.start(dispatcher.run)
             outgoing.start_soon(kept_running, "stream.positions", hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", stream.run)
             outgoing.start_soon(kept_running, "stalls", measured.stalls.run)
@@ -196,9 +195,9 @@ async def serve(
             if certificate is not None:
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
-                directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
+                directory = parts.directory(config, actors, store, hub, dispatcher, shelf.links)
                 waits = WorkflowTimers(store, wall_clock, directory)
-                waits.follow(commits, lambda commit: commit.runs_due)
+                waits.follow(commits, "runs_due")
                 passwords = Passwords(config.argon2_memory_kib)
                 services = Services(
                     store=store,
@@ -211,13 +210,13 @@ async def serve(
                     verifier=signers.verifier,
                     passwords=passwords,
                     stand_ins=parts.stand_ins(store, passwords, secrets),
-                    webhooks=parts.webhooks(config, sealing, couriers),
+                    webhooks=parts.webhooks(config, sealing, dispatcher),
                     hub=hub,
                     surveys=Surveys(
-                        Refreshes(actors, store, wall_clock, model(config)), Removals(actors, store)
+                        Refreshes(actors, store, wall_clock, parts.model(config)), Removals(actors, store)
                     ),
                     shelf=shelf,
-                    voice=voice(config, store, shelf),
+                    voice=parts.voice(config, store, shelf),
                     answers=Answers(secrets, wall_clock, config.idempotency_s),
                     quotas=parts.quotas(config),
                     load=parts.load(config, store),
@@ -259,7 +258,7 @@ def _opened(config: Config, on_commit: Callable[[Commit], None]) -> AbstractAsyn
 
 
 def _taken(config: Config) -> Port:
-    """The port of the settings; whoever connects waits until the front is up."""
+    """Take the port of the settings; clients that connect wait until the front is up. Raises StartError."""
     try:
         return take(config.host, config.port)
     except OSError as error:
@@ -332,7 +331,7 @@ def _desk(config: Config, services: Services, rotation: Rotation) -> AdminContex
 
 
 def _url(config: Config, port: Port, certificate: Certificate | None) -> str:
-    """The address to try: that of the loopback interface if it listens on all."""
+    """Return the URL to try: that of the loopback interface if the service listens on all."""
     address = port.sockets[0].getsockname()
     host = address[0] if port.outlives else config.host
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)

@@ -1,4 +1,4 @@
-"""What a service manager hands over, and what it wants to be told (sd_listen_fds(3), sd_notify(3)).
+"""A service manager's sockets, and the states that it is told (sd_listen_fds(3), sd_notify(3)).
 
 Listening sockets that outlive the process keep the port open over a restart: who connects meanwhile waits. systemd's
 protocol for that is environment variables and open file descriptors, and other managers speak it, too.
@@ -28,7 +28,7 @@ class HandedOverError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServiceManager:
-    """Who has started the process.
+    """The service manager that has started the process.
 
     Args:
         port: the listening sockets that it handed over, in its order; None if the process takes its own.
@@ -53,7 +53,7 @@ class ServiceManager:
         return cls(_taken(count, names.split(":")), address)
 
     def tell(self, state: str) -> None:
-        """Tell it, if it wants to be told. Raises OSError."""
+        """Tell the manager this state, if it wants to be told. Raises OSError."""
         if self.address is not None:
             abstract = self.address.startswith("@")
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as told:

@@ -34,7 +34,7 @@ def deskwire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deskwi
 
 
 def good(result: Result) -> str:
-    """What a command that succeeded has printed on stdout, without the line's end."""
+    """Return the output of a command that succeeded, without the line's end."""
     assert result.exit_code == 0, result.output
     return result.stdout.rstrip("\n")
 

@@ -55,7 +55,7 @@ class Stage:
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     async def listed(self, *arguments: str) -> list[dict[str, Any]]:
-        """What `deliveries --json` prints."""
+        """Return the deliveries that `deliveries --json` prints."""
         done = await self.deskwire("deliveries", *arguments, "--json")
         assert done.status == 0, done.said
         return [json.loads(line) for line in done.printed.splitlines()]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import BadRequest
-from deskwire.http.api.input.validation import decode_cursor, encode_cursor
+from deskwire.http.api.pagination import decode_cursor, encode_cursor
 
 INTEGERS_64 = st.integers(-(2**63) + 1, 2**63 - 1)
 

@@ -21,8 +21,6 @@ from tests.support.properties import budget, here, hold
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.request_bytes import CUTS, cut
 
-pytestmark = pytest.mark.long
-
 ANSWER_S: Final = 20.0
 """Far longer than any answer takes: beyond it a connection hangs."""
 

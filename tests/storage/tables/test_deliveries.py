@@ -31,7 +31,7 @@ class Shelf:
 
     @property
     def endpoint(self) -> Endpoint:
-        """As it is stored."""
+        """The endpoint as it is stored."""
         found = seen(self.store, lambda reader: reader.endpoints())
         return next(each for each in found if each.rowid == self.whom.rowid)
 

@@ -35,7 +35,7 @@ def test_projects_and_users_from_before_get_the_defaults(tmp_path: Path) -> None
 
 @pytest.fixture
 def reader(tmp_path: Path) -> SqliteReader:
-    """A reader of an empty database."""
+    """Return a reader of an empty database."""
     migrate(tmp_path / FILE_NAME)
     return SqliteReader(connect_reader(tmp_path / FILE_NAME))
 

@@ -18,7 +18,7 @@ ASKING = workflow([FORM, buttons(1, None)])["flows"]
 
 
 def stored(tx: Transaction) -> Published:
-    """A workflow that asks twice."""
+    """Store a workflow that asks twice."""
     made = Workflow(0, new_id("wfl", NOON), PROJECT.rowid, "Asking", "manual", 1, NOON, NOON)
     return published(tx, PROJECT, tx.insert_workflow(made, ASKING))
 

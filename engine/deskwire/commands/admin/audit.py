@@ -18,7 +18,7 @@ PAGE: Final = 500
 
 
 def _party(party: Mapping[str, Any]) -> str:
-    """An actor or object, by the name that says most."""
+    """Return an actor or object by the name that says most."""
     return str(party["name"] or party["id"] or party["type"])
 
 

@@ -26,7 +26,7 @@ ALL: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class AdminContext:
-    """What orders are carried out with.
+    """The services that orders are carried out with.
 
     Args:
         tokens: what issues access tokens; None if the installation does not take its own.
@@ -115,6 +115,6 @@ def _one(found: Sequence[T], handle: str | None, what: str, option: str) -> T:
 
 
 def refusal(error: DomainError) -> dict[str, Any]:
-    """A refusal as it is answered to the command."""
+    """Return a refusal as the command receives it."""
     problems = [f"{each.pointer}: {each.message}" for each in getattr(error, "problems", ())]
     return {"code": error.reason, "detail": error.detail, "problems": problems}

@@ -58,7 +58,7 @@ async def create_organisation(desk: AdminContext, order: orders.OrganisationName
 
 @operation("org.list", orders.Nothing, looks=True)
 async def list_organisations(desk: AdminContext, order: orders.Nothing) -> Answer:
-    """All organisations, oldest first."""
+    """List all organisations, oldest first."""
     return _items(await desk.store.read(lambda reader: reader.organisations()), organisation_view)
 
 
@@ -98,7 +98,7 @@ async def list_projects(desk: AdminContext, order: orders.InOrganisation) -> Ans
 
 @operation("project.show", orders.InProject, looks=True)
 async def show_project(desk: AdminContext, order: orders.InProject) -> Answer:
-    """One project."""
+    """Show one project."""
 
     def query(reader: Reader) -> Answer:
         project = project_named(reader, order.project)
@@ -230,7 +230,7 @@ async def create_key(desk: AdminContext, order: orders.NewKey) -> Answer:
 
 @operation("key.list", orders.InProject, looks=True)
 async def list_keys(desk: AdminContext, order: orders.InProject) -> Answer:
-    """A project's server keys, newest first, masked."""
+    """List a project's server keys, newest first, masked."""
     keys = await desk.store.read(
         lambda reader: reader.keys(project_named(reader, order.project).rowid, ALL, ALL)
     )
@@ -275,7 +275,7 @@ async def create_token(desk: AdminContext, order: orders.NewToken) -> Answer:
 
 @operation("audit.list", orders.AuditRecords, looks=True)
 async def list_audit_records(desk: AdminContext, order: orders.AuditRecords) -> Answer:
-    """A page of the audit trail of one organisation or all: the newest, or with `after` what is behind that position."""
+    """Return a page of the audit trail of one organisation or all: the newest, or with `after` those behind that position."""
 
     def query(reader: Reader) -> Answer:
         organisation = (

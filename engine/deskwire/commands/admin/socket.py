@@ -65,7 +65,7 @@ async def serve_orders(
 
 
 async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
-    """What the server of this directory answers to an order; None if no server takes it there.
+    """Send an order to the server of this directory. Return its response; None if no server listens there.
 
     Raises Unanswered.
     """
@@ -122,7 +122,7 @@ def _address(directory: Path) -> Iterator[str]:
 
 
 def _bound(address: str) -> socket.socket:
-    """A listening socket that only this user can open."""
+    """Make a listening socket that only this user can open."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:

@@ -1,4 +1,4 @@
-"""What the operator's commands have in common: their options, how they ask, and how they show the answer.
+"""The common part of the operator's commands: their options, their questions, and the form of their results.
 
 On stdout stands only what was asked for, so that `KEY=$(deskwire key create …)` works; words for people go to stderr.
 """
@@ -24,7 +24,7 @@ ROLES: Final = ("owner", "admin", "agent", "viewer")
 
 
 class Refused(click.ClickException):
-    """What ends a command whose order was refused; `code` is the reason."""
+    """The error that ends a command whose order was refused; `code` is the reason."""
 
     def __init__(self, message: str, code: str | None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Which service a command talks to, and with which key: options, variables, or the demo's own file."""
+"""The service that a command talks to, and the key: from options, variables, or the demo's own file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOW: Final = "Give --url and --key (DESKWIRE_URL, DESKWIRE_KEY)"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the service is, and what opens it.
+    """The address of the service, and the key that opens it.
 
     Args:
         url: scheme, host and perhaps a path, without `/v3`.
@@ -63,7 +63,7 @@ def access_options(command: CommandT) -> CommandT:
 
 
 def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:
-    """What was given, else what `demo.json` in `data` says.
+    """Return the access that was given, else the one that `demo.json` in `data` names.
 
     The file's key goes to the file's own address only.
 
@@ -73,7 +73,7 @@ def find_access(url: str | None, key: str | None, data: Path, cacert: Path | Non
 
 
 def trust(cacert: Path | None) -> ssl.SSLContext | None:
-    """What verifies certificates with these authorities, None without any. Raises click.UsageError."""
+    """Return a TLS context that trusts these authorities, None without any. Raises click.UsageError."""
     try:
         return None if cacert is None else ssl.create_default_context(cafile=cacert)
     except OSError as error:  # ssl.SSLError is one

@@ -44,7 +44,7 @@ async def _newest(
 
 
 async def get_delivery(service: Service, delivery: str) -> dict[str, Any]:
-    """One delivery with its attempts. Raises ServiceError."""
+    """Return one delivery with its attempts. Raises ServiceError."""
     return dict(await service.fetch(f"/s2s/deliveries/{delivery}"))
 
 

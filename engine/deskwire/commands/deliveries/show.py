@@ -48,7 +48,7 @@ def table(deliveries: Sequence[Delivery], width: int) -> Table:
 
 
 def _cells(delivery: Delivery) -> tuple[str, ...]:
-    """What the heads say."""
+    """Return a delivery's cells, one for each heading."""
     attempts, sequence = delivery["attempts"], delivery["sequence"]
     return (
         delivery["createdAt"],
@@ -64,7 +64,7 @@ def _cells(delivery: Delivery) -> tuple[str, ...]:
 
 
 def lines(delivery: Delivery) -> Iterator[str]:
-    """Everything about one delivery, its attempts and the answers, fit for a terminal."""
+    """Yield everything about one delivery, its attempts and their responses, fit for a terminal."""
     facts = {
         "Delivery": delivery["id"],
         "Endpoint": delivery["endpointId"],
@@ -92,7 +92,7 @@ def lines(delivery: Delivery) -> Iterator[str]:
 
 
 def counted(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
-    """What a recovery did, or would do."""
+    """Yield what a recovery did, or would do."""
     doing = "would be sent" if dry_run else "sent"
     count = said["count"]
     yield f"{count} {'delivery' if count == 1 else 'deliveries'} {doing} again."

@@ -35,7 +35,7 @@ class Turn(BaseModel):
 
 
 class Customer(BaseModel):
-    """Who the customer is, as far as the data says; other fields are left aside."""
+    """The customer, as far as the data says; other fields are left aside."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 

@@ -74,7 +74,7 @@ async def own_service(keep: bool) -> AsyncIterator[OwnService]:
 
 
 def _program() -> list[str]:
-    """This very program, as a module or as a single binary."""
+    """Return the command of this very program, as a module or as a single binary."""
     return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "deskwire"]
 
 
@@ -97,7 +97,7 @@ async def _ready(process: trio.Process, directory: Path) -> OwnService:
 
 
 def _announced(directory: Path) -> OwnService | None:
-    """What `demo.json` says, once the service has written it; it appears whole or not at all."""
+    """Read `demo.json`, once the service has written it; it appears whole or not at all."""
     try:
         said = orjson.loads((directory / "data" / "demo.json").read_bytes())
     except FileNotFoundError:

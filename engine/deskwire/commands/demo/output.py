@@ -1,4 +1,4 @@
-"""What people see: a progress bar or plain lines on the way, a table and a verdict at the end."""
+"""The output for people: a progress bar or plain lines on the way, a table and a verdict at the end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _cells(channel: ChannelFigures) -> Iterator[str]:
 
 
 def verdict(report: Report) -> str:
-    """One line, and behind a bad one the first problems."""
+    """Return the verdict in one line, and behind a bad one the first problems."""
     if report.passed:
         channels = " and ".join(report.channels)
         besides = [f"{count} {what}" for count, what in _besides(report) if count]

@@ -32,7 +32,7 @@ _BESIDES: Final = 4  # connections beside those of the chats: for authorizations
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do.
+    """The plan of a demo.
 
     Args:
         url: the service's base URL without `/v3`, and `key` its server key; None for a service of one's own.
@@ -132,7 +132,7 @@ async def _refuse_to_disturb(target: Target) -> None:
 
 @asynccontextmanager
 async def _webhook(nursery: trio.Nursery, api: Api, journal: Journal | None) -> AsyncIterator[str]:
-    """A receiver and its endpoint, for the block; the secret. Nothing at all without a journal."""
+    """Run a receiver with its endpoint for the block, and yield the endpoint's secret; nothing at all without a journal."""
     if journal is None:
         yield ""
         return
@@ -195,7 +195,7 @@ async def _collect(api: Api, replay: Replay, journals: dict[str, Journal], patie
 
 
 async def _finals(api: Api, replay: Replay) -> dict[str, object]:
-    """Some conversations as they are now, evenly spread over the replay."""
+    """Return some conversations as they are now, evenly spread over the replay."""
     created = replay.conversations()
     step = max(1, len(created) // SAMPLE)
     finals: dict[str, object] = {}

@@ -22,7 +22,7 @@ _PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 @dataclass(slots=True)
 class Totals:
-    """What came of all parts so far.
+    """The totals of all parts so far.
 
     Args:
         lines: lines of the file that are acknowledged, blank ones too.
@@ -41,11 +41,11 @@ class Totals:
 
     @property
     def seconds(self) -> float:
-        """Since the begin."""
+        """The seconds since the import began."""
         return time.monotonic() - self.began
 
     def document(self) -> dict[str, Any]:
-        """For scripts."""
+        """Return the totals for scripts."""
         kinds = ("conversations", "messages")
         return {
             "lines": self.lines,
@@ -59,7 +59,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """Who is told what happens.
+    """The listener to an import's progress.
 
     Args:
         progress: after each part.

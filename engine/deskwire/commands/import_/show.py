@@ -1,4 +1,4 @@
-"""What `deskwire import` says while it goes on, and at its end."""
+"""The output of `deskwire import` while it goes on, and at its end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Screen:
         self.say(f"{visible(reason)}; trying again in {pause_s:g} s.")
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a line of its own."""
         self.clear()
         click.echo(text, err=True)
 
@@ -63,7 +63,7 @@ class Screen:
 
 
 def progress_line(totals: Totals, size: int | None) -> str:
-    """How far it is."""
+    """Return a line about how far the import is."""
     share = f"{totals.bytes / size:4.0%}  " if size else ""
     rate = totals.lines / max(totals.seconds, 0.001)
     refused = f", {totals.refused:,} refused" if totals.refused else ""
@@ -71,7 +71,7 @@ def progress_line(totals: Totals, size: int | None) -> str:
 
 
 def refused_line(refusal: Mapping[str, Any]) -> str:
-    """A refused line with everything that is wrong with it."""
+    """Return a refused line with everything that is wrong with it."""
     known = refusal["externalId"]
     name = "" if known is None else f" ({visible(known)})"
     wrong = "; ".join(
@@ -82,7 +82,7 @@ def refused_line(refusal: Mapping[str, Any]) -> str:
 
 
 def summary(totals: Totals) -> Iterator[str]:
-    """What came of it, in lines."""
+    """Yield the lines of the import's result."""
     for words, counted in (("imported", totals.imported), ("already there", totals.existing)):
         yield f"{words}: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
     yield f"refused: {totals.refused:,} of {totals.lines:,} lines"

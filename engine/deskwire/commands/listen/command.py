@@ -15,7 +15,7 @@ from deskwire.commands.api_client.access import access_options, find_access
 
 if TYPE_CHECKING:
     from deskwire.commands.listen.screen import Screen
-    from deskwire.engine.webhooks.http.response_head import Header
+    from deskwire.engine.core.http1 import Header
 
 Form = Literal["auto", "json"]
 _SECRET: Final = re.compile(r"whsec_[!-~]{1,200}")
@@ -162,6 +162,6 @@ def _types(listed: str | None) -> frozenset[str]:
 
 
 def _state_directory() -> Path:
-    """Where programs keep what is not worth a backup (XDG base directories)."""
+    """Return the directory in which programs keep what is not worth a backup (XDG base directories)."""
     given = os.environ.get("XDG_STATE_HOME", "")
     return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "state"

@@ -24,7 +24,7 @@ class CursorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the file holds.
+    """The content of the cursor's file.
 
     Args:
         after: the last event such that it and all before it are over; None for the feed's beginning.
@@ -81,7 +81,7 @@ class CursorFile:
         os.close(self._lock)
 
     def load(self) -> Kept | None:
-        """What was saved last, None if nothing was. Raises CursorError if it is not readable as that."""
+        """Return what was saved last, None if nothing was. Raises CursorError if the file can't be understood."""
         try:
             return _kept(self.path.read_bytes())
         except FileNotFoundError:
@@ -134,7 +134,7 @@ def _kept(text: bytes) -> Kept:
 
 
 def _ahead(loaded: dict[str, object]) -> Ahead:
-    """A file of before they were kept has none of these. Raises ValueError."""
+    """Return the deliveries that are over behind the cursor; an older file has none of them. Raises ValueError."""
     match loaded.get("upto"), loaded.get("undone", []):
         case None | str() as upto, list(undone) if all(isinstance(each, str) for each in undone):
             return Ahead(upto, frozenset(undone))

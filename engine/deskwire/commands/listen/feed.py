@@ -114,7 +114,7 @@ class Feed:
 
 
 class Search:
-    """Where to look next for the end of the feed, by time in milliseconds.
+    """The search for the end of the feed, by time in milliseconds.
 
     `low` is a time with stored events behind it, or before all of them; `high` one that the feed has not
     reached.

@@ -1,4 +1,4 @@
-"""What people and scripts see: a live table on a terminal, else a line for each event, or JSON."""
+"""The output for people and scripts: a live table on a terminal, else a line for each event, or JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLES: Final = {"delivered": "green", "failed": "red", "retrying": "yellow", "
 
 
 class Screen(Protocol):
-    """Where it is shown; a context manager around the whole run."""
+    """The output of a run; a context manager around the whole of it."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -84,7 +84,7 @@ class Lines:
 
 
 class Json(Lines):
-    """As `Lines`, with a JSON object for each event."""
+    """An output as `Lines`, with a JSON object for each event."""
 
     def line(self, step: Step) -> str:
         return json.dumps(document(step))  # ASCII only, so no text in it can drive a terminal
@@ -160,7 +160,7 @@ def subject(event: Event) -> tuple[str, str, str]:
 
 
 def document(step: Step) -> dict[str, Any]:
-    """A delivery that is over, for scripts."""
+    """Return a delivery that is over, for scripts."""
     event, attempt = step.delivery.event, step.attempt
     assert attempt is not None
     return {

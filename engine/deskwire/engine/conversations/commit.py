@@ -53,9 +53,9 @@ def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
 
 
 def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
-    project, at = plan.project, plan.at
+    project, after, at = plan.project, plan.after, plan.at
     contact, sent = _expected(plan, tx)
-    if plan.after is None:
+    if after is None:
         assert plan.before is not None, "creation is a fact"
         return Receipt(plan.before, plan.before, contact, project)
     facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
@@ -65,10 +65,10 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
 
     gone = Deleted in map(type, facts)
     if gone:
-        state = plan.after
+        state = after
         tx.erase_conversation(state)
     else:
-        state = _store(tx, plan.before, plan.after, facts, contact, sent, at)
+        state = _store(tx, plan.before, after, facts, contact, sent, at)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
         append(tx, project, draft, subject, each, at, lane=state.rowid)

@@ -179,7 +179,8 @@ class Pipeline:
 
     async def _decide(self, request: Request) -> Plan:
         while True:
-            await self._ready(request.command)
+            if self.phase is not Phase.SETTLED and self.phase is not Phase.AHEAD:
+                await self._ready(request.command)
             state, workflow = self._state, None
             wanted = needs(state, request.command)
             if wanted is not None:

@@ -42,6 +42,7 @@ _DRAWN: Final = 64
 _drawn: list[int] = []
 _written: list[str] = []
 _STEP_BITS: Final = 40
+_STEP_MAX: Final = (1 << _STEP_BITS) - 1
 _HALF: Final = 8
 _HALF_BYTES: Final = _STEP_BITS // 8
 """The random part of a ULID in halves: characters, and the bytes that they stand for."""
@@ -52,7 +53,6 @@ _ANY: Final = (ALPHABET * 8).encode()
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _TIME_MAX: Final = (1 << 48) - 1
 _PAIRS: Final = tuple(a + b for a in ALPHABET for b in ALPHABET)
-_SHIFTS: Final = tuple(range(70, -1, -10))
 _SHAPE: Final = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
@@ -79,7 +79,11 @@ class Mint:
 
 def new_id(prefix: Prefix, now_ms: int) -> str:
     """A fresh identifier; of two made in the same millisecond either may be the larger."""
-    return f"{prefix}_{_time(now_ms)}{_random_text()}"
+    try:
+        random = _written.pop()
+    except IndexError:
+        random = _more_written()
+    return f"{prefix}_{_time(now_ms)}{random}"
 
 
 def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
@@ -126,15 +130,11 @@ def _random() -> int:
         return secrets.randbits(_RANDOM_BITS)
 
 
-def _random_text() -> str:
-    """As `_random`, as the characters that an identifier ends with."""
-    while not _written:
-        drawn = _random_characters(2 * _HALF * _DRAWN)
-        _written.extend([drawn[at : at + 2 * _HALF] for at in range(0, len(drawn), 2 * _HALF)])
-    try:
-        return _written.pop()
-    except IndexError:  # another thread was quicker
-        return _random_characters(2 * _HALF)
+def _more_written() -> str:
+    """Return the random characters of an identifier, and keep those of the next ones in `_written`."""
+    drawn = _random_characters(2 * _HALF * _DRAWN)
+    _written.extend([drawn[at : at + 2 * _HALF] for at in range(2 * _HALF, len(drawn), 2 * _HALF)])
+    return drawn[: 2 * _HALF]
 
 
 def _random_characters(count: int) -> str:
@@ -143,13 +143,19 @@ def _random_characters(count: int) -> str:
 
 def _text(value: int) -> str:
     """The 128-bit integer as 26 characters; `str(ULID.from_int(value))` in a fifth of the time."""
-    pairs = _PAIRS
-    return _time(value >> _RANDOM_BITS) + "".join([pairs[value >> shift & 1023] for shift in _SHIFTS])
+    p = _PAIRS
+    high, low = value >> _STEP_BITS & _STEP_MAX, value & _STEP_MAX
+    return (
+        f"{_time(value >> _RANDOM_BITS)}"
+        f"{p[high >> 30 & 1023]}{p[high >> 20 & 1023]}{p[high >> 10 & 1023]}{p[high & 1023]}"
+        f"{p[low >> 30]}{p[low >> 20 & 1023]}{p[low >> 10 & 1023]}{p[low & 1023]}"
+    )
 
 
 @lru_cache(maxsize=64)  # a request makes three identifiers, and a busy service several in each millisecond
 def _time(ms: int) -> str:
-    return "".join([_PAIRS[ms >> shift & 1023] for shift in range(40, -1, -10)])
+    p = _PAIRS
+    return f"{p[ms >> 40 & 1023]}{p[ms >> 30 & 1023]}{p[ms >> 20 & 1023]}{p[ms >> 10 & 1023]}{p[ms & 1023]}"
 
 
 def id_time_ms(identifier: str) -> int:

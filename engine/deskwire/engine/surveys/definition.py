@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast
 
 QuestionType = Literal[
     "nps",
@@ -21,22 +21,11 @@ QuestionType = Literal[
     "date",
     "boolean",
 ]
-QUESTION_TYPES: Final[tuple[QuestionType, ...]] = get_args(QuestionType)
-CHOICE_TYPES: Final = frozenset({"single_choice", "multiple_choice"})
-SCALES: Final[Mapping[str, tuple[int, int]]] = {
-    "nps": (0, 10),
-    "csat": (1, 5),
-    "ces": (1, 7),
-    "rating": (1, 5),
-}
-"""Least and largest answer of the types that are scales; a rating may say otherwise."""
+"""The types of questions; `question_types.TYPES` has the rules of each."""
 
 SCHEMA_VERSION: Final = "2.0"
 END: Final = "end"
 """Where a jump goes that ends the survey."""
-
-TEXT_MAX: Final = 20_000
-"""Characters of an answer, unless the question allows fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +56,6 @@ class Question:
     choices: Mapping[str, Mapping[str, str]] | None = None
     minimum: float | None = None
     maximum: float | None = None
-
-    @property
-    def scale(self) -> tuple[int, int] | None:
-        """Least and largest answer, None if the type is no scale."""
-        if self.type not in SCALES:
-            return None
-        low, high = SCALES[self.type]
-        return (
-            low if self.minimum is None else int(self.minimum),
-            high if self.maximum is None else int(self.maximum),
-        )
 
 
 @dataclass(frozen=True, slots=True)

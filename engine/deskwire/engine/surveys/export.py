@@ -6,10 +6,11 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any, Final
+from typing import Final
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.surveys.definition import Definition, Question, localized
+from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.survey import Response
 
 MARK: Final = "\ufeff"
@@ -73,17 +74,8 @@ def _cell(column: Column, response: Response) -> str:
     answer, question = response.answers.get(column.question_id), column.by_version.get(response.version)
     if answer is None or question is None:
         return ""
-    if isinstance(answer, bool):
-        return "true" if answer else "false"
-    if isinstance(answer, int | float):
-        return str(answer)  # a negative number is a number, not a formula
-    chosen = answer if isinstance(answer, list) else [answer]
-    return _safe("; ".join(_label(question, each, column.primary_language) for each in chosen))
-
-
-def _label(question: Question, answer: Any, language: str) -> str:
-    label = (question.choices or {}).get(answer)
-    return str(answer) if label is None else localized(label, language)
+    words = TYPES[question.type].words(question, answer, column.primary_language)
+    return words if isinstance(answer, int | float) else _safe(words)  # a negative number is no formula
 
 
 def _safe(text: str) -> str:

@@ -189,12 +189,7 @@ class UploadService:
 
     def follow(self, commits: Commits[EraseCommit]) -> None:
         """Let go of what commits erase from now on."""
-
-        def erased(commit: EraseCommit) -> None:
-            if commit.erased:
-                self.wake_nowait()
-
-        commits.subscribe(erased)
+        commits.subscribe(lambda _: self.wake_nowait(), "erased")
 
     def wake_nowait(self) -> None:
         """Something was erased: see at once what has to go."""

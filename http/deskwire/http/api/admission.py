@@ -112,7 +112,6 @@ class Admission:
 
     def begin(self, who: Hashable) -> None:
         """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`)."""
-        self.check()
         self._take(self._requests, "requests", who)
 
     def end(self, who: Hashable) -> None:
@@ -161,12 +160,12 @@ class Admission:
         self._bodies.give_back(None if stranger else who, size)
 
     def _take(self, shares: Shares, kind: _Kind, who: Hashable, size: int = 1) -> None:
+        if shares.take_if_fits(who, size):
+            return
         if shares.full(size):
             raise self._overloaded(kind, _FULL[kind])
-        if not shares.fits(who, size):
-            self.crowded += 1
-            raise TooManyRequests(_CROWDED[kind], code=CROWDED, retry_after_s=RETRY_AFTER_S)
-        shares.take(who, size)
+        self.crowded += 1
+        raise TooManyRequests(_CROWDED[kind], code=CROWDED, retry_after_s=RETRY_AFTER_S)
 
     def _overloaded(self, kind: _Kind, detail: str) -> Unavailable:
         self.refused[kind] += 1

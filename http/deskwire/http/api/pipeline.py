@@ -25,9 +25,9 @@ from deskwire.engine.core.errors import (
     UnsupportedMediaType,
 )
 from deskwire.engine.core.failure import survived
+from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.limits.rate_limit import Quota
-from deskwire.engine.core.limits.tenant import TENANT, Tenant
 from deskwire.engine.core.record import value
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission
@@ -195,8 +195,9 @@ class _Exchange:
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
-        self._who = caller.tenant or ("address", network_of(self.client))
-        self._stranger = caller.tenant is None
+        tenant_key = caller.tenant
+        self._who = tenant_key or ("address", network_of(self.client))
+        self._stranger = tenant_key is None
         tenant = Tenant(self._who)
         TENANT.set(tenant)
         query = parse_query(route.query, asked.arguments())

@@ -44,12 +44,7 @@ class ServerKeys:
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
         """Forget what commits change from now on."""
-
-        def changed(commit: CallerCommit) -> None:
-            if commit.callers:
-                self.forget()
-
-        commits.subscribe(changed)
+        commits.subscribe(lambda _: self.forget(), "callers")
 
     def forget(self) -> None:
         """Look all up again: keys or projects have changed."""

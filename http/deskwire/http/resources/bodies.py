@@ -14,7 +14,8 @@ from deskwire.engine.definitions.attributes import (
     TOO_DEEP,
     size_of,
 )
-from deskwire.http.api.input.validation import Body, Paged, Query, few
+from deskwire.http.api.input.validation import Body, Query, few
+from deskwire.http.api.pagination import Paged
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from deskwire.engine.translations.translation import (
     parse_entry_id,
     translation_view,
 )
-from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor, few
+from deskwire.http.api.input.validation import Body, Query, few
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.schemas import content as shapes
 from deskwire.http.schemas.base import page_of
@@ -81,14 +82,12 @@ class TranslationBody(Body):
 async def list_entries(call: Call[Body, EntryList]) -> Answer:
     """List the translatable entries, newest first, without their content."""
     query, project = call.query, call.project.rowid
-    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    before = query.row
     wanted = EntryFilter(query.type, query.language, query.missing)
     entries = await call.services.store.read(
-        lambda reader: reader.entries(project, wanted, before, query.limit + 1)
+        lambda reader: reader.entries(project, wanted, before, query.rows)
     )
-    page = entries[: query.limit]
-    cursor = encode_cursor(page[-1].rowid) if len(entries) > query.limit else None
-    return {"items": [entry_view(entry) for entry in page], "nextCursor": cursor}
+    return page(query, entries, entry_view, lambda entry: entry.rowid)
 
 
 @routes.add("GET", "/translations/missing", _READ, operation_id="reportMissing", answer=shapes.MissingReport)

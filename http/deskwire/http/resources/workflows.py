@@ -19,7 +19,8 @@ from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.api.input.decoding import INTEGERS, large_integers
-from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.schemas import workflows as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -108,12 +109,11 @@ async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 async def list_workflows(call: Call[Body, WorkflowList]) -> Answer:
     """List the project's workflows, newest first, without their flows."""
     query, project = call.query, call.project.rowid
-    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
-    found = await call.services.store.read(
-        lambda reader: reader.workflows(project, query.trigger, before, query.limit + 1)
+    before = query.row
+    workflows = await call.services.store.read(
+        lambda reader: reader.workflows(project, query.trigger, before, query.rows)
     )
-    cursor = encode_cursor(found[query.limit - 1].rowid) if len(found) > query.limit else None
-    return {"items": [workflow_view(each) for each in found[: query.limit]], "nextCursor": cursor}
+    return page(query, workflows, workflow_view, lambda workflow: workflow.rowid)
 
 
 @routes.add("GET", _ONE, _READ, operation_id="getWorkflow", answer=shapes.Workflow)

@@ -99,12 +99,7 @@ class RealtimeStream:
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
         """End connections whose right is ended by a commit from now on."""
-
-        def changed(commit: CallerCommit) -> None:
-            if commit.callers:
-                self.rights_changed_nowait()
-
-        commits.subscribe(changed)
+        commits.subscribe(lambda _: self.rights_changed_nowait(), "callers")
 
     def rights_changed_nowait(self) -> None:
         """End connections whose server key was revoked, or whose project was removed; both are on the disk."""

@@ -31,7 +31,7 @@ _END: Final = bytes(2 * _BLOCK)
 
 
 def is_document(name: str) -> bool:
-    """Whether a member is read into memory."""
+    """Say whether a member is a document, which is read into memory at once."""
     return name in {HEAD, SECRET, MANIFEST, SEAL}
 
 
@@ -83,7 +83,7 @@ class Member:
     sha256: str = ""
 
     def pieces(self) -> Iterator[bytes]:
-        """Its content. Raises CopyError if the archive ends too early, OSError."""
+        """Yield the member's content piece by piece. Raises CopyError if the archive ends too early, and OSError."""
         digest = sha256()
         for piece in _pieces(self._source, self.size, "It is cut short."):
             digest.update(piece)
@@ -91,7 +91,7 @@ class Member:
         self.sha256 = digest.hexdigest()
 
     def document(self) -> bytes:
-        """Its content at once. Raises CopyError if it is too large or cut short."""
+        """Return the member's content at once. Raises CopyError if it is too large or cut short."""
         if self.size > DOCUMENT_BYTES_MAX:
             raise CopyError(f"{self.name} is too large to be one.")
         return b"".join(self.pieces())
@@ -120,7 +120,7 @@ def members(source: BinaryIO) -> Iterator[Member]:
 
 
 def _member(block: bytes) -> tarfile.TarInfo:
-    """What a header says, if it is one of ours."""
+    """Return the member that a header describes. Raises CopyError if it is not one that a backup has."""
     try:
         member = tarfile.TarInfo.frombuf(block, "ascii", "backslashreplace")
     except tarfile.HeaderError as error:

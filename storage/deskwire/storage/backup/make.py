@@ -201,7 +201,7 @@ def _last_event(connection: sqlite3.Connection) -> str | None:
 
 
 class _Uploads:
-    """What was added of the uploads, and the names of what was not."""
+    """Uploads that were added to a backup, and the names of those that were not."""
 
     def __init__(self) -> None:
         self.files = self.bytes = 0
@@ -250,7 +250,7 @@ def _add_document(writer: ArchiveWriter, name: str, data: bytes) -> None:
 
 @contextmanager
 def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A file beside the target for this process alone; gone afterwards, unless it was renamed."""
+    """Open a file beside the target, for this process alone; it is removed at the end unless it was renamed."""
     part = target.with_name(f".{target.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "r+b") as file:
@@ -270,7 +270,7 @@ def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def _names(part: Path, file: BinaryIO) -> bool:
-    """Whether the path leads to this open file, and nothing else does."""
+    """Say whether the path leads to this open file, and no other path does."""
     status = os.fstat(file.fileno())
     return part.exists() and os.path.samestat(part.stat(), status) and status.st_nlink == 1
 

@@ -57,7 +57,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored; `skipped` pending deliveries were ended, `problems` came along in the backup."""
+    """The result of a restore: `skipped` pending deliveries were ended, `problems` came along in the backup."""
 
     contents: Contents
     skipped: int

@@ -37,7 +37,7 @@ from deskwire.storage.migrations.list import known_migrations
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a backup has in it; `sealed` says that the installation's secret proved it unaltered."""
+    """The contents of a backup; `sealed` says that the installation's secret proved it unaltered."""
 
     head: Head
     manifest: Manifest
@@ -46,7 +46,7 @@ class Contents:
 
 
 class _Reading:
-    """What was read so far."""
+    """The part of a backup that was read so far."""
 
     def __init__(self) -> None:
         self.documents: dict[str, bytes] = {}
@@ -136,7 +136,7 @@ def _sync_folders(root: Path) -> None:
 
 
 def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
-    """What was read, if it is all that the manifest promises."""
+    """Return the contents, if they are all that the manifest promises. Raises CopyError."""
     documents = reading.documents
     if MANIFEST not in documents or reading.database is None:
         raise CopyError("It is not complete: the database or the manifest is missing.")
@@ -157,7 +157,7 @@ def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
 
 
 def _is_unaltered(documents: dict[str, bytes], manifest: Manifest, secret: str | None) -> bool:
-    """Whether the seal says so; False if there is none, or nobody knows its secret. Raises CopyError."""
+    """Say whether the seal proves it; False without a seal or its secret. Raises CopyError if the seal is wrong."""
     if secret is None:
         return False
     if not is_sealed(secret, documents[HEAD], documents[MANIFEST], documents[SEAL]):

@@ -30,7 +30,7 @@ _PIECE: Final = 1 << 20
 
 @dataclass(slots=True)
 class Report:
-    """What a check found; with no problems all is well. `rows` of each table, `files` of uploads."""
+    """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ class _Files:
         self._settled = time.time() - settled_s
 
     def problems(self) -> Iterator[Problem]:
-        """What does not fit."""
+        """Yield each disagreement between the uploads' rows and their files."""
         rows = self._connection.execute(
             "SELECT project, sha256, size, min(id) FROM uploads GROUP BY project, sha256 ORDER BY project, sha256"
         )

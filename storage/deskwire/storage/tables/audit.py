@@ -88,7 +88,7 @@ class AuditReads:
 
 
 class AuditWrites(ScrubWish):
-    """What writes the trail; a base of whatever changes what the trail is about."""
+    """The writer of the audit trail; a base of all tables whose changes are recorded."""
 
     conn: sqlite3.Connection
     _by: By = UNKNOWN
@@ -160,7 +160,7 @@ class AuditWrites(ScrubWish):
                 return
 
     def _add(self, slot: int, tally: str, deed: Deed, by: By) -> bool:
-        """Whether there was a record to add to."""
+        """Count a repetition in the record of its slot; False if there is no such record."""
         row = self.conn.execute(
             "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
         ).fetchone()
@@ -210,7 +210,7 @@ class AuditWrites(ScrubWish):
 
 
 def _key(organisation: int | None, deed: Deed, actor: Actor) -> str:
-    """What repetitions are counted by, beside the network."""
+    """Return the key by which repetitions are counted, beside the network."""
     reason = deed.details.get("reason")
     return " ".join(
         str(each or "-") for each in (deed.action, organisation, deed.object, actor.type, actor.id, reason)

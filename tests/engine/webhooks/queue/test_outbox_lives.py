@@ -11,7 +11,8 @@ import pytest
 
 from tests.engine.webhooks.queue.test_outbox_model import Deliveries, Outcome
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.thorough
+
 
 LIVES: Final = 150 * int(os.environ.get("FUZZ_FACTOR", "1"))
 MOVES: Final = 250

@@ -17,12 +17,12 @@ Timelines = Mapping[str, Timeline]
 
 
 def timelines(history: History) -> Timelines:
-    """Every channel's arrivals in order."""
+    """Return every channel's arrivals in order."""
     return {name: timeline(arrivals, history.ours) for name, arrivals in history.channels.items()}
 
 
 def problems(history: History, channels: Timelines) -> list[str]:
-    """Everything that is missing or wrong."""
+    """Return everything that is missing or wrong, a sentence each."""
     return list(
         chain(
             refusals(history),
@@ -56,7 +56,7 @@ def malformed(channels: Timelines) -> Iterator[str]:
 
 
 def deliveries(history: History) -> Iterator[Delivery]:
-    """What came by webhook."""
+    """Yield the deliveries that came by webhook."""
     return (each for each in history.channels.get(WEBHOOK, ()) if isinstance(each, Delivery))
 
 

@@ -1,4 +1,4 @@
-"""Whether every acknowledged command shows up on every channel, in order, and nothing else does."""
+"""The check that every acknowledged command shows up on every channel, in order, and nothing else does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Match:
 
 
 def matches(history: History, channel: Timeline) -> Iterator[Match]:
-    """Every effect that must be on a channel, with its event there.
+    """Yield every effect that must be on a channel, with its event there.
 
     The effects of a conversation are looked for in the order of its commands, each behind the one before.
     """
@@ -64,7 +64,7 @@ def _unasked(history: History, name: str, channel: Timeline, asked_for: set[str]
 
 
 def shows(seen: Seen, effect: Effect) -> bool:
-    """Whether an event is what a command must have caused."""
+    """Say whether an event is the one that a command must have caused."""
     return seen.type == effect.type and all(
         _at(seen.data, path) == value for path, value in effect.data.items()
     )

@@ -1,4 +1,4 @@
-"""Where the channels write down what arrives, and where the end of a replay waits for the last of it."""
+"""The journal of everything that arrives on the channels; the end of a replay waits there for the last of it."""
 
 from __future__ import annotations
 

@@ -73,5 +73,5 @@ class Replay:
 
 
 def _talks(step: Step) -> bool:
-    """Whether the step is a message of the contact, which reopens what is closed."""
+    """Say whether the step is a message of the contact, which reopens a closed conversation."""
     return step.kind == "message" and step.body["author"]["type"] == "contact"

@@ -25,7 +25,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Timeline:
-    """What a channel delivered.
+    """The events that a channel delivered.
 
     Args:
         events: each event of this replay once, in the order of first arrivals.
@@ -84,7 +84,7 @@ def event_of(arrival: Arrival) -> Seen | None:
 
 
 def is_ours(seen: Seen, ours: str) -> bool:
-    """Whether the event is about a contact of this replay."""
+    """Say whether the event is about a contact of this replay."""
     return any(user_id.startswith(ours) for user_id in _user_ids(seen.data))
 
 

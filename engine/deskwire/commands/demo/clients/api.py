@@ -28,7 +28,7 @@ _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """How a call ended.
+    """The result of a call.
 
     Args:
         sent_at: when the request that was answered, or got lost, was sent (trio's clock).

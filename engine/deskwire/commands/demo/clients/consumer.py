@@ -57,7 +57,7 @@ class Consumer:
 
     @property
     def reconnects(self) -> int:
-        """How often the connection was lost and taken up again."""
+        """The number of times that the connection was lost and taken up again."""
         return max(self.connections - 1, 0)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -80,7 +80,7 @@ class Consumer:
             await trio.sleep(PAUSE_S)
 
     async def _consume(self, socket: WebSocketConnection, task_status: trio.TaskStatus[None]) -> None:
-        """One connection, until it is lost."""
+        """Consume over one connection, until it is lost."""
         while True:
             text = await socket.get_message()
             match decode(text if isinstance(text, str) else text.decode("latin-1")):

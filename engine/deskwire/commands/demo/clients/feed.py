@@ -53,7 +53,7 @@ def _bodies(page: bytes) -> list[bytes]:
 
 
 def just_before(identifiers: Iterable[str]) -> str | None:
-    """An event id smaller than those of all events which came with or after any of these objects.
+    """Return an event id smaller than those of all events that came with or after any of these objects.
 
     Identifiers are a prefix and a ULID, whose first ten digits are the time (decisions 1). None if there are none.
     """

@@ -6,9 +6,8 @@ whole nanoseconds: nothing is lost to rounding, however long a service runs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 _SECOND_NS: Final = 1_000_000_000
@@ -23,16 +22,17 @@ class Rate:
 
     Args:
         minutes: the stretch of time that `per_minute` is for, if it is another one.
+
+    `step_ns` is the time in nanoseconds in which one is refilled.
     """
 
     per_minute: int
     burst: int
     minutes: int = 1
+    step_ns: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def step_ns(self) -> int:
-        """Nanoseconds in which one is refilled."""
-        return -(-60 * self.minutes * _SECOND_NS // self.per_minute)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_ns", -(-60 * self.minutes * _SECOND_NS // self.per_minute))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,11 @@ class Quota:
 
 
 def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
-    """What a bucket holds that is full at `full_at_ns`."""
-    missing_ns = max(0, full_at_ns - now_ns)
-    missing = -(-missing_ns // rate.step_ns)
-    remaining = max(0, rate.burst - missing)
-    wait_ns = 0 if remaining else missing_ns - (rate.burst - 1) * rate.step_ns
-    return Quota(rate.burst, remaining, _seconds(missing_ns), _seconds(wait_ns))
+    """Return what a bucket holds that is full at `full_at_ns`."""
+    missing_ns, step_ns = max(0, full_at_ns - now_ns), rate.step_ns
+    remaining = max(0, rate.burst - -(-missing_ns // step_ns))
+    wait_ns = 0 if remaining else missing_ns - (rate.burst - 1) * step_ns
+    return Quota(rate.burst, remaining, -(-missing_ns // _SECOND_NS), -(-wait_ns // _SECOND_NS))
 
 
 def take(rate: Rate, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
@@ -69,13 +68,9 @@ def take(rate: Rate, full_at_ns: int, now_ns: int, count: int = 1) -> int | None
 
 
 def taken(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
-    """What is left in a bucket from which one was just taken."""
-    left = quota(rate, full_at_ns, now_ns)
-    return Quota(left.limit, left.remaining, left.reset_s, 0)
-
-
-def _seconds(ns: int) -> int:
-    return math.ceil(ns / _SECOND_NS)
+    """Return what is left in a bucket from which one was just taken."""
+    missing_ns = full_at_ns - now_ns
+    return Quota(rate.burst, rate.burst - -(-missing_ns // rate.step_ns), -(-missing_ns // _SECOND_NS), 0)
 
 
 def nanoseconds(now_s: float) -> int:

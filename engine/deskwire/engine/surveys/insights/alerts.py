@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.surveys.definition import Question
 from deskwire.engine.surveys.insights.comments import Comment
 from deskwire.engine.surveys.insights.sample import Sample
-from deskwire.engine.surveys.insights.scores import score_of
+from deskwire.engine.surveys.insights.scores import drop_threshold, score_of, scoring_of
 from deskwire.engine.surveys.insights.themes import Theme
 
 DAY_MS: Final = 86_400_000
@@ -25,9 +24,6 @@ SPIKE: Final = 2.0
 """How many times its former share of the comments a negative theme must have."""
 SEVERE: Final = 2.0
 """How many times the threshold makes it critical."""
-_DROPS: Final = {"nps": 10.0, "csat": 10.0}
-_DROP_SHARE: Final = 0.1
-"""Of a scale's length: the drop of a mean."""
 
 
 def alerts(
@@ -61,19 +57,11 @@ def _drop(sample: Sample, now: int) -> Iterator[dict[str, Any]]:
     was, is_now = score_of(question, earlier), score_of(question, recent)
     assert was is not None
     assert is_now is not None
-    drop, threshold = was - is_now, _threshold(question)
+    drop, threshold = was - is_now, drop_threshold(question)
     if drop >= threshold:
-        name = question.type.upper() if question.type != "rating" else "rating"
+        name = scoring_of(question).name
         message = f"The {name} of the last {RECENT_DAYS} days is {is_now:g}, down from {was:g} in the {BEFORE_DAYS} days before."
         yield _alert("score_drop", drop / threshold, message)
-
-
-def _threshold(question: Question) -> float:
-    if question.type in _DROPS:
-        return _DROPS[question.type]
-    assert question.scale is not None
-    low, high = question.scale
-    return (high - low) * _DROP_SHARE
 
 
 def _spikes(themes: Sequence[Theme], comments: Sequence[Comment], now: int) -> Iterator[dict[str, Any]]:

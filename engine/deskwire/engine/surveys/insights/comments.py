@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import feeling
+from deskwire.engine.surveys.question_types import TYPES
 
 COMMENTS_MAX: Final = 20_000
 CHARACTERS_MAX: Final = 2_000
@@ -41,7 +42,7 @@ def comments(sample: Sample) -> list[Comment]:
     score = sample.score_question
     felt = [None] * len(sample.responses) if score is None else sample.answers(score)
     texts = {
-        number: [question.id for question in definition.questions if question.type == "text"]
+        number: [question.id for question in definition.questions if TYPES[question.type].is_comment]
         for number, definition in sample.definitions.items()
     }
     found: list[Comment] = []

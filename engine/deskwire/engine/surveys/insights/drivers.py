@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Final
 
-from deskwire.engine.surveys.definition import localized
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import score_of
+from deskwire.engine.surveys.question_types import TYPES
 
 SAMPLE_MIN: Final = 10
 """Responses that a correlation needs; with fewer it says nothing."""
@@ -100,25 +100,10 @@ def _both_sides(pairs: Sequence[tuple[float, float]]) -> bool:
 def _features(sample: Sample) -> Iterator[_Feature]:
     language = sample.definition.primary_language
     for question in sample.definition.questions:
-        title, answers = localized(question.title, language), sample.answers(question)
-        if question.scale is not None or question.type == "number":
-            yield _Feature(
-                question.id, title, [None if each is None else float(each) for each in answers], False
-            )
-        elif question.type == "boolean":
-            yield _Feature(
-                question.id, title, [None if each is None else float(each) for each in answers], True
-            )
-        elif question.choices:
-            for choice, label in question.choices.items():
-                chosen = [None if each is None else float(_chose(each, choice)) for each in answers]
-                yield _Feature(
-                    f"{question.id}:{choice}", f"{title} {localized(label, language)}", chosen, True
-                )
-
-
-def _chose(answer: str | list[str], choice: str) -> bool:
-    return choice in answer if isinstance(answer, list) else answer == choice
+        answers = sample.answers(question)
+        for feature in TYPES[question.type].features(question, language):
+            values = [None if answer is None else feature.read(answer) for answer in answers]
+            yield _Feature(feature.id, feature.title, values, feature.is_group)
 
 
 def _languages(sample: Sample) -> Iterator[_Feature]:

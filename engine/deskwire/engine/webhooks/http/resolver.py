@@ -10,8 +10,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.core.limits.fair_share import FairPlaces, lent
-from deskwire.engine.core.limits.tenant import present_tenant
+from deskwire.engine.core.limits.fair_share import FairPlaces, lent, present_tenant
 from deskwire.engine.webhooks.http.address import IPAddress, literal
 from deskwire.engine.webhooks.http.shortage import NoThread, name_lookup_lacked
 

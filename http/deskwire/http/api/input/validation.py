@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
-import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -23,10 +20,6 @@ from deskwire.http.api.input.unknown_fields import Unknown, without_unknown
 B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
 Q = TypeVar("Q", bound="Query")
-
-LIMIT_MAX: Final = 200
-"""Items in one page of a list (decisions 1)."""
-
 
 _FEW_BYTES: Final = 4 * 1024
 """A body of this size is validated as it is: the errors of all that can be wrong in it are made in some milliseconds."""
@@ -63,21 +56,6 @@ class Query(BaseModel):
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
         """What the handler checks by itself, so that all that is wrong can be named. Raises BadRequest."""
-
-
-class Paged(Query):
-    """A list's parameters. A cursor of it has so many `parts`."""
-
-    parts: ClassVar[int] = 1
-
-    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = 50
-    cursor: str | None = None
-
-    @classmethod
-    def further(cls, given: Mapping[str, str]) -> None:
-        """See `Query`."""
-        if given.get("cursor"):
-            decode_cursor(given["cursor"], cls.parts)
 
 
 def _flag(value: object) -> object:
@@ -328,28 +306,3 @@ def _problem(error: ErrorDetails, mark: str) -> Problem:
 
 def _message(error: ErrorDetails) -> str:
     return error["msg"].removeprefix("Value error, ")  # one of our own validators, in its own words
-
-
-def encode_cursor(*parts: int) -> str:
-    """A position in a list as an opaque text."""
-    return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
-
-
-def decode_cursor(cursor: str, size: int) -> list[int]:
-    """The parts of a cursor. Raises BadRequest if it is none of ours."""
-    try:
-        parts: Any = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, binascii.Error):
-        parts = None
-    if (
-        not isinstance(parts, list)
-        or len(parts) != size
-        or not all(type(part) is int and abs(part) < 1 << 63 for part in parts)
-    ):
-        raise bad_cursor("This is not a cursor that this list has given.")
-    return parts
-
-
-def bad_cursor(message: str) -> BadRequest:
-    """The refusal of a cursor."""
-    return bad_query(Problem("?cursor", "bad_cursor", message))

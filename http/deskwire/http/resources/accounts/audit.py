@@ -12,7 +12,8 @@ from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.audit.trail import AuditFilter, AuditRecord, Deed, record_view
 from deskwire.engine.core.store import Brief
 from deskwire.engine.ports import Reader, Store
-from deskwire.http.api.input.validation import Body, Paged, Query, Time, decode_cursor, encode_cursor
+from deskwire.http.api.input.validation import Body, Query, Time
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Answer, Call, Media, Routes, Streamed, Tag, in_organisation
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.schemas import audit as shapes
@@ -46,6 +47,8 @@ class AuditExport(Query):
 class AuditList(AuditExport, Paged):
     """Which records to list."""
 
+    refuses_empty_cursor = True
+
 
 @routes.add(
     "GET",
@@ -57,15 +60,11 @@ class AuditList(AuditExport, Paged):
 async def list_audit_records(call: Call[Body, AuditList]) -> Answer:
     """List what was done in the organisation and to its members' accounts, newest first."""
     organisation, wanted, query = call.organisation.rowid, _filter(call.query), call.query
-    before = None if query.cursor is None else decode_cursor(query.cursor, 1)[0]
-    found = await call.services.store.read(
-        lambda reader: reader.audit_records(organisation, wanted, before, query.limit + 1)
+    before = query.row
+    records = await call.services.store.read(
+        lambda reader: reader.audit_records(organisation, wanted, before, query.rows)
     )
-    shown = found[: query.limit]
-    return {
-        "items": [record_view(each) for each in shown],
-        "nextCursor": encode_cursor(shown[-1].position) if len(found) > query.limit else None,
-    }
+    return page(query, records, record_view, lambda record: record.position)
 
 
 @routes.add(
@@ -91,9 +90,9 @@ async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
 async def exported(store: Store, organisation: int | None, wanted: AuditFilter) -> AsyncIterator[bytes]:
     """The lines, page by page: a slow reader holds no transaction, and memory holds one page."""
     after = 0
-    while page := await store.read(_page(organisation, wanted, after)):
-        yield b"".join(orjson.dumps(record_view(each)) + b"\n" for each in page)
-        after = page[-1].position
+    while records := await store.read(_page(organisation, wanted, after)):
+        yield b"".join(orjson.dumps(record_view(record)) + b"\n" for record in records)
+        after = records[-1].position
 
 
 def _page(

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from deskwire.engine.accounts.identity.guessable import hash_chosen
 from deskwire.engine.accounts.people import Role, User
 from deskwire.http.api.input.validation import Body
+from deskwire.http.api.pagination import Paged
 from deskwire.http.api.services import Services
 
 PASSWORD_MIN = 10
@@ -31,6 +32,12 @@ Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_print
 Email = Annotated[str, Field(min_length=3, max_length=254), AfterValidator(_email)]
 NewPassword = Annotated[str, Field(min_length=PASSWORD_MIN, max_length=1_024)]
 GivenPassword = Annotated[str, Field(min_length=1, max_length=1_024)]
+
+
+class AccountList(Paged):
+    """A page of organisations, members, projects or keys."""
+
+    refuses_empty_cursor = True
 
 
 class NameBody(Body):

@@ -14,9 +14,10 @@ from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Answer, Call, Routes, Tag, in_organisation
-from deskwire.http.resources.accounts.bodies import MemberBody, RoleBody, hash_password
+from deskwire.http.resources.accounts.bodies import AccountList, MemberBody, RoleBody, hash_password
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -28,17 +29,13 @@ _ONE = f"{_ALL}/<user_id>"
 ONE_TIME_BYTES = 16
 
 
-@routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=Paged, answer=page_of(shapes.Member))
-async def list_members(call: Call[Body, Paged]) -> Answer:
+@routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=AccountList, answer=page_of(shapes.Member))
+async def list_members(call: Call[Body, AccountList]) -> Answer:
     """List the members, the oldest account first."""
-    organisation, limit, cursor = call.organisation.rowid, call.query.limit, call.query.cursor
-    (after,) = [0] if cursor is None else decode_cursor(cursor, 1)
-    found = await call.services.store.read(lambda reader: reader.members(organisation, after, limit + 1))
-    shown = found[:limit]
-    return {
-        "items": [member_view(each) for each in shown],
-        "nextCursor": encode_cursor(shown[-1].user.rowid) if len(found) > limit else None,
-    }
+    organisation, query = call.organisation.rowid, call.query
+    after = query.row or 0
+    listed = await call.services.store.read(lambda reader: reader.members(organisation, after, query.rows))
+    return page(query, listed, member_view, lambda member: member.user.rowid)
 
 
 @routes.add("GET", _ONE, _ANY, operation_id="getMember", answer=shapes.Member)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from deskwire.engine.accounts.members import membership_view, organisation_view
 from deskwire.engine.accounts.people import Organisation
 from deskwire.engine.ports import Transaction
-from deskwire.http.api.input.validation import Body, Paged, Query, decode_cursor, encode_cursor
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag, in_organisation
-from deskwire.http.resources.accounts.bodies import NameBody
+from deskwire.http.resources.accounts.bodies import AccountList, NameBody
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 
@@ -17,7 +18,7 @@ routes = Routes(
 ONE = "/organisations/<organisation_id>"
 
 
-class OrganisationList(Paged):
+class OrganisationList(AccountList):
     """A page of organisations."""
 
     parts = 2
@@ -33,17 +34,12 @@ class OrganisationList(Paged):
 )
 async def list_organisations(call: Call[Body, OrganisationList]) -> Answer:
     """List the user's organisations, the oldest membership first."""
-    user, limit, cursor = call.user.rowid, call.query.limit, call.query.cursor
-    joined, organisation = (-1, -1) if cursor is None else decode_cursor(cursor, OrganisationList.parts)
-    found = await call.services.store.read(
-        lambda reader: reader.memberships(user, (joined, organisation), limit + 1)
+    user, query = call.user.rowid, call.query
+    joined, organisation = query.place or (-1, -1)
+    memberships = await call.services.store.read(
+        lambda reader: reader.memberships(user, (joined, organisation), query.rows)
     )
-    shown = found[:limit]
-    more = len(found) > limit
-    return {
-        "items": [membership_view(each) for each in shown],
-        "nextCursor": encode_cursor(shown[-1].joined_at, shown[-1].organisation.rowid) if more else None,
-    }
+    return page(query, memberships, membership_view, lambda each: (each.joined_at, each.organisation.rowid))
 
 
 @routes.add("GET", ONE, operation_id="getOrganisation", answer=shapes.Organisation)

@@ -16,15 +16,8 @@ from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import TAG_MAX
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.api.input.validation import (
-    Body,
-    Paged,
-    Query,
-    decode_cursor,
-    encode_cursor,
-    nulls,
-    refuse_null,
-)
+from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
+from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import (
     MEDIUM,
     SIGNED_IN,
@@ -35,7 +28,7 @@ from deskwire.http.api.routing import (
     in_organisation,
     in_project,
 )
-from deskwire.http.resources.accounts.bodies import KeyBody, Name
+from deskwire.http.resources.accounts.bodies import AccountList, KeyBody, Name
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -85,9 +78,14 @@ async def _look_at_languages(call: Call[Any, Query]) -> None:
 
 
 @routes.add(
-    "GET", "/projects", SIGNED_IN, operation_id="listProjects", query=Paged, answer=page_of(shapes.Project)
+    "GET",
+    "/projects",
+    SIGNED_IN,
+    operation_id="listProjects",
+    query=AccountList,
+    answer=page_of(shapes.Project),
 )
-async def list_projects(call: Call[Body, Paged]) -> Answer:
+async def list_projects(call: Call[Body, AccountList]) -> Answer:
     """List the projects of all the user's organisations, newest first."""
     return await _list(call, None, call.user.rowid)
 
@@ -97,10 +95,10 @@ async def list_projects(call: Call[Body, Paged]) -> Answer:
     f"{ORGANISATION}/projects",
     in_organisation(),
     operation_id="listOrganisationProjects",
-    query=Paged,
+    query=AccountList,
     answer=page_of(shapes.Project),
 )
-async def list_organisation_projects(call: Call[Body, Paged]) -> Answer:
+async def list_organisation_projects(call: Call[Body, AccountList]) -> Answer:
     """List an organisation's projects, newest first."""
     return await _list(call, call.organisation.rowid, None)
 
@@ -166,16 +164,12 @@ async def delete_project(call: Call[Body, Query]) -> Answer:
     return {"id": identifier, "deleted": True}
 
 
-@routes.add("GET", _KEYS, operation_id="listKeys", query=Paged, answer=page_of(shapes.ServerKey))
-async def list_keys(call: Call[Body, Paged]) -> Answer:
+@routes.add("GET", _KEYS, operation_id="listKeys", query=AccountList, answer=page_of(shapes.ServerKey))
+async def list_keys(call: Call[Body, AccountList]) -> Answer:
     """List a project's server keys, newest first, masked, revoked ones included."""
-    project, limit, before = call.project.rowid, call.query.limit, _before(call)
-    keys = await call.services.store.read(lambda reader: reader.keys(project, before, limit + 1))
-    shown = keys[:limit]
-    return {
-        "items": [key_view(each) for each in shown],
-        "nextCursor": encode_cursor(shown[-1].rowid) if len(keys) > limit else None,
-    }
+    project, query, before = call.project.rowid, call.query, _before(call.query)
+    keys = await call.services.store.read(lambda reader: reader.keys(project, before, query.rows))
+    return page(query, keys, key_view, lambda key: key.rowid)
 
 
 @routes.add(
@@ -245,20 +239,22 @@ def _settings(before: ProjectSettings, body: SettingsBody) -> ProjectSettings:
     return replace(after, **given)
 
 
-async def _list(call: Call[Body, Paged], organisation: int | None, user: int | None) -> Answer:
-    limit, before = call.query.limit, _before(call)
+async def _list(call: Call[Body, AccountList], organisation: int | None, user: int | None) -> Answer:
+    query, before = call.query, _before(call.query)
 
-    def query(reader: Reader) -> tuple[Sequence[Project], dict[int, Organisation]]:
-        listed = reader.projects(organisation, user, before, limit + 1)
+    def read(reader: Reader) -> tuple[Sequence[Project], dict[int, Organisation]]:
+        listed = reader.projects(organisation, user, before, query.rows)
         return listed, {each: reader.organisation_of(each) for each in {one.organisation for one in listed}}
 
-    listed, owners = await call.services.store.read(query)
-    shown = listed[:limit]
-    return {
-        "items": [project_view(each, owners[each.organisation]) for each in shown],
-        "nextCursor": encode_cursor(shown[-1].rowid) if len(listed) > limit else None,
-    }
+    listed, owners = await call.services.store.read(read)
+    return page(
+        query,
+        listed,
+        lambda project: project_view(project, owners[project.organisation]),
+        lambda project: project.rowid,
+    )
 
 
-def _before(call: Call[Any, Paged]) -> int:
-    return _NEWEST if call.query.cursor is None else decode_cursor(call.query.cursor, 1)[0]
+def _before(query: AccountList) -> int:
+    row = query.row
+    return _NEWEST if row is None else row

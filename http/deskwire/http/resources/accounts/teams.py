@@ -13,16 +13,8 @@ from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, team_view
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.api.input.validation import (
-    Body,
-    Paged,
-    Query,
-    decode_cursor,
-    encode_cursor,
-    given_fields,
-    nulls,
-    unique,
-)
+from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.resources.bodies import Name
 from deskwire.http.schemas import tickets as shapes
@@ -90,11 +82,11 @@ async def create_team(call: Call[TeamBody, Query]) -> Answer:
 @routes.add("GET", "/teams", _READ, operation_id="listTeams", query=Paged, answer=page_of(shapes.Team))
 async def list_teams(call: Call[Body, Paged]) -> Answer:
     """List the project's teams with their members, newest first."""
-    limit = call.query.limit
-    before = decode_cursor(call.query.cursor, 1)[0] if call.query.cursor else None
-    found = await call.services.store.read(lambda reader: reader.teams(call.project.rowid, before, limit + 1))
-    cursor = encode_cursor(found[limit - 1].rowid) if len(found) > limit else None
-    return {"items": [team_view(team) for team in found[:limit]], "nextCursor": cursor}
+    query, before = call.query, call.query.row
+    teams = await call.services.store.read(
+        lambda reader: reader.teams(call.project.rowid, before, query.rows)
+    )
+    return page(query, teams, team_view, lambda team: team.rowid)
 
 
 @routes.add("GET", _ONE, _READ, operation_id="getTeam", answer=shapes.Team)

@@ -18,15 +18,8 @@ from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.http.api.input.validation import (
-    Body,
-    Paged,
-    Query,
-    decode_cursor,
-    encode_cursor,
-    nulls,
-    refuse_null,
-)
+from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
+from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
 from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.schemas import content as shapes
 
@@ -80,15 +73,13 @@ class MemoryPatch(Body):
 async def list_memory(call: Call[Body, Paged]) -> Answer:
     """List what is remembered of a contact, newest first."""
     query, find = call.query, _session(call)
-    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    before = query.row
     if not await _enabled(call):
-        return {**_DISABLED, "items": [], "nextCursor": None}
+        return {**_DISABLED, **EMPTY_PAGE}
     entries = await call.services.store.read(
-        lambda reader: reader.memory_entries(find(reader).rowid, before, query.limit + 1)
+        lambda reader: reader.memory_entries(find(reader).rowid, before, query.rows)
     )
-    page = entries[: query.limit]
-    cursor = encode_cursor(page[-1].rowid) if len(entries) > query.limit else None
-    return {"ok": True, "items": [memory_view(entry) for entry in page], "nextCursor": cursor}
+    return {"ok": True, **page(query, entries, memory_view, lambda entry: entry.rowid)}
 
 
 @routes.add(

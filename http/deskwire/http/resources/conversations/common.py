@@ -22,7 +22,8 @@ from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.workflow import Published
-from deskwire.http.api.input.validation import Paged, decode_cursor, encode_cursor, given_fields
+from deskwire.http.api.input.validation import given_fields
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Answer, Call, RawJson
 from deskwire.http.resources.bodies import (
     AssignBody,
@@ -52,7 +53,8 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    return answer(await ask(call, command, call.keeping(answer, conversation_id(call))))
+    identifier, directory = conversation_id(call), call.services.directory
+    return answer(await directory.ask(call.project, identifier, command, call.keeping(answer, identifier)))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
@@ -93,16 +95,16 @@ async def get_conversation(call: Call[Any, Any]) -> Answer:
 async def list_conversations(call: Call[Any, P], wanted: ConversationFilter) -> Answer:
     """A page of conversations, newest activity first."""
     query = call.query
-    after = Page(*decode_cursor(query.cursor, query.parts)) if query.cursor else None
+    after = Page(*query.place) if query.place else None
     listed = await call.services.store.read(
-        lambda reader: reader.conversations(call.project.rowid, wanted, after, query.limit + 1)
+        lambda reader: reader.conversations(call.project.rowid, wanted, after, query.rows)
     )
-    page = listed[: query.limit]
-    more = len(listed) > query.limit
-    return {
-        "items": [conversation_view(each.conversation, each.contact, call.project.id) for each in page],
-        "nextCursor": encode_cursor(page[-1].at.activity, page[-1].at.rowid) if more else None,
-    }
+    return page(
+        query,
+        listed,
+        lambda each: conversation_view(each.conversation, each.contact, call.project.id),
+        lambda each: (each.at.activity, each.at.rowid),
+    )
 
 
 async def attached(
@@ -137,7 +139,7 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     """A page of messages, oldest first. `nextCursor` goes on in the same direction."""
     identifier, query = conversation_id(call), _from_cursor(call.query)
 
-    def page(reader: Reader) -> Sequence[Message]:
+    def read(reader: Reader) -> Sequence[Message]:
         state, _ = find(reader, call.project, identifier)
 
         def place(message_id: str | None) -> int | None:
@@ -151,7 +153,7 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
             limit=query.limit + 1,
         )
 
-    found = await call.services.store.read(page)
+    found = await call.services.store.read(read)
     backwards = query.before is not None and query.after is None
     shown = found[-query.limit :] if backwards else found[: query.limit]
     more = len(found) > query.limit
@@ -187,11 +189,11 @@ async def list_events(call: Call[Any, SequenceList]) -> Answer:
     identifier, limit = conversation_id(call), call.query.limit
     after = call.query.after if call.query.cursor is None else call.query.cursor
 
-    def page(reader: Reader) -> tuple[Conversation, Sequence[bytes]]:
+    def read(reader: Reader) -> tuple[Conversation, Sequence[bytes]]:
         state, _ = find(reader, call.project, identifier)
         return state, reader.conversation_events(state.rowid, after, limit + 1)
 
-    state, bodies = await call.services.store.read(page)
+    state, bodies = await call.services.store.read(read)
     if state.sequence > after and not (bodies and starts_with(bodies[0], after + 1)):
         raise Gone(
             "Events behind that sequence are no longer stored; fetch the conversation and its messages."

@@ -15,6 +15,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.input.validation import Body, Flag, Query, nulls
+from deskwire.http.api.pagination import EMPTY_PAGE
 from deskwire.http.api.routing import LARGE, Answer, Call, RawJson, Routes, Tag, dashboard
 from deskwire.http.resources.bodies import (
     AssignBody,
@@ -72,7 +73,7 @@ async def list_conversations(call: Call[Body, DashboardList]) -> Answer:
     if query.contact is not None:
         contact = await shared.contact_key(call, query.contact)
         if contact is None:
-            return {"items": [], "nextCursor": None}
+            return EMPTY_PAGE
     wanted = ConversationFilter(contact, query.status, query.archived, query.assignee, query.q)
     return await shared.list_conversations(call, wanted)
 

@@ -19,15 +19,8 @@ from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
-from deskwire.http.api.input.validation import (
-    Body,
-    Paged,
-    Positive,
-    Query,
-    Time,
-    decode_cursor,
-    encode_cursor,
-)
+from deskwire.http.api.input.validation import Body, Positive, Query, Time
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed, Tag
 from deskwire.http.resources.conversations.common import contact_key
 from deskwire.http.resources.conversations.s2s import ContactBody
@@ -110,17 +103,20 @@ async def create_response(call: Call[ResponseBody, Query]) -> Answer:
 async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     """List a survey's responses, newest first."""
     query, project = call.query, call.project.rowid
-    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    before = query.row
     wanted = await _wanted(call)
 
     def listed(reader: Reader) -> tuple[Survey, list[Response]]:
         survey = find_survey(reader, project, call.path["survey_id"])
-        return survey, list(reader.survey_responses(survey.rowid, wanted, before, query.limit + 1))
+        return survey, list(reader.survey_responses(survey.rowid, wanted, before, query.rows))
 
-    survey, found = await call.services.store.read(listed)
-    page = found[: query.limit]
-    cursor = encode_cursor(page[-1].rowid) if len(found) > query.limit else None
-    return {"items": [response_view(survey, response) for response in page], "nextCursor": cursor}
+    survey, responses = await call.services.store.read(listed)
+    return page(
+        query,
+        responses,
+        lambda response: response_view(survey, response),
+        lambda response: response.rowid,
+    )
 
 
 @routes.add(
@@ -245,12 +241,12 @@ async def _exported(
     yield head_line(shown).encode()
     before = None
     while True:
-        page = await store.read(_page(survey, wanted, before))
-        if page:
-            yield lines(shown, page).encode()
-        if len(page) < _PAGE:
+        responses = await store.read(_page(survey, wanted, before))
+        if responses:
+            yield lines(shown, responses).encode()
+        if len(responses) < _PAGE:
             return
-        before = page[-1].rowid
+        before = responses[-1].rowid
 
 
 def _page(survey: int, wanted: ResponseFilter, before: int | None) -> Callable[[Reader], Sequence[Response]]:

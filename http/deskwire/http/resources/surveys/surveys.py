@@ -21,15 +21,8 @@ from deskwire.engine.surveys.survey import (
     version_view,
 )
 from deskwire.engine.surveys.validation.validate import definition_errors
-from deskwire.http.api.input.validation import (
-    Body,
-    Paged,
-    Query,
-    decode_cursor,
-    encode_cursor,
-    nulls,
-    refuse_null,
-)
+from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import S2S, WHOLE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.resources.bodies import Name
 from deskwire.http.schemas import surveys as shapes
@@ -123,13 +116,11 @@ async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
 async def list_surveys(call: Call[Body, SurveyList]) -> Answer:
     """List the project's surveys, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
-    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
-    found = await call.services.store.read(
-        lambda reader: reader.surveys(project, query.status, query.q, before, query.limit + 1)
+    before = query.row
+    surveys = await call.services.store.read(
+        lambda reader: reader.surveys(project, query.status, query.q, before, query.rows)
     )
-    page = found[: query.limit]
-    cursor = encode_cursor(page[-1].rowid) if len(found) > query.limit else None
-    return {"items": [survey_view(survey) for survey in page], "nextCursor": cursor}
+    return page(query, surveys, survey_view, lambda survey: survey.rowid)
 
 
 @routes.add("GET", ONE, READ, operation_id="getSurvey", answer=shapes.Survey)
@@ -246,21 +237,19 @@ async def publish_version(call: Call[VersionBody, Query]) -> Answer:
 async def list_versions(call: Call[Body, Paged]) -> Answer:
     """List a survey's versions, newest first, without their definitions."""
     query, project = call.query, call.project.rowid
-    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    before = query.row
 
     def listed(reader: Reader) -> tuple[Survey, list[SurveyVersion]]:
         survey = find_survey(reader, project, call.path["survey_id"])
-        return survey, list(reader.survey_versions(survey.rowid, before, query.limit + 1))
+        return survey, list(reader.survey_versions(survey.rowid, before, query.rows))
 
-    survey, found = await call.services.store.read(listed)
-    page = found[: query.limit]
-    items = [version_view(survey, version) for version in page]
-    for item in items:
-        del item["definition"]
-    return {
-        "items": items,
-        "nextCursor": encode_cursor(page[-1].number) if len(found) > query.limit else None,
-    }
+    survey, versions = await call.services.store.read(listed)
+
+    def summary(version: SurveyVersion) -> dict[str, Any]:
+        view = version_view(survey, version)
+        return {name: value for name, value in view.items() if name != "definition"}
+
+    return page(query, versions, summary, lambda version: version.number)
 
 
 @routes.add("GET", f"{_VERSIONS}/<version>", READ, operation_id="getVersion", answer=shapes.SurveyVersion)

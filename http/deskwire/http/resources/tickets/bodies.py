@@ -10,7 +10,8 @@ from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.tickets.ports import Order, SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
-from deskwire.http.api.input.validation import Body, Flag, Paged, given_fields, unique
+from deskwire.http.api.input.validation import Body, Flag, given_fields, unique
+from deskwire.http.api.pagination import Paged
 from deskwire.http.resources.bodies import Title
 
 BULK_MAX: Final = 1_000

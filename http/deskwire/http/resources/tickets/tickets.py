@@ -14,15 +14,8 @@ from deskwire.engine.tickets.change import change_all, find_ticket, resolve
 from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import ticket_view
-from deskwire.http.api.input.validation import (
-    Body,
-    Paged,
-    Query,
-    bad_cursor,
-    decode_cursor,
-    encode_cursor,
-    nulls,
-)
+from deskwire.http.api.input.validation import Body, Query, nulls
+from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
 from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
 from deskwire.http.resources.conversations.common import contact_key
 from deskwire.http.resources.tickets.bodies import (
@@ -112,19 +105,20 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
 async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     """List the project's tickets, newest first unless `sort` and `order` say otherwise."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
-    after = _place(query.cursor, sort) if query.cursor else None
+    after = _place(query, sort)
     wanted = await _filter(call)
     if wanted is None:
-        return {"items": [], "nextCursor": None}
-    found = await call.services.store.read(
-        lambda reader: reader.tickets(call.project.rowid, wanted, sort, after, query.limit + 1)
+        return EMPTY_PAGE
+    placed = await call.services.store.read(
+        lambda reader: reader.tickets(call.project.rowid, wanted, sort, after, query.rows)
     )
-    page = found[: query.limit]
-    cursor = None
-    if len(found) > query.limit:
-        last = page[-1][1]
-        cursor = encode_cursor(_SORTS.index(sort), last.value, last.rowid)
-    return {"items": [ticket_view(ticket) for ticket, _ in page], "nextCursor": cursor}
+    number = _SORTS.index(sort)
+    return page(
+        query,
+        placed,
+        lambda each: ticket_view(each[0]),
+        lambda each: (number, each[1].value, each[1].rowid),
+    )
 
 
 @routes.add(
@@ -206,16 +200,14 @@ async def delete_ticket(call: Call[Body, Query]) -> Answer:
 )
 async def list_activity(call: Call[Body, Paged]) -> Answer:
     """List who changed what of a ticket and when, newest first."""
-    limit = call.query.limit
-    before = decode_cursor(call.query.cursor, 1)[0] if call.query.cursor else None
+    query, before = call.query, call.query.row
 
     def listed(reader: Reader) -> Sequence[Activity]:
         ticket = find_ticket(reader, call.project, _id(call))
-        return reader.ticket_activity(ticket.rowid, before, limit + 1)
+        return reader.ticket_activity(ticket.rowid, before, query.rows)
 
-    found = await call.services.store.read(listed)
-    cursor = encode_cursor(found[limit - 1].rowid) if len(found) > limit else None
-    return {"items": [activity_view(entry) for entry in found[:limit]], "nextCursor": cursor}
+    entries = await call.services.store.read(listed)
+    return page(query, entries, activity_view, lambda entry: entry.rowid)
 
 
 def _id(call: Call[Any, Any]) -> str:
@@ -249,8 +241,12 @@ async def _filter(call: Call[Body, TicketList]) -> TicketFilter | None:
     )
 
 
-def _place(cursor: str, sort: Sort) -> Place:
-    number, value, rowid = decode_cursor(cursor, TicketList.parts)
+def _place(query: TicketList, sort: Sort) -> Place | None:
+    """Return the place that the page begins behind. Raises BadRequest for a cursor of a list in another order."""
+    place = query.place
+    if place is None:
+        return None
+    number, value, rowid = place
     if number != _SORTS.index(sort):
         raise bad_cursor("This cursor is one of another sort.")
     return Place(value, rowid)

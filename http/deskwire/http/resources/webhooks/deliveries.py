@@ -23,7 +23,8 @@ from deskwire.engine.webhooks.delivery import (
     delivery_view,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.http.api.input.validation import Body, Paged, Query, Time, decode_cursor, encode_cursor
+from deskwire.http.api.input.validation import Body, Query, Time
+from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of
 from deskwire.http.schemas import webhooks as shapes
@@ -81,7 +82,7 @@ class RecoverBody(Body):
 async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     """List the endpoint's deliveries with their attempts, newest first."""
     query, find = call.query, endpoint_of(call)
-    before = decode_cursor(query.cursor, 1)[0] if query.cursor else None
+    before = query.row
     wanted = DeliveryFilter(
         status=query.status,
         event_type=query.type,
@@ -91,13 +92,10 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     )
 
     def listed(reader: Reader) -> list[DeliveryRecord]:
-        return list(reader.delivery_records(find(reader).rowid, wanted, before, query.limit + 1))
+        return list(reader.delivery_records(find(reader).rowid, wanted, before, query.rows))
 
     records = await call.services.store.read(listed)
-    more = len(records) > query.limit
-    page = records[: query.limit]
-    cursor = encode_cursor(page[-1].position) if more else None
-    return {"items": [delivery_view(record) for record in page], "nextCursor": cursor}
+    return page(query, records, delivery_view, lambda record: record.position)
 
 
 @routes.add("GET", _DELIVERY, operation_id="getDelivery", answer=shapes.Delivery)

@@ -40,7 +40,7 @@ def match_of(project: int, text: str) -> str | None:
 
 
 def _counts(character: str) -> bool:
-    """Whether the tokenizer takes the character for a part of a word (fts5.html, section 4.3.1)."""
+    """Say whether the tokenizer takes the character for a part of a word (fts5.html, section 4.3.1)."""
     category = unicodedata.category(character)
     return category[0] in "LN" or category == "Co"
 

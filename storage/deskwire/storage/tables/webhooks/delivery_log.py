@@ -56,7 +56,7 @@ class DeliveryLogReads:
         return stored, gone
 
     def _delivery_position_of(self, delivery_id: str) -> int | None:
-        """By bisection, as ids grow with positions."""
+        """Find a delivery's position by bisection, as ids grow with positions."""
         low, high = 1, self.conn.execute("SELECT max(position) FROM deliveries").fetchone()[0] or 0
         while low <= high:
             middle = (low + high) // 2
