@@ -36,7 +36,7 @@ from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
@@ -167,7 +167,7 @@ class Server:
             live=config.actors_live,
             passing=EphemeralPublisher(trio_ms, self._hub.pass_on, self.dispatcher.offer_ephemeral),
             links=links,
-            wrappers=(TicketsFollow(),),
+            wrappers=(TicketFollower(),),
         )
         self._waits = WorkflowTimers(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)

@@ -32,7 +32,7 @@ from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
@@ -87,7 +87,7 @@ def directory(
         live=config.actors_live,
         passing=EphemeralPublisher(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
         links=links,
-        wrappers=(TicketsFollow(),),
+        wrappers=(TicketFollower(),),
     )
 
 
