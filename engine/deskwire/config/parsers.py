@@ -237,7 +237,7 @@ def _origin_of(parts: SplitResult) -> str | None:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of an http or https URL with a host, None for anything else."""
+    """Return the parts of an http or https URL with a host, None for anything else."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

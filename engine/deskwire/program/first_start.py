@@ -43,14 +43,14 @@ class SecretError(Exception):
 
 
 def present_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets | None:
-    """The secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
+    """Return the secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
     if given is None and not (directory / SECRET_FILE).exists():
         return None
     return installation_secrets(directory, given, previous)
 
 
 def installation_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets:
-    """The secrets of the settings, else those of the data directory, made at the first start.
+    """Return the secrets of the settings, else those of the data directory, made at the first start.
 
     Args:
         given: the settings' secret.
@@ -70,7 +70,7 @@ def installation_secrets(directory: Path, given: str | None, previous: str | Non
 
 
 def secrets_in(path: Path) -> Secrets:
-    """The secrets in a file. Raises OSError, and SecretError if they are no secrets."""
+    """Return the secrets in a file. Raises OSError, and SecretError if they are no secrets."""
     try:
         found = Secrets.read(path.read_text())
     except ValueError:
@@ -101,7 +101,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def exposed(directory: Path) -> list[str]:
-    """Names in the data directory that other users may read or write, `.` for the directory itself.
+    """Return the names in the data directory that other users may read or write, `.` for the directory itself.
 
     A restored backup or a volume may bring such modes along; what the program makes has them not.
     """
@@ -177,7 +177,7 @@ def plan_demo(tokens: Tokens, passwords: Passwords, now: int) -> DemoPlan:
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
-    """Store the demo, if there is no project yet; whether it did."""
+    """Store the demo, if there is no project yet; say whether it did."""
     if tx.has_projects():
         return False
     with tx.signed(By(Actor("system"), now)):

@@ -50,7 +50,8 @@ from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.logs.setup import say, tell_request
+from deskwire.logs.access import tell_request
+from deskwire.logs.setup import say
 from deskwire.program import wiring as parts
 from deskwire.program.first_start import (
     DEMO_FILE,

@@ -77,7 +77,7 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
 def directory(
     config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Dispatcher, links: Links
 ) -> ActorRegistry:
-    """The conversations' actors."""
+    """Return the conversations' actors."""
     return ActorRegistry(
         actors,
         store,
@@ -92,7 +92,7 @@ def directory(
 
 
 def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
-    """The deliveries to webhooks."""
+    """Return the deliveries to webhooks."""
     return Dispatcher(
         store,
         wall_clock,
@@ -131,7 +131,7 @@ def webhooks(config: Config, sealing: Sealing, couriers: Dispatcher) -> Webhooks
 
 
 def limits(config: Config) -> Limits:
-    """The bounds on requests."""
+    """Return the bounds on requests."""
     return Limits(
         body_limit_bytes=config.body_limit_bytes,
         network_logs_limit_bytes=config.network_logs_limit_bytes,
@@ -168,7 +168,7 @@ def load(config: Config, store: SqliteStore) -> Admission:
 
 
 def stream(config: Config, store: SqliteStore, hub: Hub, keys: Keyring) -> RealtimeStream:
-    """The websocket side of the stream."""
+    """Return the websocket side of the stream."""
     return RealtimeStream(
         store,
         hub,
@@ -225,7 +225,7 @@ def hypercorn(config: Config) -> HypercornConfig:
 
 
 def certificate(config: Config) -> Certificate | None:
-    """The server's certificate, if it has one. Raises BadCertificate."""
+    """Return the server's certificate, if it has one. Raises BadCertificate."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
@@ -288,7 +288,7 @@ def voice(config: Config, store: Store, shelf: UploadService) -> Voice:
 
 
 def model(config: Config) -> ChatModel | None:
-    """The language model, if one is configured."""
+    """Return the language model, if one is configured."""
     if config.model_url is None or config.model_name is None:
         return None
     return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)

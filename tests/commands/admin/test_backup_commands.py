@@ -13,7 +13,7 @@ from tests.storage.backup.conftest import SECRET, fill
 
 @pytest.fixture
 def shop(deskwire: Deskwire, tmp_path: Path) -> Deskwire:
-    """Commands on a directory with conversations, an upload and a webhook."""
+    """Return commands on a directory with conversations, an upload and a webhook."""
     trio.run(fill, tmp_path / "data")
     return deskwire
 

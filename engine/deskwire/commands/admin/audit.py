@@ -23,7 +23,7 @@ def _party(party: Mapping[str, Any]) -> str:
 
 
 def _what(record: Mapping[str, Any]) -> str:
-    """Changes and details, a line each."""
+    """Yield the changes and details, a line each."""
     changes = [f"{name}: {each['before']} → {each['after']}" for name, each in record["changes"].items()]
     return "\n".join([*changes, *(f"{name}: {value}" for name, value in record["details"].items())])
 

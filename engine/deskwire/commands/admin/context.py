@@ -40,7 +40,7 @@ class AdminContext:
     rotation: Callable[[], Rotation]
 
     def signed(self, user: int) -> AdminContext:
-        """The same, whose store writes in the name of the operator who is this user of the machine."""
+        """Return the same, whose store writes in the name of the operator who is this user of the machine."""
         by = By(Actor("operator", _login(user)), self.clock())
         return replace(self, store=InNameOf(by, self.store))
 
@@ -74,7 +74,7 @@ def operation(
 
 
 def organisation_named(reader: Reader, handle: str | None) -> Organisation:
-    """The organisation with this id or name; the only one for None. Raises DomainError that says what to do."""
+    """Return the organisation with this id or name; the only one for None. Raises DomainError that says what to do."""
     if handle is not None and is_id(handle, "org"):
         found = reader.organisation(handle)
         return _one([] if found is None else [found], handle, "organisation", "--org")
@@ -83,7 +83,7 @@ def organisation_named(reader: Reader, handle: str | None) -> Organisation:
 
 
 def project_named(reader: Reader, handle: str | None) -> Project:
-    """The project with this id or name; the only one for None. Raises DomainError that says what to do."""
+    """Return the project with this id or name; the only one for None. Raises DomainError that says what to do."""
     if handle is not None and is_id(handle, "prj"):
         found = reader.project(handle)
         return _one([] if found is None else [found], handle, "project", "--project")
@@ -92,7 +92,7 @@ def project_named(reader: Reader, handle: str | None) -> Project:
 
 
 def user_named(reader: Reader, handle: str) -> User:
-    """The user with this id or e-mail address. Raises NotFound."""
+    """Return the user with this id or e-mail address. Raises NotFound."""
     user = reader.user(handle) if is_id(handle, "usr") else reader.user_by_email(handle)
     if user is None:
         raise NotFound(f"There is no user {handle}.", code="user_not_found")

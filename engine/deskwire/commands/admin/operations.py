@@ -40,7 +40,7 @@ V = TypeVar("V")
 
 
 def organisation_view(organisation: Organisation) -> dict[str, Any]:
-    """The organisation as the operator sees it."""
+    """Return the organisation as the operator sees it."""
     return {"id": organisation.id, "name": organisation.name, "createdAt": iso(organisation.created_at)}
 
 
@@ -86,7 +86,7 @@ async def create_project(desk: AdminContext, order: orders.NewProject) -> Answer
 
 @operation("project.list", orders.InOrganisation, looks=True)
 async def list_projects(desk: AdminContext, order: orders.InOrganisation) -> Answer:
-    """Projects of one organisation or of all, newest first."""
+    """List the projects of one organisation or of all, newest first."""
 
     def query(reader: Reader) -> list[Answer]:
         wanted = None if order.organisation is None else organisation_named(reader, order.organisation).rowid
@@ -139,7 +139,7 @@ async def create_user(desk: AdminContext, order: orders.NewUser) -> Answer:
 
 @operation("user.list", orders.InOrganisation, looks=True)
 async def list_users(desk: AdminContext, order: orders.InOrganisation) -> Answer:
-    """Users of one organisation or all, oldest first."""
+    """List the users of one organisation or of all, oldest first."""
 
     def query(reader: Reader) -> list[Answer]:
         if order.organisation is None:
@@ -307,12 +307,12 @@ async def carry_out(desk: AdminContext, name: str, arguments: bytes) -> dict[str
 
 
 def _id_of(reader: Reader, handle: str | None) -> str | None:
-    """The handle itself; of an e-mail address the user's id."""
+    """Return the handle itself; of an e-mail address the user's id."""
     return user_named(reader, handle).id if handle is not None and "@" in handle else handle
 
 
 async def _password(desk: AdminContext, given: str | None, about: tuple[str, ...] = ()) -> tuple[str, str]:
-    """The given password, or a made-up one, with its hash. Raises Invalid if the given one is easy to guess."""
+    """Return the given password, or a made-up one, with its hash. Raises Invalid if the given one is easy to guess."""
     if given is not None:
         return given, await trio.to_thread.run_sync(hash_chosen, desk.passwords, given, about, "/password")
     made_up = random_base62(ONE_TIME_BYTES)

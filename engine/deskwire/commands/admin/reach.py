@@ -39,7 +39,7 @@ class OrderError(Exception):
 
 
 def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool = False) -> dict[str, Any]:
-    """The answer to an order.
+    """Carry out an order, and return its result.
 
     Args:
         arguments: by their names in the order; None means left out.

@@ -41,7 +41,7 @@ def common_options(command: CommandT) -> CommandT:
 
 
 def order(data: Path | None, operation: str, /, *, make: bool = False, **arguments: Any) -> dict[str, Any]:
-    """The answer to an order; arguments that are None are left out. Ends the command with status 1 if refused.
+    """Send an order and return its result; arguments that are None are left out. Ends the command with status 1 if refused.
 
     Args:
         make: whether a data directory is made if there is none.
@@ -80,7 +80,7 @@ def made(answer: Mapping[str, Any], as_json: bool, field: str, words: str) -> No
 
 
 def new_password(from_stdin: bool, one_time: bool) -> str | None:
-    """The password that is typed twice, or comes as a line on stdin; None for a one-time password.
+    """Return the password that is typed twice, or comes as a line on stdin; None for a one-time password.
 
     A password never stands among the arguments, which everybody on the machine can read. Raises UsageError
     if there is nobody to ask.

@@ -100,7 +100,7 @@ def _found(url: str | None, key: str | None, data: Path) -> Access:
 
 
 def base_url(url: str) -> str:
-    """The URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
+    """Return the URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
     try:
         return http_url(url).removesuffix("/v3")
     except ValueError as error:

@@ -144,7 +144,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _given(file: Path | None, config: Config) -> Secrets | None:
-    """The secrets in the file, else those of the settings, None without either."""
+    """Return the secrets in the file, else those of the settings, None without either."""
     if file is None:
         if config.secret is None:
             return None

@@ -163,7 +163,7 @@ def _send_all_again(endpoint: str, since: str, dry_run: bool, access: Access, as
 
 
 def _run(access: Access, call: Callable[[Service], Awaitable[T]]) -> T:
-    """The call's answer. Raises ClickException, which ends the command with 1, with the words on why not."""
+    """Return the call's response. Raises ClickException, which ends the command with status 1 and says why."""
     from deskwire.commands.api_client.service import Service, ServiceError
 
     async def run() -> T:

@@ -15,7 +15,7 @@ _RECOVER_S: Final = 60.0
 async def list_deliveries(
     service: Service, endpoint: str | None, filters: Mapping[str, str], limit: int
 ) -> list[dict[str, Any]]:
-    """The newest deliveries of one endpoint, or of all of the project. Raises ServiceError."""
+    """Return the newest deliveries of one endpoint, or of all of the project. Raises ServiceError."""
     if endpoint is None:
         endpoints = [each["id"] for each in (await service.fetch("/s2s/webhooks"))["items"]]
     else:

@@ -30,7 +30,7 @@ _STYLES: Final = {"delivered": "green", "dropped": "red", "skipped": "yellow"}
 
 
 def table(deliveries: Sequence[Delivery], width: int) -> Table:
-    """The deliveries on `width` characters: in one line each if there is room, else a few lines each."""
+    """Return the deliveries in a table of `width` characters: one line each if there is room, else a few lines each."""
     made = Table(show_lines=width < ROOMY)
     for head in _HEADS if width >= ROOMY else _NARROW_HEADS:
         made.add_column(head, overflow="fold", no_wrap=head in _WHOLE)

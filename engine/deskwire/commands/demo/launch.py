@@ -79,7 +79,7 @@ def _program() -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without its settings, which are meant for another service."""
+    """Return this process's environment without the settings, which are meant for another service."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
     return inherited | _VARIABLES
 

@@ -41,7 +41,7 @@ def _lines(console: Console, chats: int) -> Callable[[], None]:
 
 
 def tables(report: Report) -> Iterator[Table]:
-    """The report as tables."""
+    """Yield the report as tables."""
     run, commands = report.run, sum(report.commands.values())
     asked = Table(title="Commands", title_justify="left")
     for name in ("chats", "commands", *report.commands, "put off", "per second"):

@@ -38,7 +38,7 @@ class Step:
 
 
 def script(chat: Chat, number: int, user_id: str) -> Iterator[Step]:
-    """The requests that replay `chat`, in order.
+    """Yield the requests that replay `chat`, in order.
 
     Args:
         number: its place in the replay, counted from 1; it decides what happens behind the last turn.
@@ -71,7 +71,7 @@ def _message(turn: Turn) -> Step:
 
 
 def effects_of(step: Step, answer: Any, closed: bool) -> tuple[Effect, ...]:
-    """The events that an acknowledged `step` must have caused.
+    """Return the events that an acknowledged `step` must have caused.
 
     Args:
         answer: what the service answered.

@@ -114,7 +114,7 @@ def _written(stack: ExitStack, file: Path) -> TextIO:
 
 
 def _size(source: Any) -> int | None:
-    """Bytes of an ordinary file; None of a pipe."""
+    """Return the size of an ordinary file in bytes; None for a pipe."""
     try:
         found = os.fstat(source.fileno())
     except (OSError, ValueError):

@@ -99,7 +99,7 @@ async def send_all(
 async def _send(
     service: Service, part: Part, hearing: Hearing, *, events: bool, patience_s: float
 ) -> Mapping[str, Any]:
-    """The report on a part, however often it takes."""
+    """Return the report on a part, however often it takes."""
     params = {"events": "true"} if events else {}
     since, attempts = trio.current_time(), 0
     while True:

@@ -151,7 +151,7 @@ def _start(start: str | None) -> str | None:
 
 
 def _types(listed: str | None) -> frozenset[str]:
-    """The types, all of which the feed has. Raises UsageError that names every other one."""
+    """Return the types, all of which the feed has. Raises UsageError that names every other one."""
     from deskwire.engine.events.types import STORED
 
     names = [name.strip() for name in listed.split(",")] if listed else []

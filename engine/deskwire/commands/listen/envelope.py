@@ -33,7 +33,7 @@ class Event:
 
 
 def read_event(body: bytes) -> Event:
-    """The event in an envelope. Raises ValueError if it is none."""
+    """Return the event in an envelope. Raises ValueError if it is none."""
     try:
         envelope = orjson.loads(body)
         return Event(

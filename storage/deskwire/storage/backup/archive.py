@@ -98,7 +98,7 @@ class Member:
 
 
 def members(source: BinaryIO) -> Iterator[Member]:
-    """The members in their order; each has to be read to its end before the next is asked for.
+    """Yield the members in their order; each has to be read to its end before the next is asked for.
 
     Raises CopyError for whatever is not an archive that `ArchiveWriter` can have written, OSError.
     """

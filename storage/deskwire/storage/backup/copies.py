@@ -69,7 +69,7 @@ def _remove(copy: Path) -> None:
 
 
 def _surplus(folder: Path, name: str, kept: int) -> Iterator[Path]:
-    """The copies that a new one takes the place of."""
+    """Yield the copies that a new one takes the place of."""
     ending = name.partition("-")[2]
     others = sorted(each for each in folder.glob("*-before-*.sqlite3") if each.name != name)
     same = [each for each in others if each.name.partition("-")[2] == ending]

@@ -177,7 +177,7 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
 
 
 def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[Problem]]:
-    """The head, and what is wrong with the data but would not be better without a backup."""
+    """Return the head, and what is wrong with the data but would not be better without a backup."""
     if newer := unknown(connection):
         raise CopyError(
             f"The database was written by a newer Deskwire (it has {', '.join(newer)}): use that one."

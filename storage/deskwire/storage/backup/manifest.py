@@ -96,12 +96,12 @@ def secret_id(secret: str) -> str:
 
 
 def fitting(known: Sequence[str], wanted: str | None) -> str | None:
-    """The secret that `secret_id` names so; None if it is not known."""
+    """Return the secret that `secret_id` names so; None if it is not known."""
     return next((each for each in known if hmac.compare_digest(secret_id(each), wanted or "")), None)
 
 
 def seal(secret: str, head: bytes, manifest: bytes) -> bytes:
-    """The line that proves head and manifest to be as they were written."""
+    """Return the line that proves head and manifest to be as they were written."""
     key = derived_key(secret, "backup/seal")
     return hmac.digest(key, sha256(head).digest() + manifest, "sha256").hex().encode() + b"\n"
 

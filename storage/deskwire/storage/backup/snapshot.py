@@ -54,17 +54,17 @@ def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
 
 
 def applied(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database has, oldest first."""
+    """Return the migrations that the database has, oldest first."""
     return [each.name for each in migrations.applied(_wrapped(connection))]
 
 
 def pending(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database still needs, oldest first."""
+    """Return the migrations that the database still needs, oldest first."""
     return [each.name for each in migrations.pending(_wrapped(connection))]
 
 
 def unknown(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database has and this program does not know."""
+    """Return the migrations that the database has and this program does not know."""
     return newer_than_program(_wrapped(connection))
 
 

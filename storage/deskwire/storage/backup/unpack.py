@@ -157,7 +157,7 @@ def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
 
 
 def _is_unaltered(documents: dict[str, bytes], manifest: Manifest, secret: str | None) -> bool:
-    """Say whether the seal proves it; False without a seal or its secret. Raises CopyError if the seal is wrong."""
+    """Say whether the seal proves the documents unaltered; False if its secret is not known. Raises CopyError if it does not fit."""
     if secret is None:
         return False
     if not is_sealed(secret, documents[HEAD], documents[MANIFEST], documents[SEAL]):

@@ -92,7 +92,7 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
 
 
 def _seals(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
-    """Endpoints whose signing secret the installation's secret does not open."""
+    """Yield the endpoints whose signing secret the installation's secret does not open."""
     rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
     if not rows:
         return
@@ -153,7 +153,7 @@ class _Files:
         return None
 
     def _strangers(self) -> Iterator[Problem]:
-        """Files that no row refers to; the server removes those at its start."""
+        """Yield the files that no row refers to; the server removes those at its start."""
         for content in self._files.contents():
             path = self._files.place(content)
             try:

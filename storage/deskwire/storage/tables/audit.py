@@ -139,7 +139,7 @@ class AuditWrites(ScrubWish):
         )
 
     def _concerned(self, deed: Deed) -> Sequence[int | None]:
-        """The organisations whose trail has it; None is the operator's alone."""
+        """Return the organisations whose trail has the record; None is the operator's alone."""
         if deed.account is not None and deed.organisation is None:
             rows = self.conn.execute("SELECT organisation FROM memberships WHERE user = ?", (deed.account,))
             return [row[0] for row in rows] or [None]
@@ -222,7 +222,7 @@ def _shown(changes: Changes) -> Mapping[str, Any]:
 
 
 def _summed(before: Mapping[str, Detail], added: Mapping[str, Detail]) -> Mapping[str, Detail]:
-    """The details of both: numbers are added up."""
+    """Return the details of both: numbers are added up."""
     return {
         name: value + known if isinstance(value, int) and isinstance(known, int) else value
         for name, value in added.items()

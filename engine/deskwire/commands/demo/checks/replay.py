@@ -37,7 +37,7 @@ class Replay:
                 nursery.start_soon(self._work, numbered)
 
     def conversations(self) -> list[str]:
-        """The ids of all conversations whose creation was acknowledged."""
+        """Return the ids of all conversations whose creation was acknowledged."""
         return list(dict.fromkeys(each.conversation for each in self.commands if each.conversation))
 
     async def _work(self, numbered: Iterator[tuple[int, Chat]]) -> None:

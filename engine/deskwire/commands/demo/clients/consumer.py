@@ -35,7 +35,7 @@ PAUSE_S: Final = 0.2
 
 
 def project_channel(project_id: str) -> str:
-    """The channel that carries every event of a project."""
+    """Return the channel that carries every event of a project."""
     return f"private-project-{project_id}"
 
 
