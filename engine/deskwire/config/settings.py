@@ -45,6 +45,7 @@ from deskwire.config.parsers import (
     words,
 )
 from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
 
 UserClaim: TypeAlias = Literal["sub", "email"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
@@ -328,7 +329,7 @@ class Config:
         5.0, number(0.1, 60), "Seconds that a receiver has from connecting to its status line."
     )
     webhook_retry_after_s: tuple[float, ...] = setting(  # contract 6.4.2, decisions 6
-        (2.0, 6.0, 12.0),
+        DEFAULT_RETRY_DELAYS_S,
         numbers(RETRIES, number(0, HOUR_S)),
         "Seconds from the start of each attempt to the next one's, for the three retries.",
     )

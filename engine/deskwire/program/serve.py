@@ -163,11 +163,11 @@ async def serve(
         await rotation.settle()
         sealing, signers = Sealing(secrets), parts.signing(config, secrets)
         events = await parts.event_log(config, store)
-        couriers = parts.couriers(config, store, sealing)
+        dispatcher = parts.dispatcher(config, store, sealing)
         hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
         upkeep = SnoozeTimer(store, wall_clock)
         events.follow(commits)
-        couriers.follow(commits)
+        dispatcher.follow(commits)
         upkeep.follow(commits, "due")
         port = port or _taken(config)
         url = config.public_url or _url(config, port, certificate)
@@ -178,9 +178,9 @@ async def serve(
         stream.follow(commits)
         shelf.follow(commits)
         connections = parts.connections(config)
-        measured = parts.measured(store, couriers, stream, certificate, connections)
+        measured = parts.measured(store, dispatcher, stream, certificate, connections)
         async with trio.open_nursery() as outgoing:
-            await outgoing.start(couriers.run)
+            await outgoing.start(dispatcher.run)
             outgoing.start_soon(kept_running, "stream.positions", hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", stream.run)
             outgoing.start_soon(kept_running, "stalls", measured.stalls.run)
@@ -196,7 +196,7 @@ async def serve(
             if certificate is not None:
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
-                directory = parts.directory(config, actors, store, hub, couriers, shelf.links)
+                directory = parts.directory(config, actors, store, hub, dispatcher, shelf.links)
                 waits = WorkflowTimers(store, wall_clock, directory)
                 waits.follow(commits, "runs_due")
                 passwords = Passwords(config.argon2_memory_kib)
@@ -211,7 +211,7 @@ async def serve(
                     verifier=signers.verifier,
                     passwords=passwords,
                     stand_ins=parts.stand_ins(store, passwords, secrets),
-                    webhooks=parts.webhooks(config, sealing, couriers),
+                    webhooks=parts.webhooks(config, sealing, dispatcher),
                     hub=hub,
                     surveys=Surveys(
                         Refreshes(actors, store, wall_clock, parts.model(config)), Removals(actors, store)

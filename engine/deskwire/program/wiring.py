@@ -75,7 +75,7 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
 
 
 def directory(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Dispatcher, links: Links
+    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, dispatcher: Dispatcher, links: Links
 ) -> ActorRegistry:
     """Return the conversations' actors."""
     return ActorRegistry(
@@ -85,13 +85,13 @@ def directory(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
+        passing=Passing(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
         links=links,
         wrappers=(TicketsFollow(),),
     )
 
 
-def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
+def dispatcher(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
     """Return the deliveries to webhooks."""
     return Dispatcher(
         store,
@@ -99,7 +99,7 @@ def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher
         sealing,
         webhook_policy(config),
         webhook_timeout_s=config.webhook_timeout_s,
-        retry_after_s=config.webhook_retry_after_s,
+        retry_delays_s=config.webhook_retry_after_s,
         jitter=config.webhook_retry_jitter,
         concurrency=config.webhook_concurrency,
         waiting=config.webhook_waiting,
@@ -116,17 +116,17 @@ def webhook_policy(config: Config) -> Policy:
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
-def webhooks(config: Config, sealing: Sealing, couriers: Dispatcher) -> Webhooks:
+def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher) -> Webhooks:
     """Return the functions of the deliveries that the endpoints' routes need."""
     policy = webhook_policy(config)
     resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,
-        change=couriers.change,
-        remove=couriers.remove,
-        probe=couriers.probe,
-        first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
+        change=dispatcher.change,
+        remove=dispatcher.remove,
+        probe=dispatcher.probe,
+        first_result=partial(dispatcher.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
     )
 
 
@@ -194,7 +194,7 @@ def connections(config: Config) -> Connections:
 
 def measured(
     store: SqliteStore,
-    couriers: Dispatcher,
+    dispatcher: Dispatcher,
     stream: RealtimeStream,
     certificate: Certificate | None,
     connections: Connections,
@@ -206,7 +206,7 @@ def measured(
         scrubbing=lambda: store.scrubbing,
         scrub_delay=lambda: store.scrub_delay,
         room=store.room,
-        couriers=couriers,
+        dispatcher=dispatcher,
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,

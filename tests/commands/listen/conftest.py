@@ -18,7 +18,7 @@ from deskwire.engine.webhooks.retry.schedule import Schedule
 from tests.support.api.service import Service, running
 from tests.support.sockets.receivers import Behaviour, Receiver
 
-AT_ONCE = Schedule(retry_after_s=(0.0, 0.0, 0.0), jitter=0, horizon_s=3_600.0)
+AT_ONCE = Schedule(retry_delays_s=(0.0, 0.0, 0.0), jitter=0, horizon_s=3_600.0)
 SECRET = "whsec_of_a_test"
 
 

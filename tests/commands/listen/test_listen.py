@@ -25,7 +25,7 @@ from tests.support.sockets.receivers import Request, answering
 from tests.support.sockets.server_process import free_port
 
 OK = answering("204 No Content")
-NEVER = Schedule(retry_after_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, horizon_s=36_000.0)
+NEVER = Schedule(retry_delays_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, horizon_s=36_000.0)
 TRANSPORT = {"host", "content-length"}
 
 

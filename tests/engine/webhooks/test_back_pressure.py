@@ -40,7 +40,7 @@ async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert {row[1:] for row in await installation.rows()} == {("delivered", 1)}
         assert (await installation.stored()).circuit == CLOSED
-        counters = installation.couriers.counters
+        counters = installation.dispatcher.counters
         assert (counters.paused_attempts, counters.failed_attempts) == (1, 0)
     first, *later = receiver.requests
     assert all(40 <= each.at - first.at < 42 for each in later)
@@ -62,7 +62,7 @@ async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
         await receiver.wait(9)
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert [row[1:] for row in await installation.rows()] == [("dropped", 4)] * 2
-        assert installation.couriers.counters.paused_attempts == 8
+        assert installation.dispatcher.counters.paused_attempts == 8
     mine = [each for each in receiver.requests if int(each.body) == 1][8:]
     assert [each.headers["Service-Attempt"] for each in mine] == ["1", "2", "3", "4"]
     for each, planned_s in zip(mine[1:], (2, 8, 20), strict=True):
@@ -157,4 +157,4 @@ async def test_without_a_time_it_is_a_failure_like_any_other(
         await receiver.wait(2)
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "delivered", 2)]
-        assert installation.couriers.counters.failed_attempts == 1
+        assert installation.dispatcher.counters.failed_attempts == 1

@@ -39,7 +39,7 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
         await installation.endpoint(receiver)
         await missing(installation, *range(1, 9))
         assert set(await installation.reasons()) == {MISSED}
-        assert installation.couriers.outages == {"held": 0, "missed": 8}
+        assert installation.dispatcher.outages == {"held": 0, "missed": 8}
         sent, ids = (
             len(receiver.requests),
             {each.headers["Service-Delivery-Id"] for each in receiver.requests},
@@ -53,7 +53,7 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
         rows = await installation.rows()
         assert rows[:8] == [(number, "dropped", 4) for number in range(1, 9)]
         assert {row[1:] for row in rows[8:]} == {("delivered", 1)}
-        assert installation.couriers.outages == {"held": 0, "missed": 0}
+        assert installation.dispatcher.outages == {"held": 0, "missed": 0}
         await installation.send(101, lane=100)
         await receiver.wait(sent + 10)
         await trio.sleep(5)  # virtual time: the mock clock jumps
@@ -84,7 +84,7 @@ async def test_an_endpoint_that_does_not_want_it_gets_nothing_once_more(
         await installation.endpoint(receiver, catch_up="off")
         await missing(installation, 1, 2, 3)
         assert set(await installation.reasons()) == {DROPPED}
-        assert installation.couriers.outages["missed"] == 0
+        assert installation.dispatcher.outages["missed"] == 0
         assert await sent_when_back(installation, receiver) == [100]
 
 
@@ -97,7 +97,7 @@ async def test_catching_up_can_be_turned_off_before_the_outage_is_over(
         await missing(installation, 1, 2, 3)
         off = replace(endpoint, catch_up="off")
         await installation.store.write(lambda tx: tx.save_endpoint(off))
-        installation.couriers.change(off)
+        installation.dispatcher.change(off)
         assert await sent_when_back(installation, receiver) == [100]
 
 
@@ -219,7 +219,7 @@ async def test_what_is_older_than_the_horizon_is_not_caught_up(
         await installation.send(100, lane=100)
         await receiver.wait(sent + 2)
         await trio.sleep(5)  # virtual time: the mock clock jumps
-        assert installation.couriers.outages["missed"] == 0
+        assert installation.dispatcher.outages["missed"] == 0
     assert receiver.sequences[sent:] == [100, 3]
 
 

@@ -65,7 +65,7 @@ async def test_a_failing_delivery_is_tried_four_times_and_then_dropped(
         assert await installation.reasons() == [
             "4 attempts failed; the last: status 500; it is sent once more with the next success"
         ]
-        assert installation.couriers.counters.dropped == 1
+        assert installation.dispatcher.counters.dropped == 1
     times = [request.at for request in receiver.requests]
     for at, planned_s in zip(times[1:], (2, 8, 20), strict=True):
         assert 0.8 * planned_s <= at - times[0] <= 1.2 * planned_s + 0.2
@@ -132,7 +132,7 @@ async def test_what_waited_longer_than_the_horizon_is_skipped_with_its_reason(
         rows = await installation.rows()
         assert [row[:2] for row in rows] == [(1, "skipped"), (2, "skipped"), (3, "pending")]
         assert (await installation.reasons())[0] == "it was still pending 3600 s after it was made"
-        assert installation.couriers.counters.skipped == 2
+        assert installation.dispatcher.counters.skipped == 2
 
 
 async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
@@ -202,7 +202,7 @@ async def test_a_removed_endpoint_gets_nothing_more_in_mid_retry(
         await installation.send(1, 2, 3)
         await receiver.wait(3)
         await installation.store.write(lambda tx: tx.save_endpoint(replace(endpoint, status="removed")))
-        installation.couriers.remove(endpoint.rowid)
+        installation.dispatcher.remove(endpoint.rowid)
         await installation.send(4)
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert await installation.rows() == []
@@ -305,13 +305,13 @@ async def test_more_overdue_retries_than_memory_holds_do_not_keep_the_disk_busy(
 async def test_an_endpoint_added_later_gets_what_was_committed_before_it_was_known(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.4: between the endpoint's commit and its courier nothing is lost."""
+    """Contract 6.4.4: between the endpoint's commit and its worker nothing is lost."""
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)
-        installation.couriers.remove(endpoint.rowid)
+        installation.dispatcher.remove(endpoint.rowid)
         await installation.send(1, 2)
-        installation.couriers.add(endpoint)
+        installation.dispatcher.add(endpoint)
         await installation.send(3)
         await receiver.wait(3)
     assert receiver.sequences == [1, 2, 3]
@@ -327,9 +327,9 @@ async def test_a_changed_endpoint_goes_on_at_its_new_address(
         await installation.send(1)
         await old.wait(1)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
-        installation.couriers.add(replace(endpoint, url=new.url))
+        installation.dispatcher.add(replace(endpoint, url=new.url))
         await new.wait(1)
-        installation.couriers.add(replace(endpoint, url=new.url, status="disabled"))
+        installation.dispatcher.add(replace(endpoint, url=new.url, status="disabled"))
         await installation.send(2)
         await trio.sleep(30)  # virtual time: the mock clock jumps
     assert (old.sequences, new.sequences) == ([1], [1])

@@ -1,4 +1,4 @@
-"""Deliveries beside what fails: the disk, a courier's own bug, a secret that can't be opened (decisions 6)."""
+"""Deliveries beside what fails: the disk, a worker's own bug, a secret that can't be opened (decisions 6)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_rows_that_the_disk_refuses_are_read_later(
         await receiver.wait(1)
 
 
-async def test_a_bug_in_one_courier_restarts_it_and_leaves_the_others_alone(
+async def test_a_bug_in_one_worker_restarts_it_and_leaves_the_others_alone(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: endpoints are isolated."""
@@ -95,7 +95,7 @@ async def test_a_bug_in_one_courier_restarts_it_and_leaves_the_others_alone(
 async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_raised(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """A group that looks like the task's own end would end all couriers without a word."""
+    """A group that looks like the task's own end would end all workers without a word."""
     receiver = await receivers()
     bugs: list[BaseException] = [
         ValueError("a bug"),
@@ -164,7 +164,7 @@ async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)
-        installation.couriers.add(
+        installation.dispatcher.add(
             replace(endpoint, sealed_secret=Sealing(Secrets("another")).seal("whsec_x"))
         )
         await installation.send(1)

@@ -60,7 +60,7 @@ async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_b
             (101, "pending", 0),
             (102, "pending", 0),
         ]
-        assert installation.couriers.outages == {"held": 3, "missed": 20}
+        assert installation.dispatcher.outages == {"held": 3, "missed": 20}
         assert (await installation.stored()).circuit.reason == "the probe failed: status 500"
 
 
@@ -80,7 +80,7 @@ async def test_a_probe_that_succeeds_closes_the_circuit_and_what_was_held_goes_o
         assert {row[1] for row in await installation.rows()} == {"delivered"}
         stored = await installation.stored()
         assert (stored.circuit, stored.held_upto) == (CLOSED, None)
-        assert installation.couriers.outages == {"held": 0, "missed": 0}
+        assert installation.dispatcher.outages == {"held": 0, "missed": 0}
     assert sorted(receiver.sequences[sent:]) == [1, 2, 3, *range(10, 40)]
     for lane in range(3):
         mine = [number for number in receiver.sequences[sent:] if number >= 10 and number % 3 == lane]
@@ -150,7 +150,7 @@ async def test_a_restart_leaves_an_open_circuit_open_and_what_it_holds_held(
     async with opened(tmp_path, rule=SOON) as installation:
         await installation.send(101, lane=100)
         await settled()
-        assert (len(receiver.requests), installation.couriers.outages["held"]) == (sent, 5)
+        assert (len(receiver.requests), installation.dispatcher.outages["held"]) == (sent, 5)
         await receiver.wait(sent + 5)
         await settled()
         assert {row[1] for row in await installation.rows()} == {"delivered"}
@@ -197,7 +197,7 @@ async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
         receiver.behaviour = WORKING
         await installation.send(100, 101, lane=100)
         asked_for = (await installation.pending(endpoint))[-1]
-        installation.couriers.probe(endpoint.rowid, asked_for.position)
+        installation.dispatcher.probe(endpoint.rowid, asked_for.position)
         await receiver.wait(sent + 5)
         await settled()
         assert {row[1] for row in await installation.rows()} == {"delivered"}
@@ -248,7 +248,7 @@ async def test_what_is_older_than_the_horizon_ends_as_skipped_while_the_circuit_
             (100, "pending"),
         ]
         assert (await installation.reasons())[0] == "it was still pending 100 s after it was made"
-        assert installation.couriers.counters.skipped == 3
+        assert installation.dispatcher.counters.skipped == 3
         assert int(receiver.requests[-1].body) == 100
 
 
@@ -305,18 +305,18 @@ async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(
         endpoint = await installation.endpoint(receiver)
         typing = replace(endpoint, events=frozenset({"agent.typing.started"}))
         await installation.store.write(lambda tx: tx.save_endpoint(typing))
-        installation.couriers.change(typing)
+        installation.dispatcher.change(typing)
         for lane in (1, 2, 3):
-            installation.couriers.pass_on(_typed(lane))
+            installation.dispatcher.offer_ephemeral(_typed(lane))
         await settled()
         assert (await installation.stored()).circuit.state(wall()) == "open"
         sent = len(receiver.requests)
-        installation.couriers.pass_on(_typed(100))
+        installation.dispatcher.offer_ephemeral(_typed(100))
         await trio.sleep(5)  # virtual time: the mock clock jumps
         assert len(receiver.requests) == sent
         await trio.sleep(5)  # virtual time: the mock clock jumps
         receiver.behaviour = WORKING
-        installation.couriers.pass_on(_typed(101))
+        installation.dispatcher.offer_ephemeral(_typed(101))
         await receiver.wait(sent + 1)
         await settled()
         assert (await installation.stored()).circuit == CLOSED

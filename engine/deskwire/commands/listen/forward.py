@@ -22,12 +22,12 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.failure import not_connected
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
 
 WORKERS: Final = 8
 """Requests under way at the same time for conversations that do well, and as many for others: together the service's own
 bound for one endpoint."""
-RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, horizon_s=86_400.0)  # decisions 6
+RETRIES: Final = Schedule(DEFAULT_RETRY_DELAYS_S, jitter=0.2, horizon_s=86_400.0)  # decisions 6
 _KNOCK_S: Final = 0.5
 """Between two looks whether the receiver is back."""
 
@@ -36,7 +36,7 @@ State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event under a delivery id; see `client.Postable` and `schedule.Plan`."""
+    """An event under a delivery id; see `client.Postable` and `schedule.AttemptPlan`."""
 
     id: str
     event: Event

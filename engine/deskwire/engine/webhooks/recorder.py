@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -45,16 +44,9 @@ class Result:
         raise AssertionError("a retry follows an attempt")
 
     def planned(self) -> Delivery:
-        """The delivery with its next attempt. Only for a `Retry`."""
+        """Return the delivery with its next attempt. Only for a `Retry`."""
         assert isinstance(self.verdict, Retry)
-        again = self.verdict
-        return replace(
-            self.delivery,
-            attempts=self.delivery.attempts + (not again.repeats),
-            due_at=again.due_at,
-            planned_from=again.planned_from,
-            failing_since=again.failing_since,
-        )
+        return self.verdict.applied_to(self.delivery)
 
 
 @value
@@ -89,22 +81,22 @@ class Recorder:
         self._breaker = breaker
         self._pause_s = pause_s
         self._results: list[Result] = []
-        self._bell = trio.Event()
+        self._wakeup = trio.Event()
         self._closed = False
 
     def add(self, result: Result) -> None:
         """Hand in a result."""
         self._results.append(result)
-        self._bell.set()
+        self._wakeup.set()
 
     def wake(self) -> None:
         """The circuit may have changed."""
-        self._bell.set()
+        self._wakeup.set()
 
     def close(self) -> None:
         """No more results are coming."""
         self._closed = True
-        self._bell.set()
+        self._wakeup.set()
 
     async def next(self) -> Recorded | None:
         """Return what was recorded next; None at the end.
@@ -114,8 +106,8 @@ class Recorder:
         while not self._results and self._breaker.unsaved is None:
             if self._closed:
                 return None
-            self._bell = trio.Event()
-            await self._bell.wait()
+            self._wakeup = trio.Event()
+            await self._wakeup.wait()
         results, self._results = self._results, []
         while True:
             circuit, released = self._breaker.unsaved, self._breaker.release_due

@@ -40,7 +40,7 @@ def _request_seconds(scrape: Scrape) -> Rows:
 
 
 def _deliveries(scrape: Scrape) -> Rows:
-    counters = scrape.services.measured.couriers.counters
+    counters = scrape.services.measured.dispatcher.counters
     yield ("stored", "delivered"), counters.delivered
     yield ("stored", "dropped"), counters.dropped
     yield ("stored", "skipped"), counters.skipped
@@ -49,7 +49,7 @@ def _deliveries(scrape: Scrape) -> Rows:
 
 
 def _attempts(scrape: Scrape) -> Rows:
-    counters = scrape.services.measured.couriers.counters
+    counters = scrape.services.measured.dispatcher.counters
     for kind, attempts, failed, paused in (
         ("stored", counters.attempts, counters.failed_attempts, counters.paused_attempts),
         (
@@ -251,28 +251,28 @@ METRICS: Final = (
         "webhook_attempt_duration_seconds",
         "histogram",
         "Time from the start of an attempt to the end of its answer; without typing.",
-        _one(lambda s: s.measured.couriers.counters.attempt_s),
+        _one(lambda s: s.measured.dispatcher.counters.attempt_s),
     ),
     Metric(
         "webhook_held_deliveries",
         "gauge",
         "Pending deliveries in memory, at most `DESKWIRE_WEBHOOK_MEMORY_DELIVERIES` of an endpoint; "
         "more may wait in the database.",
-        _named(lambda s: {"stored": s.measured.couriers.held, "typing": s.measured.couriers.typing_held}),
+        _named(lambda s: {"stored": s.measured.dispatcher.held, "typing": s.measured.dispatcher.typing_held}),
         ("kind",),
     ),
     Metric(
         "webhook_outage_deliveries",
         "gauge",
         "Deliveries that outages keep waiting: held by an open circuit, or missed and to be sent once more.",
-        _named(lambda s: s.measured.couriers.outages),
+        _named(lambda s: s.measured.dispatcher.outages),
         ("why",),
     ),
     Metric(
         "webhook_endpoints",
         "gauge",
         "Enabled endpoints by the state of their circuit.",
-        _named(lambda s: s.measured.couriers.circuits()),
+        _named(lambda s: s.measured.dispatcher.circuits()),
         ("circuit",),
     ),
     # The stream

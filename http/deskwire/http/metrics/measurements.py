@@ -115,7 +115,7 @@ class Measurements:
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
     room: Callable[[], Room]
-    couriers: Dispatcher
+    dispatcher: Dispatcher
     connections: Connections
     consumers: Callable[[], int]
     traffic: Traffic

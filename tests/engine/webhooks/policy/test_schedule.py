@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
 
-SCHEDULE = Schedule((2.0, 6.0, 12.0), 0.2, 86_400.0)
+SCHEDULE = Schedule(DEFAULT_RETRY_DELAYS_S, 0.2, 86_400.0)
 START = 1_790_000_000_000
 
 
@@ -22,6 +22,7 @@ class Planned:
     due_at: int = START
     planned_from: int | None = None
     failing_since: int | None = None
+    attempts: int = 0
 
 
 def failed(number: int, at: int = START, *, took: int = 100, wait_ms: int | None = None) -> Attempt:

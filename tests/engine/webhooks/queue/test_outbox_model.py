@@ -50,7 +50,7 @@ class Sent:
 
 
 class Deliveries(RuleBasedStateMachine):
-    """The outbox does what a courier has it do; what is stored is told, read and recorded some time later."""
+    """The outbox does what a worker has it do; what is stored is told, read and recorded some time later."""
 
     @initialize(memory=st.integers(1, 6), share=st.integers(1, 3), room=st.integers(1, 6))
     def start(self, memory: int, share: int, room: int) -> None:

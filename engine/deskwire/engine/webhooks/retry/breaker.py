@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Circuit, Rule
+from deskwire.engine.webhooks.retry.schedule import AttemptPlan, Ended, Retry, Schedule
 
 Gate = Literal["go", "probe", "hold"]
 
@@ -122,3 +124,34 @@ class Breaker:
             self.release_due = self.release_due or (before.probe_at is not None and self.closed)
             self.release_due = self.release_due and self.closed
             self.notify(before, circuit)
+
+
+def verdict(
+    attempt: Attempt,
+    plan: AttemptPlan,
+    schedule: Schedule,
+    breaker: Breaker,
+    *,
+    fraction: float,
+    succeeded_at: int | None,
+    probe: bool,
+) -> Retry | Ended:
+    """Tell the breaker of an attempt that has ended, and return what becomes of its delivery.
+
+    Args:
+        plan: the plan that the attempt was made by.
+        fraction, succeeded_at: see `Schedule.after_failure`.
+        probe: whether it was the breaker's probe.
+    """
+    ended_at = attempt.at + attempt.latency_ms
+    if attempt.error is None:
+        breaker.succeeded(began=attempt.at, ended=ended_at)
+        return Ended("delivered")
+    if attempt.wait_ms is not None:  # the receiver is well: it counts for neither
+        repeated = schedule.after_pause_asked(attempt, plan)
+        breaker.pause(repeated.due_at)
+        return repeated
+    breaker.failed(attempt.error, began=attempt.at, ended=ended_at, probe=probe)
+    if probe:
+        return schedule.after_probe(attempt, plan)
+    return schedule.after_failure(attempt, plan, fraction, succeeded_at)

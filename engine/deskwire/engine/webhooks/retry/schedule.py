@@ -10,42 +10,64 @@ A delivery that is older than the horizon is not sent any more, whatever it has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeVar
 
+from deskwire.engine.core.record import changed
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.circuit import PAUSE_MAX_MS
 
+DEFAULT_RETRY_DELAYS_S: Final = (2.0, 6.0, 12.0)
+"""Seconds from each attempt's planned start to the next one's (contract 6.4.2, decisions 6)."""
+
 _PAUSE_MIN_MS: Final = 1_000
-"""What a receiver gets that asks for no pause at all, with `Retry-After: 0`: such answers use up no attempt."""
+"""Pause after a `Retry-After: 0`, which asks for none: such a response uses up no attempt."""
 
 
-class Plan(Protocol):
-    """When the attempts of a delivery are made, be it a row (`deliveries.Delivery`) or in memory alone."""
+class AttemptPlan(Protocol):
+    """The times of a delivery's attempts, be it a row (`delivery.Delivery`) or in memory alone."""
+
+    @property
+    def attempts(self) -> int:
+        """The number of attempts that were made."""
 
     @property
     def due_at(self) -> int:
-        """When the attempt was due, in milliseconds since the epoch."""
+        """The time at which the next attempt is due, in milliseconds since the epoch."""
 
     @property
     def planned_from(self) -> int | None:
-        """From when on the attempts are planned (ms), None before the first one has ended."""
+        """The time from which its attempts are planned (ms), None before the first one has ended."""
 
     @property
     def failing_since(self) -> int | None:
-        """When the first attempt had failed (ms), None if none has."""
+        """The time at which its first attempt had failed (ms), None if none has."""
+
+
+_P = TypeVar("_P", bound=AttemptPlan)
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """What becomes of the `Plan` after an attempt.
+    """The plan for a delivery's next attempt.
 
-    `repeats` says that the attempt used up none: the next one has its number.
+    Args:
+        repeats: whether the last attempt does not count, so that the next one has its number.
     """
 
     due_at: int
     planned_from: int
     failing_since: int | None
     repeats: bool = False
+
+    def applied_to(self, delivery: _P) -> _P:
+        """Return a delivery (a `record.value`) with its next attempt planned."""
+        return changed(
+            delivery,
+            attempts=delivery.attempts + (not self.repeats),
+            due_at=self.due_at,
+            planned_from=self.planned_from,
+            failing_since=self.failing_since,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +87,17 @@ class Schedule:
     """How often and how long a delivery is tried.
 
     Args:
-        retry_after_s: from each attempt's planned start to the next one's.
+        retry_delays_s: from each attempt's planned start to the next one's.
         jitter: share of the time since the first attempt by which a retry varies, up and down, 0 to 1.
         horizon_s: age of a delivery after which no attempt begins.
     """
 
-    retry_after_s: tuple[float, ...]
+    retry_delays_s: tuple[float, ...]
     jitter: float
     horizon_s: float
 
     def after_failure(
-        self, attempt: Attempt, plan: Plan, fraction: float, succeeded_at: int | None
+        self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None
     ) -> Retry | Ended:
         """Return what follows from an attempt that has just failed.
 
@@ -88,18 +110,18 @@ class Schedule:
         """
         ended_at = attempt.at + attempt.latency_ms
         failing_since = ended_at if plan.failing_since is None else plan.failing_since
-        if attempt.number > len(self.retry_after_s):
+        if attempt.number > len(self.retry_delays_s):
             return _used_up(attempt, missed=succeeded_at is None or succeeded_at <= failing_since)
         began = attempt.at if plan.planned_from is None else plan.planned_from + _late(plan, attempt.at)
-        after_s = sum(self.retry_after_s[: attempt.number]) * (1 + self.jitter * (2 * fraction - 1))
+        after_s = sum(self.retry_delays_s[: attempt.number]) * (1 + self.jitter * (2 * fraction - 1))
         return Retry(max(ended_at, began + round(after_s * 1000)), began, failing_since)
 
-    def after_pause_asked(self, attempt: Attempt, plan: Plan) -> Retry:
+    def after_pause_asked(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
         """Return when the same attempt is made again that was answered with `Retry-After`."""
         pause_ms = min(max(attempt.wait_ms or 0, _PAUSE_MIN_MS), PAUSE_MAX_MS)
         return _again(plan, attempt.at + attempt.latency_ms + pause_ms)
 
-    def after_probe(self, attempt: Attempt, plan: Plan) -> Retry:
+    def after_probe(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
         """Return when a delivery is due again whose attempt was a probe that failed: it keeps its attempts."""
         return _again(plan, attempt.at + attempt.latency_ms)
 
@@ -122,18 +144,18 @@ class Schedule:
     @property
     def ahead_max_ms(self) -> int:
         """How far ahead of an attempt's end the next one is planned at most, in milliseconds."""
-        return round(sum(self.retry_after_s) * (1 + self.jitter) * 1000) + PAUSE_MAX_MS
+        return round(sum(self.retry_delays_s) * (1 + self.jitter) * 1000) + PAUSE_MAX_MS
 
 
 def _used_up(attempt: Attempt, *, missed: bool) -> Ended:
     return Ended("dropped", f"{attempt.number} attempts failed; the last: {attempt.error}", missed)
 
 
-def _again(plan: Plan, due_at: int) -> Retry:
+def _again(plan: AttemptPlan, due_at: int) -> Retry:
     """The same attempt at `due_at`, with what is left of the plan moved as far."""
     began = due_at if plan.planned_from is None else plan.planned_from + _late(plan, due_at)
     return Retry(due_at, began, plan.failing_since, repeats=True)
 
 
-def _late(plan: Plan, at: int) -> int:
+def _late(plan: AttemptPlan, at: int) -> int:
     return max(0, at - plan.due_at)
