@@ -1,4 +1,4 @@
-"""The parts of the program as the settings want them; `serve` puts them together."""
+"""The parts of the program as the settings want them, one by one; `parts` puts them together."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
     )
 
 
-def directory(
+def registry(
     config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, dispatcher: Dispatcher, links: Links
 ) -> ActorRegistry:
     """Return the conversations' actors."""
@@ -251,7 +251,7 @@ async def keep_copies(config: Config) -> None:
     )
 
 
-async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
+async def open_uploads(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
     """Open the uploads' service, ready to take files.
 
     Args:
@@ -260,7 +260,7 @@ async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -
 
     Raises DataDirectoryError if their folder can't be used.
     """
-    shelf = UploadService(
+    uploads = UploadService(
         store,
         DiskFiles(config.data_dir),
         wall_clock,
@@ -269,17 +269,17 @@ async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -
         unattached_s=config.upload_unattached_s,
     )
     try:
-        await shelf.clear()
+        await uploads.clear()
     except Unavailable as error:
         raise DataDirectoryError(f"The folder of the uploads can't be used. {error}") from error
-    return shelf
+    return uploads
 
 
-def voice(config: Config, store: Store, shelf: UploadService) -> Voice:
+def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
     """Return the maker of voice replies, with a model or without."""
     return Voice(
         store,
-        shelf,
+        uploads,
         wall_clock,
         model(config),
         audio_bytes=config.voice_audio_bytes,
