@@ -43,18 +43,21 @@ def filter_options(command: CommandT) -> CommandT:
     """Give a command the options that choose records."""
     for option in reversed(
         (
-            click.option("--org", "organisation", help="Only of this organisation (id or name)."),
+            click.option("--org", "organisation", help="Only records of this organisation (id or name)."),
             click.option(
-                "--actor", help="Only by this user (id or address), key (id), or kind: operator, anonymous."
+                "--actor",
+                help="Only records of this actor: a user (id or address), a key (id), operator or anonymous.",
             ),
-            click.option("--action", help="Only this action, such as key.created."),
+            click.option("--action", help="Only records of this action, such as key.created."),
             click.option(
-                "--object", "target", help="Only what was done to this object (id; a user's address)."
+                "--object", "target", help="Only records about this object (an id, or a user's address)."
             ),
             click.option(
-                "--since", metavar="TIME", help="At this time (ISO 8601) or later; 30m, 2h, 7d: so long ago."
+                "--since",
+                metavar="TIME",
+                help="Only records since this time (ISO 8601), or since 30m, 2h or 7d ago.",
             ),
-            click.option("--until", metavar="TIME", help="Before this time."),
+            click.option("--until", metavar="TIME", help="Only records before this time."),
         )
     ):
         command = option(command)
@@ -69,11 +72,15 @@ def audit() -> None:
 @audit.command("list")
 @filter_options
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The newest so many."
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="Show at most this many, the newest.",
 )
 @common_options
 def list_records(limit: int, data: Path | None, as_json: bool, **chosen: str | None) -> None:
-    """List records, the newest first; with --json as JSON lines."""
+    """List records, newest first. With --json, print one JSON object per line."""
     found = list(islice(_records(data, chosen, "before", None, min(limit, PAGE)), limit))
     if as_json:
         _write(iter(found))
@@ -83,11 +90,9 @@ def list_records(limit: int, data: Path | None, as_json: bool, **chosen: str | N
 
 @audit.command("export")
 @filter_options
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="Data directory, as `serve` has it (DESKWIRE_DATA)."
-)
+@click.option("--data", type=click.Path(path_type=Path), help="Data directory of the server (DESKWIRE_DATA).")
 def export(data: Path | None, **chosen: str | None) -> None:
-    """Print all records as JSON lines, the oldest first."""
+    """Print all records, oldest first, one JSON object per line."""
     _write(_records(data, chosen, "after", 0, PAGE))
 
 

@@ -24,13 +24,13 @@ def secret() -> None:
     default=DAY_S,
     show_default=True,
     metavar="SECONDS",
-    help="How long what the old secret signed is accepted; 0: no longer.",
+    help="How long signatures of the old secret are still accepted; 0 ends them at once.",
 )
 @common_options
 def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
-    """Take a new secret, also while the server runs; nothing has to be registered anew.
+    """Replace the secret with a new one. The server may be running; nothing needs to be registered again.
 
-    Access tokens and links to files that the old one signed are good until the overlap is over.
+    Access tokens and links to files that the old secret signed stay valid until the overlap ends.
     """
     answer = order(data, "secret.rotate", overlapS=overlap)
     if as_json:

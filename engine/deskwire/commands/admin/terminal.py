@@ -34,9 +34,9 @@ class Refused(click.ClickException):
 def common_options(command: CommandT) -> CommandT:
     """Give a command `--data` and `--json`."""
     data = click.option(
-        "--data", type=click.Path(path_type=Path), help="Data directory, as `serve` has it (DESKWIRE_DATA)."
+        "--data", type=click.Path(path_type=Path), help="Data directory of the server (DESKWIRE_DATA)."
     )
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
     return data(as_json(command))
 
 
@@ -116,7 +116,7 @@ def password_options(command: CommandT) -> CommandT:
     once = click.option(
         "--one-time",
         is_flag=True,
-        help="Make a password up and print it; it must be replaced at the first sign-in.",
+        help="Generate a password and print it; it must be replaced at the first sign-in.",
     )
     return stdin(once(command))
 

@@ -31,14 +31,14 @@ _SHOWN: Final = 10
 
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--with-secret", is_flag=True, help="Put the installation's secret into the file, too.")
-@click.option("--force", is_flag=True, help="Replace the file if there is one.")
+@click.option("--with-secret", is_flag=True, help="Include the installation's secret.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @common_options
 def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_json: bool) -> None:
-    """Copy database and uploads to FILE, also while the server runs; the file is verified before it gets its name.
+    """Back up the database and uploads to FILE. The server may be running; FILE appears once it is complete and verified.
 
-    Without --with-secret the installation's secret is not in it: keep a copy of that elsewhere, for without it webhooks
-    can't be signed and nobody's token is valid any more.
+    Without --with-secret, FILE lacks the installation's secret. Keep a copy of the secret elsewhere: without it, webhooks
+    can't be signed and every token becomes invalid.
     """
     from deskwire.engine.core.clock import iso, wall_clock
     from deskwire.storage.backup.make import Order, back_up
@@ -68,8 +68,12 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
 @click.option(
     "--secret-file", type=_FILE, help="File with the installation's secret, if the backup lacks it."
 )
-@click.option("--new-secret", is_flag=True, help="Go on without the old secret: register all webhooks anew.")
-@click.option("--skip-pending", is_flag=True, help="Do not send the webhooks that were pending then.")
+@click.option(
+    "--new-secret", is_flag=True, help="Go on without the old secret; all webhooks must be registered again."
+)
+@click.option(
+    "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending in the backup."
+)
 @common_options
 def restore(
     file: Path,
@@ -79,10 +83,10 @@ def restore(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Put the backup FILE into a data directory that is empty, or is not there; all of it, or nothing.
+    """Restore the backup FILE to a data directory that is empty or does not exist, completely or not at all.
 
-    Deliveries that were pending when the backup was made, and are not too old, are sent when the server starts, some of them
-    for the second time.
+    Deliveries that were pending when the backup was made are sent when the server starts, unless they are too old; some of
+    them may be sent for the second time.
     """
     from deskwire.engine.core.clock import wall_clock
     from deskwire.storage.backup.restore import Order
@@ -110,13 +114,13 @@ def restore(
 
 
 @click.command("check")
-@click.option("--files", "contents", is_flag=True, help="Read all uploads, too, and compare their checksums.")
+@click.option("--files", "contents", is_flag=True, help="Also read all uploads and compare their checksums.")
 @common_options
 @click.pass_context
 def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) -> None:
-    """Look whether a data directory is well, also while the server runs; exit status 1 if it is not.
+    """Check a data directory. The server may be running; the exit status is 1 if there are problems.
 
-    The database file, the numbering of events, deliveries, uploads and their files, and the secret.
+    Checks the database file, the numbering of events, the deliveries, the uploads and their files, and the secret.
     """
     from deskwire.storage.check.check import check as looked_at
 
