@@ -201,7 +201,7 @@ def welcome(demo: Demo, base_url: str, written: Path) -> str:
     return f"""
 Deskwire is running at {base_url}
 
-  A demo project has been made. Its credentials are shown only now; they are also in {written}.
+  A demo project was created. Its credentials are shown only this once; they are also in {written}.
 
     server key   {demo.server_key}
     stream key   {demo.stream_key}

@@ -190,7 +190,9 @@ async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[
     config, port, certificate = parts.config, parts.port, parts.certificate
     demo = await _provision(config, services, parts.url)
     if open_to_others := exposed(config.data_dir):
-        log.warning("data.open_to_others", names=open_to_others, advice="chmod -R go= the data directory")
+        log.warning(
+            "data.open_to_others", names=open_to_others, advice="run chmod -R go= on the data directory"
+        )
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(

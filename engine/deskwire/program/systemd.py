@@ -76,7 +76,9 @@ def _taken(count: str, names: list[str]) -> Port | None:
         for problem in _problems(each)
     ]
     if problems:
-        raise HandedOverError("Of the sockets that it was handed, " + "; ".join(problems) + ".")
+        raise HandedOverError(
+            "These sockets were handed over and can't be served: " + "; ".join(problems) + "."
+        )
     for each in descriptors:
         os.set_inheritable(each, False)
     sockets = tuple(socket.socket(fileno=each) for each in descriptors)
@@ -88,10 +90,10 @@ def _problems(descriptor: int) -> Iterator[str]:
     try:
         copy = socket.socket(fileno=os.dup(descriptor))
     except OSError as error:
-        yield f"is no socket: {error.strerror}"
+        yield f"is not a socket: {error.strerror}"
         return
     with copy:
         if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
-            yield "is not of TCP, the only kind that is served (ListenStream= with a port)"
+            yield "is not a TCP socket, the only kind that is served (ListenStream= with a port)"
         elif not copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             yield "does not listen: it is a single connection (Accept= must be no)"

@@ -108,10 +108,10 @@ def _one(found: Sequence[T], handle: str | None, what: str, option: str) -> T:
         case [], _:
             raise NotFound(f"There is no {what} {handle}.", code=f"{what}_not_found")
         case _, None:
-            raise Conflict(f"There are {len(found)} {what}s: say which with {option}.", code="ambiguous")
+            raise Conflict(f"There are {len(found)} {what}s; choose one with {option}.", code="ambiguous")
         case _:
             ids = ", ".join(each.id for each in found)
-            raise Conflict(f"Several {what}s have this name: say which by its id ({ids}).", code="ambiguous")
+            raise Conflict(f"Several {what}s have this name; use an id instead ({ids}).", code="ambiguous")
 
 
 def refusal(error: DomainError) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def new_password(from_stdin: bool, one_time: bool) -> str | None:
     if there is nobody to ask.
     """
     if from_stdin and one_time:
-        raise click.UsageError("--password-stdin and --one-time exclude each other.")
+        raise click.UsageError("--password-stdin and --one-time can't be used together.")
     if one_time:
         return None
     if from_stdin:

@@ -133,7 +133,7 @@ def add(
     password, meant only for the owner of the address, and all the user's tokens end. You are asked first.
     """
     if yes and keep_password:
-        raise click.UsageError("--yes and --keep-password exclude each other.")
+        raise click.UsageError("--yes and --keep-password can't be used together.")
     asked = partial(order, data, "user.add", user=user, organisation=organisation, role=role)
     try:
         answer = asked(password="new" if yes else "keep" if keep_password else None)

@@ -102,7 +102,7 @@ def restore(
         click.echo(json.dumps(_restored_document(done), indent=2))
         return
     head = done.contents.head
-    click.echo(f"{config.data_dir} is as it was at {head.created_at} (Deskwire {head.version}).")
+    click.echo(f"{config.data_dir} is restored to its state at {head.created_at} (Deskwire {head.version}).")
     if skip_pending:
         click.echo(
             f"{done.skipped:,} pending deliveries are skipped; `deskwire redeliver` sends them after all."
@@ -168,12 +168,12 @@ def _print_report(directory: Path, report: Report) -> None:
         click.echo(f"{len(report.problems)} problems in {directory}.", err=True)
     else:
         rows = sum(report.rows.values())
-        click.echo(f"{directory} is well: {rows:,} rows and {report.files:,} files.")
+        click.echo(f"{directory} has no problems: {rows:,} rows and {report.files:,} files.")
 
 
 def _warn(problems: list[Problem], words: str) -> None:
     if problems:
-        click.echo(f"{words}; `deskwire check` names all:", err=True)
+        click.echo(f"{words}; `deskwire check` lists them all:", err=True)
     for problem in problems[:_SHOWN]:
         click.echo(f"  {problem.message}", err=True)
 

@@ -155,7 +155,7 @@ def _send_again(delivery: str, access: Access, as_json: bool) -> None:
         click.echo(json.dumps(made))
     else:
         new = visible(made["id"])
-        click.echo(f"Sent again as {new}; `deskwire deliveries show {new}` says what came of it.")
+        click.echo(f"Sent again as {new}; `deskwire deliveries show {new}` shows the result.")
 
 
 def _send_all_again(endpoint: str, since: str, dry_run: bool, access: Access, as_json: bool) -> None:

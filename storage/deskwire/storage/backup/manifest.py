@@ -115,7 +115,7 @@ def _json(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise CopyError("What it says about itself is not JSON.") from error
+        raise CopyError("A document in it is not JSON.") from error
 
 
 def _checked(model: type[DocumentT], said: Any) -> DocumentT:

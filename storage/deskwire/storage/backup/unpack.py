@@ -86,9 +86,9 @@ def _named(path: Path) -> Iterator[None]:
 def _take(reading: _Reading, member: Member, into: Path | None) -> None:
     """Take in one member, which must be one that can come here."""
     if not reading.documents and member.name != HEAD:
-        raise CopyError("It does not begin with what it is.")
+        raise CopyError("It does not begin with a backup's first document.")
     if MANIFEST in reading.documents and member.name != SEAL:
-        raise CopyError(f"{member.name} stands behind the manifest.")
+        raise CopyError(f"{member.name} comes after the manifest.")
     if is_document(member.name):
         reading.documents[member.name] = member.document()
         if member.name == HEAD:
