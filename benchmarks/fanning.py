@@ -21,8 +21,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.topic import lanes_of
-from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope
+from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope, topics_of
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.server.listener import FrontLimits, serve_front
@@ -118,7 +117,7 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
     async with _stream(directory) as (port, project, log):
         bodies = [envelope(project.id, conversation) for conversation in conversations]
         lanes = [
-            lanes_of(project.rowid, orjson.loads(body)["data"]) for body in bodies
+            topics_of(project.rowid, orjson.loads(body)["data"]) for body in bodies
         ]  # as a commit has them
         print(json.dumps([port, project.id]), flush=True)
         async for each, burst in _orders():

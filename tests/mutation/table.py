@@ -30,8 +30,9 @@ TABLE: Final = (
         ("tests/engine/webhooks/policy/test_retry_after.py",),
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/http/response_head.py",
+        "engine/deskwire/engine/core/http1.py",
         ("tests/engine/webhooks/client/test_response_head.py",),
+        ("plain_response",),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/schedule.py",

@@ -33,8 +33,7 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.emit import announce_contact, conversation_view
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
-from deskwire.engine.events.topic import Topic, lanes_of
-from deskwire.engine.events.types import Draft, StoredEvent, matches
+from deskwire.engine.events.types import Draft, StoredEvent, Topic, matches, topics_of
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
 from tests.support.builders import (
@@ -241,8 +240,8 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
 
 
 def lanes_in(event: StoredEvent) -> tuple[Topic, ...]:
-    """Return the lanes of an event that was read from the table."""
-    return lanes_of(event.project, orjson.loads(event.body)["data"])
+    """Return the topics of an event that was read from the table."""
+    return topics_of(event.project, orjson.loads(event.body)["data"])
 
 
 async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:

@@ -10,8 +10,7 @@ import orjson
 import trio
 
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.topic import Topic, lanes_of
-from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.events.types import StoredEvent, Topic, topics_of
 from deskwire.engine.ports import Reader, Store, Transaction
 
 T = TypeVar("T")
@@ -62,7 +61,7 @@ def laned(position: int, conversation: int, project: int = 1, *, deleted: bool =
     kind = "conversation.deleted" if deleted else "message.created"
     owner = None if deleted else conversation
     return StoredEvent(
-        position, f"evt_{position:026}", kind, project, owner, position, body, lanes_of(project, about)
+        position, f"evt_{position:026}", kind, project, owner, position, body, topics_of(project, about)
     )
 
 

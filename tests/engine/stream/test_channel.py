@@ -10,8 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden, Unavailable
-from deskwire.engine.events.topic import Topic
-from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.events.types import StoredEvent, Topic
 from deskwire.engine.stream.channel import open_channel
 from deskwire.engine.stream.subscription import Subscription
 from tests.support.seeing import seen

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.topic import Topic
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import Draft, StoredEvent, Topic
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
 from deskwire.storage.migrations.list import SCRIPTS, execute_script
 from deskwire.storage.transaction import SqliteTransaction

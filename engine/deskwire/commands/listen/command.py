@@ -15,7 +15,7 @@ from deskwire.commands.api_client.access import access_options, find_access
 
 if TYPE_CHECKING:
     from deskwire.commands.listen.screen import Screen
-    from deskwire.engine.webhooks.http.response_head import Header
+    from deskwire.engine.core.http1 import Header
 
 Form = Literal["auto", "json"]
 _SECRET: Final = re.compile(r"whsec_[!-~]{1,200}")

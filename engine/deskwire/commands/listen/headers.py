@@ -8,8 +8,8 @@ from typing import Final
 
 import trio
 
+from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.dialer import Route
-from deskwire.engine.webhooks.http.response_head import Header
 from deskwire.engine.webhooks.target import Target
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2

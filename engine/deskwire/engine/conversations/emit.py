@@ -67,7 +67,7 @@ def message_view(message: Message, conversation_id: str, show: Shown) -> dict[st
         "index": message.index,
         "author": {"type": author.type, "id": author.id, "name": author.name},
         "text": message.text,
-        "attachments": show(message.attachments),
+        "attachments": show(message.attachments) if message.attachments else [],
         "createdAt": iso(message.created_at),
     }
 

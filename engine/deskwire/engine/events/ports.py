@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.topic import Topic
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import Draft, StoredEvent, Topic
 
 
 class EventReader(Protocol):

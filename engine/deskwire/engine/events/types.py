@@ -1,16 +1,19 @@
-"""The registry of event types, and the envelope that carries each event (contract 2.10, 6.1)."""
+"""The registry of event types, and the envelope that carries each event (contract 2.10, 6.1).
+
+A committed event stands in the log of its project, and in the topics that follow what it is about: its conversation,
+and that conversation's contact.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.record import value
-from deskwire.engine.events.topic import Topic
 
 API_VERSION: Final = "2026-11-01"
 
@@ -74,6 +77,33 @@ class Draft:
     type: str
     sequence: int | None
     data: Mapping[str, Any]
+
+
+class Topic(NamedTuple):
+    """The events of one conversation, or of one contact with those of its conversations, as a channel follows them.
+
+    A tuple, as each event is looked up by two.
+
+    Args:
+        project: storage key.
+        subject: the `cnv_` id, or the contact's `userId`. Neither need exist.
+    """
+
+    project: int
+    kind: Literal["conversation", "contact"]
+    subject: str
+
+
+def topics_of(project: int, data: Mapping[str, Any]) -> tuple[Topic, ...]:
+    """Return the topics of an event, by its envelope's `data`, which has them also of what was deleted."""
+    conversation = data.get("conversation")
+    contact = (data if conversation is None else conversation).get("contact")
+    if contact is None:
+        return ()
+    of_contact = Topic(project, "contact", contact["userId"])
+    if conversation is None:
+        return (of_contact,)
+    return (Topic(project, "conversation", conversation["id"]), of_contact)
 
 
 def contact_lane(contact: int) -> int:

@@ -10,8 +10,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.events.log import Source
-from deskwire.engine.events.topic import Topic
-from deskwire.engine.events.types import EphemeralEvent
+from deskwire.engine.events.types import EphemeralEvent, Topic
 
 Kind = Literal["project", "conversation", "contact"]
 

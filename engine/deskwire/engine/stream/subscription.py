@@ -13,8 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 import trio
 
-from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.tail import Tail
+from deskwire.engine.events.log import EventLog, Tail
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
 

@@ -195,8 +195,9 @@ class _Exchange:
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
-        self._who = caller.tenant or ("address", network_of(self.client))
-        self._stranger = caller.tenant is None
+        tenant_key = caller.tenant
+        self._who = tenant_key or ("address", network_of(self.client))
+        self._stranger = tenant_key is None
         tenant = Tenant(self._who)
         TENANT.set(tenant)
         query = parse_query(route.query, asked.arguments())

@@ -17,9 +17,10 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.core.http1 import END, HEAD_MAX, RequestHead, plain_request
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Quota
-from deskwire.http.api.input.headers import mimetype_of
+from deskwire.http.api.input.headers import PlainFields, mimetype_of
 from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT
 from deskwire.http.api.pipeline import Request, Response, failed, handle, note, parameters
 from deskwire.http.api.rate_limits import header_fields
@@ -28,12 +29,11 @@ from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
 from deskwire.http.server.connection import FrontStream, TlsFrontStream
 from deskwire.http.server.pacing import UNREAD_MAX, UNREAD_S
-from deskwire.http.server.request_head import END, HEAD_MAX, Head, plain_head
 from deskwire.http.server.route_trie import Table
 
 log: Final = structlog.get_logger(__name__)
 
-_Found = tuple[Head, Route, dict[str, str]]
+_Match = tuple[RequestHead, Route, dict[str, str]]
 
 
 class FastPath:
@@ -86,12 +86,12 @@ class FastPath:
                     await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
-                found = self._found(connection)
-                if found is None:
+                match = self._match(connection)
+                if match is None:
                     stream.push_back(connection.buffer)
                     stream.rest(idle=True)
                     return True
-                if not await self._answer(connection, *found):
+                if not await self._respond(connection, *match):
                     return False
         return False
 
@@ -108,33 +108,36 @@ class FastPath:
             self._waiting.pop(scope, None)
             stream.rest(idle=False)
 
-    def _found(self, connection: _Connection) -> _Found | None:
-        """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
+    def _match(self, connection: _Connection) -> _Match | None:
+        """Take the request that has come from the buffer; None if it is for others, or came by halves."""
         end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
-        head = plain_head(connection.buffer[:end]) if end >= len(END) else None
+        head = plain_request(connection.buffer[:end]) if end >= len(END) else None
         if head is None or "wait=" in head.query:  # who waits for events may hang up meanwhile
             return None
-        found = self._table.find(head.path.split("/"))  # with nothing encoded in it
-        route = None if found is None else found[0].routes.get(head.method)
-        if found is None or route is None:
+        place = self._table.find(head.path.split("/"))  # with nothing encoded in it
+        route = None if place is None else place[0].routes.get(head.method)
+        if place is None or route is None:
             return None
         connection.begin(end, head.length or 0)
-        return head, route, found[1]
+        return head, route, place[1]
 
-    async def _answer(self, connection: _Connection, head: Head, route: Route, path: dict[str, str]) -> bool:
-        """Carry the request out and write its answer; whether the connection may have another one."""
+    async def _respond(
+        self, connection: _Connection, head: RequestHead, route: Route, path: dict[str, str]
+    ) -> bool:
+        """Carry the request out and write its response; return whether the connection may have another request."""
         services, began = self._services, time.perf_counter()
         request_id = new_id("req", services.clock())
         REQUEST_ID.set(request_id)
-        asked = Request(
+        headers = PlainFields(head.fields)
+        request = Request(
             request_id,
             head.method,
             route,
             path,
             partial(parameters, head.query),
-            head.headers,
+            headers,
             connection.peer,
-            mimetype_of(head.headers.get("content-type")),
+            mimetype_of(headers.get("content-type")),
             head.length,
             connection,
             connection.whole,
@@ -142,16 +145,16 @@ class FastPath:
         )
         left = None
         try:
-            reply, left = await handle(services, asked)
+            response, left = await handle(services, request)
         except _Gone:
             return False
         except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
-            reply = failed(request_id, error)
-        note(services, head.method, route.path, reply.status, began, request_id)
+            response = failed(request_id, error)
+        note(services, head.method, route.path, response.status, began, request_id)
         if connection.missing and not head.last:
             await self._read_away(connection)
         goes_on = not (head.last or self._stopping or connection.missing)
-        await connection.send(_written(reply, request_id, left, connection.secure, goes_on))
+        await connection.send(_written(response, request_id, left, connection.secure, goes_on))
         return goes_on
 
     async def _read_away(self, connection: _Connection) -> None:
@@ -233,17 +236,18 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
     return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
 
 
-def _written(reply: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
-    """The answer as it goes out."""
-    assert reply.pieces is None, "a direct route answers in one piece"
-    head = _head(reply.status, reply.content_type, secure)
+def _written(response: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
+    """Return the response as it goes out."""
+    assert response.pieces is None, "a direct route answers in one piece"
+    head = _head(response.status, response.content_type, secure)
     # RFC 9110 8.6: no length of what has no content
-    length = "" if reply.status == HTTPStatus.NO_CONTENT else f"content-length: {len(reply.body)}\r\n"
-    own = _lines(reply.headers.items()) if reply.headers else ""
+    length = "" if response.status == HTTPStatus.NO_CONTENT else f"content-length: {len(response.body)}\r\n"
+    own = _lines(response.headers.items()) if response.headers else ""
     quota = "" if left is None else _lines(header_fields(left).items())
     close = "" if goes_on else "connection: close\r\n"
-    told = f"{head}date: {_date(int(time.time()))}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
-    return told.encode("ascii") + reply.body
+    date = _date(int(time.time()))
+    whole = f"{head}date: {date}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
+    return whole.encode("ascii") + response.body
 
 
 @lru_cache(maxsize=1)

@@ -11,12 +11,12 @@ from typing import Final, Protocol
 import trio
 
 from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.connection import Connection, secured
 from deskwire.engine.webhooks.http.dialer import Route
 from deskwire.engine.webhooks.http.failure import WIRE_ERRORS, in_words
 from deskwire.engine.webhooks.http.pool import IdleConnections
-from deskwire.engine.webhooks.http.response_head import Header
 from deskwire.engine.webhooks.http.retry_after import asked_wait_ms
 from deskwire.engine.webhooks.http.shortage import WAIT_MS, lacked
 from deskwire.engine.webhooks.signature import signature_header

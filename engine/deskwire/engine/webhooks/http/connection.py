@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection of a client: request, head, body, one exchange after the other (RFC 9112).
 
-Plain answers are read by `plain_answer`; for all others h11 knows the protocol, and what is here is how much is read at
+Plain answers are read by `plain_response`; for all others h11 knows the protocol, and what is here is how much is read at
 most. A receiver can send what it likes: before the end of its head HEAD_MAX bytes are taken, interim answers included,
 and behind it BODY_WIRE_MAX bytes, framing included. How long all that may take is the caller's business.
 """
@@ -14,7 +14,7 @@ from typing import Final
 import h11
 import trio
 
-from deskwire.engine.webhooks.http.response_head import Answer, Header, plain_answer
+from deskwire.engine.core.http1 import Header, ResponseHead, plain_response
 
 HEAD_MAX: Final = 64 * 1024
 """Bytes of an answer up to the end of its head."""
@@ -65,7 +65,7 @@ class Connection:
         except trio.BrokenResourceError:
             pass  # reading will tell
 
-    async def head(self) -> Answer:
+    async def head(self) -> ResponseHead:
         """The head of the final answer.
 
         Raises:
@@ -76,17 +76,17 @@ class Connection:
         data = await self._receive()
         if not data:
             raise Disconnected
-        plain = plain_answer(data) if self._request[0] != b"CONNECT" else None
+        plain = plain_response(data) if self._request[0] != b"CONNECT" else None
         if plain is not None:
-            answer, self._body = plain
-            return answer
+            head, self._body = plain
+            return head
         self._wire = wire = self._strict()
         self._left -= len(data)
         wire.receive_data(data)
         while (event := await self._next_event(wire)) is not None:
             if isinstance(event, h11.Response):
                 self._left = BODY_WIRE_MAX
-                return Answer(event.status_code, event.headers)
+                return ResponseHead(event.status_code, event.headers)
         raise h11.RemoteProtocolError(f"no end of its head within {HEAD_MAX} bytes")
 
     async def piece(self) -> bytes:

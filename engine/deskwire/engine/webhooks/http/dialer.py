@@ -13,9 +13,9 @@ from typing import Final, Protocol
 
 import trio
 
+from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.address import IPAddress, Policy
 from deskwire.engine.webhooks.http.resolver import Resolver
-from deskwire.engine.webhooks.http.response_head import Header
 from deskwire.engine.webhooks.target import Target
 
 

@@ -17,12 +17,12 @@ from urllib.parse import unquote, urlsplit
 
 import trio
 
+from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.connection import Connection, secured
 from deskwire.engine.webhooks.http.dialer import dial_first, judge
 from deskwire.engine.webhooks.http.failure import WIRE_ERRORS, ProxyFailed, in_words
 from deskwire.engine.webhooks.http.resolver import Resolver, spelled_addresses
-from deskwire.engine.webhooks.http.response_head import Header
 from deskwire.engine.webhooks.target import Target
 
 _PORTS: Final = {"http": 80, "https": 443}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -17,26 +18,24 @@ class Fields(Protocol):
         """All values of the name, in the order in which they came."""
 
 
+@dataclass(slots=True)
 class PlainFields:
-    """`Fields` of a request that no framework has read.
+    """The `Fields` of a request that no framework has read.
 
     Args:
-        values: of each name, in small letters.
+        values: the values of each name, in small letters.
     """
 
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
-        self._values = values
+    values: Mapping[str, Sequence[str]]
 
     def get(self, key: str, /) -> str | None:
         """See `Fields`."""
-        values = self._values.get(key)
+        values = self.values.get(key)
         return values[0] if values else None
 
     def getlist(self, key: str, /) -> Sequence[str]:
         """See `Fields`."""
-        return self._values.get(key, ())
+        return self.values.get(key, ())
 
 
 @lru_cache(maxsize=256)  # clients write the same one or two all the time

@@ -53,7 +53,8 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    return answer(await ask(call, command, call.keeping(answer, conversation_id(call))))
+    identifier, directory = conversation_id(call), call.services.directory
+    return answer(await directory.ask(call.project, identifier, command, call.keeping(answer, identifier)))
 
 
 async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
