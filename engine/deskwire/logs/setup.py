@@ -119,14 +119,14 @@ def _formatter(stream: TextIO, *, text: bool) -> logging.Formatter:
 
 def _notice(formatter: logging.Formatter, lost: Lost) -> str:
     """Return the line that tells of lost ones."""
-    told = {
+    entry = {
         "msg": "log.lines_lost",
         "name": "deskwire.log",
         "levelno": logging.WARNING,
         "levelname": "WARNING",
     }
     since = iso(lost.since)
-    return f"{formatter.format(logging.makeLogRecord({**told, 'lines': lost.lines, 'since': since}))}\n"
+    return f"{formatter.format(logging.makeLogRecord({**entry, 'lines': lost.lines, 'since': since}))}\n"
 
 
 def _shared() -> list[Processor]:
@@ -195,8 +195,8 @@ def _lines_visible(value: object) -> object:
     return "\n".join(_CONTROL.sub(_escaped, line) for line in str(value).split("\n")) if value else value
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return repr(found[0])[1:-1]
+def _escaped(match: re.Match[str]) -> str:
+    return repr(match[0])[1:-1]
 
 
 def _text_renderers(stream: TextIO) -> tuple[Processor, ...]:

@@ -81,11 +81,11 @@ def audit() -> None:
 @common_options
 def list_records(limit: int, data: Path | None, as_json: bool, **chosen: str | None) -> None:
     """List records, newest first. With --json, print one JSON object per line."""
-    found = list(islice(_records(data, chosen, "before", None, min(limit, PAGE)), limit))
+    records = list(islice(_records(data, chosen, "before", None, min(limit, PAGE)), limit))
     if as_json:
-        _write(iter(found))
+        _write(iter(records))
     else:
-        show({"items": found}, as_json, COLUMNS)
+        show({"items": records}, as_json, COLUMNS)
 
 
 @audit.command("export")
@@ -100,7 +100,7 @@ def _records(
     data: Path | None, chosen: Mapping[str, str | None], direction: str, place: int | None, page: int
 ) -> Iterator[dict[str, Any]]:
     """Record after record, a page of them at a time."""
-    wanted: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "organisation": chosen["organisation"],
         "actor": chosen["actor"],
         "action": chosen["action"],
@@ -110,17 +110,17 @@ def _records(
         "limit": page,
     }
     while True:
-        wanted[direction] = place
-        answer = order(data, "audit.list", **wanted)
-        yield from answer["items"]
-        place = answer["position"]
-        if len(answer["items"]) < page:
+        arguments[direction] = place
+        result = order(data, "audit.list", **arguments)
+        yield from result["items"]
+        place = result["position"]
+        if len(result["items"]) < page:
             return
 
 
 def _write(records: Iterator[dict[str, Any]]) -> None:
-    for each in records:
-        click.echo(json.dumps(each))
+    for record in records:
+        click.echo(json.dumps(record))
 
 
 def _time(name: str, text: str | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -33,8 +33,10 @@ def key() -> None:
 @common_options
 def create(label: str, project: str | None, data: Path | None, as_json: bool) -> None:
     """Create a server key and print it. It is not shown again."""
-    answer = order(data, "key.create", project=project, label=label)
-    made(answer, as_json, "key", f"The server key {answer['id']} has been made. It is shown only now:")
+    result = order(data, "key.create", project=project, label=label)
+    show_created(
+        result, as_json, "key", f"The server key {result['id']} was created. It is shown only this once:"
+    )
 
 
 @key.command("list")
@@ -71,5 +73,10 @@ def token() -> None:
 @common_options
 def create_token(user: str, ttl: int, data: Path | None, as_json: bool) -> None:
     """Issue an access token and print it. It is not shown again."""
-    answer = order(data, "token.create", user=user, ttlS=ttl)
-    made(answer, as_json, "token", f"The token is valid until {answer['expiresAt']}. It is shown only now:")
+    result = order(data, "token.create", user=user, ttlS=ttl)
+    show_created(
+        result,
+        as_json,
+        "token",
+        f"The token is valid until {result['expiresAt']}. It is shown only this once:",
+    )

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -27,8 +27,8 @@ def org() -> None:
 @common_options
 def create(name: str, data: Path | None, as_json: bool) -> None:
     """Create an organisation and print its id. The first one also creates the data directory."""
-    answer = order(data, "org.create", make=True, name=name)
-    made(answer, as_json, "id", f"The organisation {name} has been made.")
+    result = order(data, "org.create", make=True, name=name)
+    show_created(result, as_json, "id", f"The organisation {name} was created.")
 
 
 @org.command("list")

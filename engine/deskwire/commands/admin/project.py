@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -40,8 +40,8 @@ def project() -> None:
 @common_options
 def create(name: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
     """Create a project and print its id."""
-    answer = order(data, "project.create", organisation=organisation, project={"name": name})
-    made(answer, as_json, "id", f"The project {name} has been made.")
+    result = order(data, "project.create", organisation=organisation, project={"name": name})
+    show_created(result, as_json, "id", f"The project {name} was created.")
 
 
 @project.command("list")

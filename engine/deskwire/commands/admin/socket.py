@@ -84,8 +84,8 @@ async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | 
                 said += data
         if not said.endswith(b"\n"):
             raise Unanswered("The server's answer did not come: look whether the order was carried out.")
-        answer: dict[str, Any] = orjson.loads(said)
-        return answer
+        response: dict[str, Any] = orjson.loads(said)
+        return response
 
 
 @asynccontextmanager

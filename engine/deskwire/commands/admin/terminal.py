@@ -57,26 +57,26 @@ def order(data: Path | None, operation: str, /, *, make: bool = False, **argumen
         raise Refused(str(error), error.code) from error
 
 
-def show(answer: Mapping[str, Any], as_json: bool, columns: Columns) -> None:
+def show(result: Mapping[str, Any], as_json: bool, columns: Columns) -> None:
     """Print a list or one object, as a table or as JSON."""
     if as_json:
-        click.echo(json.dumps(answer.get("items", answer), indent=2))
+        click.echo(json.dumps(result.get("items", result), indent=2))
         return
-    items: Sequence[Mapping[str, Any]] = answer.get("items", [answer])
+    items: Sequence[Mapping[str, Any]] = result.get("items", [result])
     if items:
         _print_table(items, columns)
     else:
         click.echo("None yet.", err=True)
 
 
-def made(answer: Mapping[str, Any], as_json: bool, field: str, words: str) -> None:
+def show_created(result: Mapping[str, Any], as_json: bool, field: str, words: str) -> None:
     """Print the one thing that was made, or the whole object as JSON; the words go to stderr."""
     if as_json:
-        click.echo(json.dumps(answer, indent=2))
+        click.echo(json.dumps(result, indent=2))
         return
     click.echo(words, err=True)
-    if field in answer:
-        click.echo(answer[field])
+    if field in result:
+        click.echo(result[field])
 
 
 def new_password(from_stdin: bool, one_time: bool) -> str | None:

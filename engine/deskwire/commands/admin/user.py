@@ -15,11 +15,11 @@ from deskwire.commands.admin.terminal import (
     Refused,
     common_options,
     confirm_new_password,
-    made,
     new_password,
     order,
     password_options,
     show,
+    show_created,
 )
 
 COLUMNS: Final[Columns] = {
@@ -70,14 +70,14 @@ def create(
     if organisation is not None and role is None:
         raise click.UsageError("--org needs --role.")
     password = new_password(password_stdin, one_time)
-    answer = order(
+    result = order(
         data, "user.create", email=email, name=name, password=password, organisation=organisation, role=role
     )
-    words = f"The user {email} has been made"
+    words = f"The user {email} was created"
     if password is None:
-        made(answer, as_json, "password", f"{words}. This one-time password is shown only now:")
+        show_created(result, as_json, "password", f"{words}. This one-time password is shown only this once:")
     else:
-        made(answer, as_json, "id", f"{words}.")
+        show_created(result, as_json, "id", f"{words}.")
 
 
 @user.command("list")
@@ -95,13 +95,13 @@ def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None
 def password(user: str, password_stdin: bool, one_time: bool, data: Path | None, as_json: bool) -> None:
     """Change the password of a USER (id or e-mail address). All the user's tokens end."""
     given = new_password(password_stdin, one_time)
-    answer = order(data, "user.password", user=user, password=given)
-    words = f"The password of {answer['email']} has been changed."
-    made(
-        answer,
+    result = order(data, "user.password", user=user, password=given)
+    words = f"The password of {result['email']} has been changed."
+    show_created(
+        result,
         as_json,
         "password",
-        words if given else f"{words} It is shown only now, and good for one sign-in:",
+        words if given else f"{words} It is shown only this once and is good for one sign-in:",
     )
 
 
@@ -136,17 +136,17 @@ def add(
         raise click.UsageError("--yes and --keep-password can't be used together.")
     asked = partial(order, data, "user.add", user=user, organisation=organisation, role=role)
     try:
-        answer = asked(password="new" if yes else "keep" if keep_password else None)
+        result = asked(password="new" if yes else "keep" if keep_password else None)
     except Refused as refusal:
         if refusal.code != "other_home":
             raise
         confirm_new_password(refusal)
-        answer = asked(password="new")
-    if "password" in answer:
-        words = f"{answer['email']} is a member. Give this one-time password to nobody but the owner of the address:"
-        made(answer, as_json, "password", words)
+        result = asked(password="new")
+    if "password" in result:
+        words = f"{result['email']} is a member. Give this one-time password to nobody but the owner of the address:"
+        show_created(result, as_json, "password", words)
     else:
-        show(answer, as_json, MEMBER)
+        show(result, as_json, MEMBER)
 
 
 @user.command("role")
@@ -176,5 +176,5 @@ def delete(user: str, data: Path | None, as_json: bool) -> None:
 
     The user's messages stay, with the name that they were sent under. The last owner of an organisation can't be deleted.
     """
-    answer = order(data, "user.delete", user=user)
-    made(answer, as_json, "id", f"The user {answer['email']} has been deleted.")
+    result = order(data, "user.delete", user=user)
+    show_created(result, as_json, "id", f"The user {result['email']} has been deleted.")

@@ -46,19 +46,19 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     config = Config.load(os.environ, {"data_dir": data})
     with _refusals():
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
-        made = back_up(
+        finished = back_up(
             Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), iso(wall_clock()))
         )
-    _warn(made.problems, "The data has problems, which are in the backup, too")
-    if missing := made.manifest.missing_files:
+    _warn(finished.problems, "The data has problems, which are in the backup, too")
+    if missing := finished.manifest.missing_files:
         click.echo(
             f"{missing:,} files of uploads were erased meanwhile, or are damaged: they are left out.",
             err=True,
         )
     if as_json:
-        click.echo(json.dumps(_backup_document(made), indent=2))
+        click.echo(json.dumps(_backup_document(finished), indent=2))
         return
-    click.echo(f"The backup {made.path} is complete and verified: {_size(made)}.")
+    click.echo(f"The backup {finished.path} is complete and verified: {_size(finished)}.")
     if not with_secret:
         click.echo("The installation's secret is not in it: keep a copy of it apart.", err=True)
 
@@ -178,17 +178,17 @@ def _warn(problems: list[Problem], words: str) -> None:
         click.echo(f"  {problem.message}", err=True)
 
 
-def _size(made: Backup) -> str:
-    manifest = made.manifest
-    return f"{sum(manifest.rows.values()):,} rows, {manifest.files:,} files, {made.size:,} bytes"
+def _size(finished: Backup) -> str:
+    manifest = finished.manifest
+    return f"{sum(manifest.rows.values()):,} rows, {manifest.files:,} files, {finished.size:,} bytes"
 
 
-def _backup_document(made: Backup) -> dict[str, Any]:
-    head, manifest = made.head, made.manifest
+def _backup_document(finished: Backup) -> dict[str, Any]:
+    head, manifest = finished.head, finished.manifest
     return {
-        "file": str(made.path),
-        "bytes": made.size,
-        "problems": len(made.problems),
+        "file": str(finished.path),
+        "bytes": finished.size,
+        "problems": len(finished.problems),
         **head.model_dump(by_alias=True),
         **manifest.model_dump(by_alias=True),
     }

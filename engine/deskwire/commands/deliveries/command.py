@@ -77,22 +77,22 @@ def list_command(
     """List deliveries of one endpoint or of all the project's endpoints, newest first."""
     from deskwire.commands.deliveries.log import list_deliveries
 
-    given = {
+    options = {
         "status": status,
         "type": event_type,
         "conversation": conversation,
         "since": _time("--since", since),
         "until": _time("--until", until),
     }
-    filters = {name: value for name, value in given.items() if value is not None}
+    filters = {name: value for name, value in options.items() if value is not None}
     known = None if endpoint is None else _id("ENDPOINT", endpoint, "whk")
     access = find_access(url, key, data, cacert)
-    found = _run(access, lambda service: list_deliveries(service, known, filters, limit))
+    newest = _run(access, lambda service: list_deliveries(service, known, filters, limit))
     if as_json:
-        for each in found:
-            click.echo(json.dumps(each))
-    elif found:
-        _print_table(found)
+        for delivery in newest:
+            click.echo(json.dumps(delivery))
+    elif newest:
+        _print_table(newest)
     else:
         click.echo("No deliveries.", err=True)
 
@@ -109,11 +109,11 @@ def show_command(
     from deskwire.commands.deliveries.show import lines
 
     known = _id("DELIVERY", delivery, "dlv")
-    found = _run(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
+    document = _run(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(document, indent=2))
     else:
-        click.echo("\n".join(lines(found)))
+        click.echo("\n".join(lines(document)))
 
 
 @click.command("redeliver")
@@ -180,13 +180,13 @@ def _run(access: Access, call: Callable[[Service], Awaitable[T]]) -> T:
         raise click.ClickException(str(error)) from error
 
 
-def _print_table(found: list[dict[str, Any]]) -> None:
+def _print_table(deliveries: list[dict[str, Any]]) -> None:
     from rich.console import Console
 
     from deskwire.commands.deliveries.show import table
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
-    console.print(table(found, console.width))
+    console.print(table(deliveries, console.width))
 
 
 def _id(name: str, text: str, prefix: Literal["whk", "dlv"]) -> str:

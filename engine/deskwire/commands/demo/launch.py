@@ -107,10 +107,10 @@ def _announced(directory: Path) -> OwnService | None:
 
 async def _answers(client: httpx.AsyncClient, base_url: str) -> bool:
     try:
-        answer = await client.get(f"{base_url}/readyz")
+        response = await client.get(f"{base_url}/readyz")
     except httpx.TransportError:
         return False
-    return answer.is_success
+    return response.is_success
 
 
 async def _end(process: trio.Process) -> int:

@@ -116,7 +116,7 @@ def _written(stack: ExitStack, file: Path) -> TextIO:
 def _size(source: Any) -> int | None:
     """Return the size of an ordinary file in bytes; None for a pipe."""
     try:
-        found = os.fstat(source.fileno())
+        status = os.fstat(source.fileno())
     except (OSError, ValueError):
         return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

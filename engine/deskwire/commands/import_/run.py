@@ -91,8 +91,8 @@ async def send_all(
         totals.existing.update(report["existing"])
         totals.refused += report["refused"]
         totals.unnamed += report.get("refusalsLeftOut", 0)
-        for each in report["refusals"]:
-            hearing.refused({**each, "line": each["line"] + part.first - 1})
+        for refusal in report["refusals"]:
+            hearing.refused({**refusal, "line": refusal["line"] + part.first - 1})
         hearing.progress(totals)
 
 

@@ -75,8 +75,8 @@ def refused_line(refusal: Mapping[str, Any]) -> str:
     known = refusal["externalId"]
     name = "" if known is None else f" ({visible(known)})"
     wrong = "; ".join(
-        visible(f"{each['pointer']}: {each['message']}" if each["pointer"] else each["message"])
-        for each in refusal["errors"]
+        visible(f"{error['pointer']}: {error['message']}" if error["pointer"] else error["message"])
+        for error in refusal["errors"]
     )
     return f"line {refusal['line']:,}{name}: {wrong}"
 

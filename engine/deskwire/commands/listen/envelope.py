@@ -49,5 +49,5 @@ def read_event(body: bytes) -> Event:
 
 
 def _subject(data: Any, kind: str, name: str) -> str | None:
-    found: str | None = data.get(kind, {}).get(name)
-    return found
+    text: str | None = data.get(kind, {}).get(name)
+    return text

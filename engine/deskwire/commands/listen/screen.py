@@ -129,14 +129,14 @@ class LiveTable:
     def table(self) -> Table:
         """Return the table as it is now."""
         caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
-        made = Table("Type", caption=caption, caption_justify="left")
-        made.add_column("Conversation", overflow="fold")
-        made.add_column("Sequence", justify="right")
-        made.add_column("Status")
-        made.add_column("Latency", justify="right")
+        grid = Table("Type", caption=caption, caption_justify="left")
+        grid.add_column("Conversation", overflow="fold")
+        grid.add_column("Sequence", justify="right")
+        grid.add_column("Status")
+        grid.add_column("Latency", justify="right")
         for step in self._steps.values():
-            made.add_row(*map(Text, cells(step)), style=_STYLES.get(step.state))
-        return made
+            grid.add_row(*map(Text, cells(step)), style=_STYLES.get(step.state))
+        return grid
 
     async def run(self) -> None:
         while True:

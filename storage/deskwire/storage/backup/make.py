@@ -182,8 +182,8 @@ def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list
         raise CopyError(
             f"The database was written by a newer Deskwire (it has {', '.join(newer)}): use that one."
         )
-    if found := damage(connection):
-        raise CopyError("The database is damaged, `deskwire check` shows more: " + "; ".join(found[:3]))
+    if faults := damage(connection):
+        raise CopyError("The database is damaged, `deskwire check` shows more: " + "; ".join(faults[:3]))
     head = Head(
         format=FORMAT, version=order.version, created_at=order.created_at, migrations=applied(connection)
     )

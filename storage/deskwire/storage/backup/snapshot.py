@@ -71,8 +71,8 @@ def unknown(connection: sqlite3.Connection) -> list[str]:
 def damage(connection: sqlite3.Connection) -> list[str]:
     """Return the faults that SQLite finds in the file, and the rows that refer to nothing; none if it is sound."""
     connection.execute("PRAGMA cell_size_check = ON")
-    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
-    broken = [] if found == ["ok"] else found
+    lines = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
+    broken = [] if lines == ["ok"] else lines
     strays = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)
     return broken + [f"{table} row {row} refers to a row of {parent} that is not there"
                      for table, row, parent, _ in strays]  # fmt: skip

@@ -143,8 +143,8 @@ def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
     head, manifest = head_of(documents[HEAD]), manifest_of(documents[MANIFEST])
     if reading.database != (manifest.database_bytes, manifest.database_sha256):
         raise CopyError("Its database was altered.")
-    found = (reading.files, reading.file_bytes, reading.names.hexdigest())
-    if found != (manifest.files, manifest.file_bytes, manifest.file_list):
+    counted = (reading.files, reading.file_bytes, reading.names.hexdigest())
+    if counted != (manifest.files, manifest.file_bytes, manifest.file_list):
         raise CopyError("Its uploads are not those that the manifest names.")
     own = documents[SECRET].decode(errors="replace").strip() if SECRET in documents else None
     if (own is not None) != manifest.secret or (own is not None and secret_id(own) != manifest.secret_id):

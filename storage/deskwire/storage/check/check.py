@@ -140,10 +140,10 @@ class _Files:
     def _wrong(self, content: Content, size: int) -> str | None:
         path = self._files.place(content)
         try:
-            found = path.stat().st_size
+            size_on_disk = path.stat().st_size
             self.seen += 1
-            if found != size:
-                return f"has {found:,} bytes and not {size:,}"
+            if size_on_disk != size:
+                return f"has {size_on_disk:,} bytes and not {size:,}"
             if self._contents and _digest(path) != content.sha256:
                 return "has other bytes than were uploaded"
         except FileNotFoundError:

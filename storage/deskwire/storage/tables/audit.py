@@ -73,7 +73,7 @@ class AuditReads:
         order: str,
         limit: int,
     ) -> Sequence[AuditRecord]:
-        asked: list[tuple[str, Any]] = [
+        terms: list[tuple[str, Any]] = [
             ("a.organisation = ?", organisation),
             ("a.actor_type = ?" if wanted.actor in ACTOR_TYPES else "a.actor = ?", wanted.actor),
             ("a.action = ?", wanted.action),
@@ -81,10 +81,10 @@ class AuditReads:
             ("a.at >= ?", wanted.since),
             ("a.at < ?", wanted.until),
         ]
-        given = [each for each in asked if each[1] is not None] + ([bound] if bound else [])
-        where = f"WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
+        conditions = [each for each in terms if each[1] is not None] + ([bound] if bound else [])
+        where = f"WHERE {' AND '.join(condition for condition, _ in conditions)}" if conditions else ""
         sql = f"{_RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
-        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in given), limit))]
+        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))]
 
 
 class AuditWrites(ScrubWish):

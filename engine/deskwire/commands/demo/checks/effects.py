@@ -33,10 +33,10 @@ def matches(history: History, channel: Timeline) -> Iterator[Match]:
             conversation = command.conversation or ""
             events = numbered.get(conversation, {})
             start = behind.get(conversation, 0)
-            found = next((n for n in sorted(events) if n > start and shows(events[n], effect)), None)
-            if found is not None:
-                behind[conversation] = found
-            yield Match(command, effect, None if found is None else events[found])
+            sequence = next((n for n in sorted(events) if n > start and shows(events[n], effect)), None)
+            if sequence is not None:
+                behind[conversation] = sequence
+            yield Match(command, effect, None if sequence is None else events[sequence])
 
 
 def unanswered(history: History, channels: Mapping[str, Timeline]) -> Iterator[str]:

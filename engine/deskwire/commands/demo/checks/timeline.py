@@ -41,11 +41,11 @@ class Timeline:
 
     def by_conversation(self) -> dict[str, dict[int, Seen]]:
         """Return the numbered events by conversation and sequence; of two with one number, the first."""
-        found: dict[str, dict[int, Seen]] = {}
+        events: dict[str, dict[int, Seen]] = {}
         for seen in self.events:
             if seen.conversation is not None and seen.sequence is not None:
-                found.setdefault(seen.conversation, {}).setdefault(seen.sequence, seen)
-        return found
+                events.setdefault(seen.conversation, {}).setdefault(seen.sequence, seen)
+        return events
 
 
 def timeline(arrivals: Iterable[Arrival], ours: str) -> Timeline:
