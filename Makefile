@@ -33,7 +33,7 @@ lint: $(DEV_STAMP)
 	$(BIN)/lint-imports --no-logo
 
 # The tests of the layers that start no process and no listener, and take no second.
-UNITS := tests/engine tests/http tests/storage $(wildcard tests/test_*.py)
+UNITS := tests/engine tests/http tests/storage tests/program tests/repository
 
 unit: $(DEV_STAMP)
 	$(PYTEST) -m "unit and not thorough" $(UNITS) $(ARGS)
@@ -41,7 +41,7 @@ unit: $(DEV_STAMP)
 test: lint
 	$(PYTEST) -m "not long" $(ARGS)
 
-# What `test` leaves out: long lives, crashes, what others publish, and much of what chance may find.
+# What `test` leaves out: crashes, losses of power, simulated lives, and what others publish.
 verify: $(DEV_STAMP)
 	$(PYTEST) -m long $(ARGS)
 

@@ -1,6 +1,6 @@
 """Pending deliveries a second to one prompt receiver, beside bare httpx that posts the same bytes.
 
-The couriers and the store are the program's own, in a process without HTTP front: rows are read, signed, posted
+The dispatcher and the store are the program's own, in a process without HTTP front: rows are read, signed, posted
 and recorded. httpx only posts: the same bodies under headers as long, from memory, with nothing stored.
 
 httpx is measured twice, as its pool decides how fast it is with many requests in flight: as one client with its own
@@ -90,7 +90,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 @contextmanager
 def _receiver(folder: Path, *, tls: bool) -> Iterator[tuple[int, str]]:
-    """A prompt receiver's port, and the file of the authority that vouches for it, "" without TLS."""
+    """Run a prompt receiver; yield its port, and the file of the authority that vouches for it, "" without TLS."""
     arguments, authority = ["measured"], ""
     if tls:
         own, issuer = folder / "receiver.pem", trustme.CA()
@@ -135,13 +135,13 @@ class _Drain:
     store: SqliteStore
     filling: Filling
     endpoint: Endpoint
-    couriers: Any
+    dispatcher: Any
     context: ssl.SSLContext
 
     async def round(
         self, flights: int, deliveries: int, *, ours_first: bool
     ) -> tuple[_Taken, _Taken, _Taken]:
-        """What all of them take, which have the same to post."""
+        """Measure what all of them take, with the same posts."""
         await self.filling.post(deliveries)
         pending = await self.store.read(
             lambda reader: reader.pending_deliveries(self.endpoint.rowid, 0, _ALL)
@@ -155,16 +155,16 @@ class _Drain:
         return ours, one, each
 
     async def _ours(self, flights: int, deliveries: int) -> _Taken:
-        couriers: Dispatcher = self.couriers(concurrency=flights)
+        dispatcher: Dispatcher = self.dispatcher(concurrency=flights)
         async with trio.open_nursery() as nursery:
             watch = _Watch(deliveries)
-            await nursery.start(couriers.run)
+            await nursery.start(dispatcher.run)
             with trio.fail_after(_GIVE_UP_S):
-                while couriers.counters.delivered < deliveries:  # noqa: ASYNC110  # the program tells nobody
+                while dispatcher.counters.delivered < deliveries:  # noqa: ASYNC110  # the program tells nobody
                     await trio.sleep(_LOOK_S)
             taken = watch.read()
             nursery.cancel_scope.cancel()
-        if couriers.counters.attempts != deliveries:
+        if dispatcher.counters.attempts != deliveries:
             raise RuntimeError("some attempts have failed")
         return taken
 
@@ -188,7 +188,7 @@ class _Drain:
 
 
 async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rates:
-    """All rates by the number in flight, round by round; every second round in the other order."""
+    """Measure all rates by the number in flight, round by round; every second round in the other order."""
     rates: _Rates = {str(flights): [] for flights in scale.flights}
     sealing = Sealing(Secrets(SECRET))
     context = ssl.create_default_context(cafile=authority or None)

@@ -21,8 +21,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.topic import lanes_of
-from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope
+from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope, topics_of
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.server.listener import FrontLimits, serve_front
@@ -42,7 +41,7 @@ _TEXT: Final = "The parcel has not arrived yet, could you please look into it? "
 
 
 def envelope(project_id: str, conversation: str) -> bytes:
-    """A message's envelope, of about 1 KB."""
+    """Return a message's envelope, of about 1 KB."""
     message = {
         "id": new_id("msg", 0),
         "conversationId": conversation,
@@ -63,14 +62,14 @@ def envelope(project_id: str, conversation: str) -> bytes:
 
 
 async def _orders() -> AsyncIterator[tuple[int, int]]:
-    """What stdin asks for: frames for each channel, and how many of them at once."""
+    """Yield the orders on stdin: frames for each channel, and how many of them at once."""
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         each, burst = map(int, line.split())
         yield each, burst
 
 
 def _turns(channels: int, each: int, burst: int) -> Sequence[int]:
-    """Whose turn it is, event after event: each channel gets `burst` in a row."""
+    """Return the channel of each event: every channel gets `burst` in a row."""
     return [number for _ in range(each // burst) for number in range(channels) for _ in range(burst)]
 
 
@@ -118,7 +117,7 @@ async def deskwire(directory: Path, conversations: list[str]) -> None:
     async with _stream(directory) as (port, project, log):
         bodies = [envelope(project.id, conversation) for conversation in conversations]
         lanes = [
-            lanes_of(project.rowid, orjson.loads(body)["data"]) for body in bodies
+            topics_of(project.rowid, orjson.loads(body)["data"]) for body in bodies
         ]  # as a commit has them
         print(json.dumps([port, project.id]), flush=True)
         async for each, burst in _orders():

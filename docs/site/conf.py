@@ -68,6 +68,7 @@ NAVIGATION = {
         "contract",
         "decisions",
         "stream-protocol",
+        "architecture",
         "glossary",
         "reference/api",
         "reference/events",

@@ -21,6 +21,7 @@ from tests.support.root import ROOT
 TIMES = [number * 2.0 for number in range(300)]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="memory and descriptors are read from Linux's /proc")
 def test_a_run_of_seconds_leaves_table_picture_and_verdict(tmp_path: Path) -> None:
     """Takes ten seconds, most of it the start and the end of a process under load."""

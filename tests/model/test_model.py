@@ -25,8 +25,6 @@ from tests.support.api.service import Service, running
 from tests.support.properties import budget, here, hold
 from tests.support.sockets.receivers import Receiver, answering
 
-pytestmark = pytest.mark.long
-
 EXAMPLES: Final = int(os.environ.get("MODEL_EXAMPLES", "0"))
 
 

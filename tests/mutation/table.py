@@ -30,8 +30,9 @@ TABLE: Final = (
         ("tests/engine/webhooks/policy/test_retry_after.py",),
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/http/response_head.py",
+        "engine/deskwire/engine/core/http1.py",
         ("tests/engine/webhooks/client/test_response_head.py",),
+        ("plain_response",),
     ),
     Mutated(
         "engine/deskwire/engine/webhooks/retry/schedule.py",
@@ -41,7 +42,11 @@ TABLE: Final = (
         "engine/deskwire/engine/webhooks/retry/circuit.py", ("tests/engine/webhooks/policy/test_circuit.py",)
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/retry/breaker.py", ("tests/engine/webhooks/policy/test_breaker.py",)
+        "engine/deskwire/engine/webhooks/retry/breaker.py",
+        (
+            "tests/engine/webhooks/policy/test_breaker.py",
+            "tests/engine/webhooks/policy/test_verdict.py",
+        ),
     ),
     Mutated("engine/deskwire/commands/demo/clients/signature.py", ("tests/commands/demo/test_signature.py",)),
     Mutated("engine/deskwire/engine/core/limits/rate_limit.py", ("tests/engine/core/test_rate_limit.py",)),

@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Final
 
 import httpx
-import pytest
 import trio
 
 from tests.support.sockets.server_process import Server
-
-pytestmark = pytest.mark.long
 
 LANES: Final = 8
 ACKNOWLEDGED: Final = 40

@@ -47,7 +47,7 @@ def pipe() -> Iterator[Pipe]:
 
 
 def fill(writer: LineWriter) -> int:
-    """Lines until one is dropped; how many were not."""
+    """Write lines until one is dropped, and return the number of those before it."""
     number = 0
     while writer.dropped == 0:
         writer.write(f"line {number} {'x' * 1_000}\n")
@@ -120,7 +120,7 @@ def test_a_line_that_was_cut_short_does_not_swallow_the_next_one(
     course = iter([5, errno.ENOSPC])
 
     def write(descriptor: int, data: memoryview) -> int:
-        """A disk that has room for five bytes, then for none, then for all."""
+        """Write as on a disk that has room for five bytes, then for none, then for all."""
         match next(course, None):
             case 5:
                 return real(descriptor, data[:5])

@@ -16,8 +16,9 @@ import pytest
 import structlog
 import trio
 
-from deskwire.config.listening import LogFormat
+from deskwire.config.settings import LogFormat
 from deskwire.http.api.request_id import REQUEST_ID
+from deskwire.logs import access
 from deskwire.logs import setup as logs
 
 
@@ -44,7 +45,7 @@ def _logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture
 def stream() -> io.StringIO:
-    """Where the log goes: JSON, from `info` on."""
+    """Return the stream that the log goes to: JSON, from `info` on."""
     made = io.StringIO()
     logs.configure("json", "info", made)
     return made
@@ -201,7 +202,7 @@ class Full(io.StringIO):
 
 
 def _tell(number: int) -> None:
-    logs.tell_request("GET", "/healthz", 200, 0.001, f"req_{number}")
+    access.tell_request("GET", "/healthz", 200, 0.001, f"req_{number}")
 
 
 def test_a_log_that_can_not_be_written_ends_nothing() -> None:
@@ -216,7 +217,7 @@ def test_a_log_that_can_not_be_written_ends_nothing() -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[TextIO]:
-    """Where a service's log goes: a real file."""
+    """Open the real file that a service's log goes to."""
     with (tmp_path / "serve.log").open("w+") as made:
         yield made
 

@@ -1,4 +1,4 @@
-"""What lies in the data directory is its user's alone (ADR 26)."""
+"""Modes in the data directory: everything is its user's alone (ADR 26)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks like a credential, or is named like one, does not reach the log."""
+"""Redaction: a text that looks like a credential, or is named like one, does not reach the log."""
 
 import pytest
 from hypothesis import given

@@ -99,6 +99,7 @@ def shown(body: bytes) -> Any:
     return document
 
 
+@pytest.mark.long
 async def test_each_route_is_answered_in_the_same_words_both_ways(walk: Walk) -> None:
     """Refusals of all kinds; what changes something is compared by all other tests, which run in the lane."""
     compared = 0

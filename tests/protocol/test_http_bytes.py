@@ -33,8 +33,6 @@ from tests.support.sockets.request_bytes import (
     started,
 )
 
-pytestmark = pytest.mark.long
-
 ANSWER_S: Final = 20.0
 """Far longer than any answer takes: beyond it a connection hangs."""
 

@@ -60,12 +60,12 @@ def _skip_a_sequence(patch: Patch) -> None:
 
 
 def _forget_what_is_pending_at_a_restart(patch: Patch) -> None:
-    """A courier that does not read the rows that an earlier process has left."""
+    """A worker that does not read the rows that an earlier process has left."""
     patch.setattr(DeliveryReads, "pending_deliveries", lambda *_, **__: [])
 
 
 def _forget_a_row(patch: Patch) -> None:
-    """Every twentieth delivery is told to the couriers, and not stored."""
+    """Every twentieth delivery is told to the dispatcher, and not stored."""
     insert = DeliveryWrites._insert_delivery
     count = [0]
 
@@ -107,7 +107,7 @@ def _send_what_is_erased(patch: Patch) -> None:
 
 
 def _hold_up_all_for_one(patch: Patch) -> None:
-    """All couriers share one place for an attempt."""
+    """All workers share one place for an attempt."""
     places = trio.Semaphore(1)
     post = EndpointWorker._post
 

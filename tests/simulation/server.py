@@ -20,9 +20,9 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.log import EventLog
@@ -36,7 +36,7 @@ from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
@@ -53,7 +53,7 @@ from deskwire.http.resources.service.readiness import Readiness
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.program import wiring as parts
-from deskwire.program.uploads import voice
+from deskwire.program.wiring import voice
 from deskwire.storage.files import DiskFiles
 from tests.simulation.disk import Disk
 from tests.simulation.judge import Judge
@@ -131,7 +131,7 @@ class Server:
         self._hub.judge = world.judge
         self.stream = RealtimeStream(self.disk, self._hub, trio_ms, keys=lambda: (KEY,))
         self._sealing = Sealing(Secrets(SECRET))
-        self.couriers = self._make_couriers()
+        self.dispatcher = self._make_dispatcher()
         self.answers = Answers(Secrets(SECRET), trio_ms, config.idempotency_s)
         self.directory: ActorRegistry | None = None
         self.services: Services | None = None
@@ -144,7 +144,7 @@ class Server:
             async with trio.open_nursery() as storage:
                 await storage.start(self.disk.run)
                 async with trio.open_nursery() as outgoing:
-                    await outgoing.start(self.couriers.run)
+                    await outgoing.start(self.dispatcher.run)
                     await outgoing.start(self._hub.run)
                     outgoing.start_soon(self.stream.run)
                     async with trio.open_nursery() as self._nursery:
@@ -165,9 +165,9 @@ class Server:
             mailbox=config.mailbox_commands,
             idle_s=config.actor_idle_s,
             live=config.actors_live,
-            passing=Passing(trio_ms, self._hub.pass_on, self.couriers.pass_on),
+            passing=EphemeralPublisher(trio_ms, self._hub.pass_on, self.dispatcher.offer_ephemeral),
             links=links,
-            wrappers=(TicketsFollow(),),
+            wrappers=(TicketFollower(),),
         )
         self._waits = WorkflowTimers(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)
@@ -220,7 +220,7 @@ class Server:
     def over_bounds(self) -> list[str]:
         """What has outgrown its bound."""
         config, live = self.config, 0 if self.directory is None else len(self.directory)
-        held = max((seat.courier.held for seat in self.couriers._seats.values()), default=0)
+        held = max((supervised.worker.held for supervised in self.dispatcher._workers.values()), default=0)
         sizes = {
             "actors": (live, config.actors_live),
             "ring": (len(self.log._order), config.log_ring_events),
@@ -281,7 +281,7 @@ class Server:
     def _publish(self, commit: Commit) -> None:
         self._world.published(commit)
         self.log.publish(commit.events, commit.erased)
-        self.couriers.commit_nowait(commit.deliveries, commit.erased)
+        self.dispatcher.commit_nowait(commit.deliveries, commit.erased)
         for finding in self.over_bounds():
             self._world.judge.wrong(finding)
         if self._waits is not None:
@@ -289,7 +289,7 @@ class Server:
 
     # Its parts
 
-    def _make_couriers(self) -> Dispatcher:
+    def _make_dispatcher(self) -> Dispatcher:
         config = self.config
         return Dispatcher(
             self.disk,
@@ -297,7 +297,7 @@ class Server:
             self._sealing,
             Policy(allow_private=True),
             webhook_timeout_s=config.webhook_timeout_s,
-            retry_after_s=config.webhook_retry_after_s,
+            retry_delays_s=config.webhook_retry_after_s,
             jitter=config.webhook_retry_jitter,
             concurrency=config.webhook_concurrency,
             waiting=config.webhook_waiting,
@@ -311,7 +311,7 @@ class Server:
         )
 
     def _webhooks(self) -> Webhooks:
-        made = parts.webhooks(self.config, self._sealing, self.couriers)
+        made = parts.webhooks(self.config, self._sealing, self.dispatcher)
         policy, resolve = Policy(allow_private=True), self._world.internet.resolve
         return replace(made, check_url=lambda url: check_url(url, policy, resolve))
 
@@ -354,7 +354,7 @@ class Server:
             stream_keys=lambda: (KEY,),
             limits=parts.limits(config),
             version="0",
-            measured=parts.measured(self.disk, self.couriers, self.stream, None, Connections()),
+            measured=parts.measured(self.disk, self.dispatcher, self.stream, None, Connections()),
             scraping=Scraping(None, None, ()),
             description=Once(description),
             tell_request=lambda *_: None,

@@ -201,8 +201,8 @@ class World:
         assert server is not None
         stored = seen(server.disk, lambda reader: reader.endpoints())
         wanted = {each.rowid: (each.url, each.events) for each in stored if each.status == "enabled"}
-        seats = server.couriers._seats.items()
-        served = {rowid: (seat.endpoint.url, seat.endpoint.events) for rowid, seat in seats}
+        endpoints = [supervised.worker.endpoint for supervised in server.dispatcher._workers.values()]
+        served = {endpoint.rowid: (endpoint.url, endpoint.events) for endpoint in endpoints}
         return [] if wanted == served else [f"endpoints {wanted} are stored, {served} are served"]
 
     def leftovers(self) -> list[str]:
@@ -233,8 +233,8 @@ class World:
     # The receivers
 
     def _breaker(self, endpoint: int) -> Breaker | None:
-        seat = None if self.server is None else self.server.couriers._seats.get(endpoint)
-        return None if seat is None else seat.breaker
+        supervised = None if self.server is None else self.server.dispatcher._workers.get(endpoint)
+        return None if supervised is None else supervised.worker.breaker
 
     def _receive(self, take: Callable[[Link], Awaitable[None]], link: Link) -> None:
         self.later(take, link)

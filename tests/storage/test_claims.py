@@ -1,4 +1,4 @@
-"""What a conversation is claimed with is remembered, and is never other than what is stored."""
+"""Claims of conversations: what is remembered for them is never other than what is stored."""
 
 from __future__ import annotations
 

@@ -11,15 +11,12 @@ from collections import defaultdict
 from pathlib import Path
 
 import orjson
-import pytest
 import trio
 
 from deskwire.engine.conversations.commands import MarkRead
 from tests.support.builders import PROJECT, Running, post, running
 from tests.support.root import ROOT
 from tests.support.seeing import seen
-
-pytestmark = pytest.mark.long
 
 ROUNDS = 12
 LANES = 8
@@ -68,7 +65,7 @@ def written_until_killed(directory: Path, lines: int) -> list[tuple[str, str]]:
 
 
 async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
-    """Everything acknowledged is stored, all of it or nothing of a command, and numbered from 1."""
+    """Check that everything acknowledged is stored, all of it or nothing of a command, and numbered from 1."""
     said = defaultdict[str, list[str]](list)
     for word, conversation_id in acknowledged:
         said[conversation_id].append(word)
@@ -101,7 +98,7 @@ async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
 
 
 async def go_on(engine: Running, conversation_ids: set[str]) -> None:
-    """The next command takes the next number."""
+    """Check that the next command takes the next number."""
     for conversation_id in conversation_ids:
         before = seen(
             engine.store,

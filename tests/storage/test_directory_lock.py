@@ -26,7 +26,7 @@ sys.stdin.read()
 
 @contextmanager
 def held_elsewhere(directory: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the directory."""
+    """Run another process that holds the directory."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(directory)],
         stdin=subprocess.PIPE,

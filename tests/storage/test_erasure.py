@@ -33,12 +33,12 @@ CONTACT_PLACES = ("NAME", "OLDNAME", "EMAIL", "PHONE", "AVATAR", "USERID")
 
 
 def mark(place: str) -> str:
-    """A text that stands nowhere else."""
+    """Return a text that stands nowhere else."""
     return f"<<{place}-marker>>"
 
 
 def left_in(directory: Path, places: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Which markers are still in which file of the data directory."""
+    """Return the markers that are still in a file of the data directory, with its name."""
     files = [file for file in directory.iterdir() if file.name.startswith(FILE_NAME)]
     assert files
     return [
@@ -58,7 +58,7 @@ def _scrub_due(reader: Any) -> bool:
 
 
 async def plant(engine: Running) -> Conversation:
-    """A conversation with a marker in every place that text can be in."""
+    """Make a conversation with a marker in every place that text can be in."""
     await engine.store.write(lambda tx: tx.insert_endpoint(endpoint()))
     identity = {"name": mark("OLDNAME")}
     command = create(mark("USERID"), identity, title=mark("OLDTITLE"), attributes={"k": mark("OLDATTRIBUTE")})
@@ -86,7 +86,7 @@ async def put(engine: Running, user_id: str, identity: Mapping[str, str]) -> Non
 
 
 async def answer_all(engine: Running) -> None:
-    """An attempt for each pending delivery, whose answer repeats what it was sent."""
+    """Make an attempt for each pending delivery, whose response repeats what it was sent."""
     (target,) = seen(engine.store, lambda reader: reader.endpoints(PROJECT.rowid))
     for delivery in seen(engine.store, lambda reader: reader.pending_deliveries(target.rowid, 0, 100)):
         attempt = Attempt(1, NOON, 5, 200, None, mark("ANSWER").encode())

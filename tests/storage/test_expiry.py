@@ -1,4 +1,4 @@
-"""What has passed its retention is found by an index, and keeping that index costs no ordinary change."""
+"""Conversations past their retention: an index finds them, and costs no ordinary change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlite_utils import Database
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.storage.database import FILE_NAME, connect_reader, connect_writer, migrate
 from deskwire.storage.migrations.list import migrations
-from deskwire.storage.tables.conversations import conversations, expiry
+from deskwire.storage.tables.conversations import columns, expiry
 from deskwire.storage.transaction import SqliteReader, SqliteTransaction
 from tests.support.builders import CONTACT, NOON, PROJECT, found_projects
 
@@ -21,7 +21,7 @@ START = (-1, -1)
 
 
 def opened(directory: Path) -> SqliteTransaction:
-    """A transaction on a fresh database, where each statement is a commit of its own."""
+    """Open a transaction on a fresh database, where each statement is a commit of its own."""
     migrate(directory / FILE_NAME)
     tx = SqliteTransaction(connect_writer(directory / FILE_NAME))
     tx.conn.execute("PRAGMA synchronous = OFF")  # this is not about crashes
@@ -36,7 +36,7 @@ def insert(tx: SqliteTransaction, number: int, **fields: object) -> Conversation
 
 
 def plan(tx: SqliteTransaction, sql: str) -> list[str]:
-    """The steps of a query's plan."""
+    """Return the steps of a query's plan."""
     values = [0] * sql.count("?")
     return [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 
@@ -61,8 +61,8 @@ def test_a_usual_change_writes_neither_index(tmp_path: Path) -> None:
             connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).fetchone()[0]
             for name in names
         }
-        usual = (conversations.USUAL, conversations.BY_MESSAGES)
-        for sql, written in (*((each, set()) for each in usual), (conversations.ALL, roots)):
+        usual = (columns.USUAL, columns.BY_MESSAGES)
+        for sql, written in (*((each, set()) for each in usual), (columns.ALL, roots)):
             program = connection.execute(f"EXPLAIN {sql}", [0] * sql.count("?"))
             assert {row[3] for row in program if row[1] == "OpenWrite"} & roots == written
 

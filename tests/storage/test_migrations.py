@@ -16,6 +16,7 @@ from deskwire.engine.accounts.teams import Team
 from deskwire.engine.webhooks.retry.circuit import Circuit
 from deskwire.storage import database
 from deskwire.storage.database import FILE_NAME, DataDirectoryError, connect_reader, migrate
+from deskwire.storage.migrations import list as list_
 from deskwire.storage.migrations.list import migrations
 from deskwire.storage.transaction import SqliteReader
 from tests.support.shortcuts import migrated_step_by_step
@@ -28,13 +29,13 @@ def _step_by_step() -> Iterator[None]:
 
 
 def tables(path: Path) -> dict[str, str]:
-    """The name and definition of everything in the schema."""
+    """Return the name and definition of everything in the schema."""
     with closing(sqlite3.connect(path)) as connection:
         return dict(connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_schema").fetchall())
 
 
 def later(*steps: str) -> Migrations:
-    """The program's migrations with a later one behind them."""
+    """Return the program's migrations with a later one behind them."""
     longer = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
         for known in migrations.pending(empty):
@@ -46,6 +47,30 @@ def later(*steps: str) -> Migrations:
 
     longer()(m9999_from_the_future)
     return longer
+
+
+def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
+    """Hold the names: a renamed migration would be applied twice, and its old name refused as that of a newer program."""
+    names = [
+        "m0001_the_main_job",
+        "m0002_webhooks_that_explain_themselves",
+        "m0003_what_outlives_its_subject",
+        "m0004_people_and_what_projects_choose",
+        "m0005_tickets_and_teams",
+        "m0006_uploads_and_attachments",
+        "m0007_surveys",
+        "m0008_memory_and_translations",
+        "m0009_workflows",
+        "m0010_what_has_passed_its_retention",
+        "m0011_kept_answers",
+        "m0012_imports",
+        "m0013_what_an_outage_keeps_waiting",
+        "m0014_audit_trail",
+        "m0015_the_homes_of_accounts",
+    ]
+    with closing(Database(memory=True)) as empty:
+        assert [migration.name for migration in migrations.pending(empty)] == names
+    assert sorted(path.stem for path in Path(list_.__file__).parent.glob("m*.py")) == names
 
 
 def test_a_fresh_database_has_the_tables_and_is_its_owners_alone(tmp_path: Path) -> None:
@@ -189,7 +214,7 @@ def test_teams_that_were_there_before_tickets_are_kept_and_can_be_listed(tmp_pat
 
 
 def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path) -> None:
-    """An open circuit is probed at once, and a retry that was planned by its pause is made when it was planned."""
+    """Probe an open circuit at once, and make a retry that was planned by its pause when it was planned."""
     path = tmp_path / FILE_NAME
     before = "m0013_what_an_outage_keeps_waiting"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -241,7 +266,7 @@ def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path
 def test_accounts_from_before_homes_are_at_home_where_they_were_first_members(
     tmp_path: Path, organisations: int
 ) -> None:
-    """One that is a member of nothing may have been anybody's: with several organisations its password ends."""
+    """End the password of an account that is a member of nothing, if several organisations could have made it."""
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrations.apply(

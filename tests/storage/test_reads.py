@@ -13,7 +13,7 @@ import trio
 
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.engine.core.limits.tenant import TENANT, Tenant
+from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader
 from deskwire.storage.database import FILE_NAME, connect_writer

@@ -27,7 +27,7 @@ def opened(path: Path) -> sqlite3.Connection:
 
 
 def scrub(connection: sqlite3.Connection, path: Path) -> int:
-    """A whole pass; how many steps it took."""
+    """Make a whole pass, and return the number of its steps."""
     file = os.open(path, os.O_RDWR)
     try:
         scrubber = Scrubber(connection, file, lambda: 0.0)
@@ -130,7 +130,7 @@ SLICES = 4
 
 @contextmanager
 def steady(path: Path) -> Iterator[tuple[sqlite3.Connection, Scrubber, list[float]]]:
-    """A file of some slices with rows whose text stays where it was when they are deleted, and a clock to be set."""
+    """Make a file of some slices with rows whose text stays where it was when they are deleted, and a clock to be set."""
     connection = sqlite3.connect(
         path, isolation_level=None
     )  # without secure_delete: only the scrubber overwrites
@@ -224,7 +224,7 @@ def test_a_disk_that_refuses_for_a_moment_keeps_the_place(
 
 
 def refused(*_: object) -> None:
-    """A disk that takes nothing."""
+    """Refuse every write, as a full disk does."""
     raise OSError(errno.EIO, "no")
 
 

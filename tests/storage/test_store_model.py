@@ -33,8 +33,7 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.emit import announce_contact, conversation_view
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
-from deskwire.engine.events.topic import Topic, lanes_of
-from deskwire.engine.events.types import Draft, StoredEvent, matches
+from deskwire.engine.events.types import Draft, StoredEvent, Topic, matches, topics_of
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
 from tests.support.builders import (
@@ -147,7 +146,7 @@ class Sent:
 
 @dataclass
 class Model:
-    """What the store should hold."""
+    """The content that the store should have."""
 
     clock: HandClock
     plays: list[Play] = field(default_factory=list)
@@ -159,7 +158,7 @@ class Model:
     routed: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
 
     def create(self, command: Create, stored: Contact) -> None:
-        """`stored` tells the id of a contact that is new; everything else is the model's own."""
+        """Create a conversation. `stored` tells the id of a contact that is new; everything else is the model's own."""
         self.put(PutContact(command.contact.user_id, dict(command.contact.identity)), stored)
         self.plays.append(Play(now=self.clock.now - 1_000))
         self.users.append(command.contact.user_id)
@@ -207,7 +206,7 @@ class Model:
 
 
 def plain(value: Any) -> Any:
-    """As it is on the wire."""
+    """Return a value as it is on the wire."""
     return orjson.loads(orjson.dumps(value))
 
 
@@ -241,12 +240,12 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
 
 
 def lanes_in(event: StoredEvent) -> tuple[Topic, ...]:
-    """The lanes of an event that was read from the table."""
-    return lanes_of(event.project, orjson.loads(event.body)["data"])
+    """Return the topics of an event that was read from the table."""
+    return topics_of(event.project, orjson.loads(event.body)["data"])
 
 
 async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
-    """Each conversation's and contact's events, as the table finds them by its indexes, and the log by lane."""
+    """Compare each conversation's and contact's events, as the table finds them by its indexes, with the log by lane."""
     lanes = {
         lane: [each for each in events if lane in lanes_in(each)]
         for event in events
@@ -326,7 +325,7 @@ async def ask(engine: Running, model: Model, which: int, command: Command) -> No
 
 
 def check_answer(receipt: Any, model: Model, which: int) -> None:
-    """The answer shows the conversation as it then is."""
+    """Check that the response shows the conversation as it then is."""
     state = model.plays[which].state
     if state is not None:
         view = conversation_view(state, model.contacts[model.users[which]], PROJECT.id)

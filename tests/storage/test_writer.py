@@ -50,7 +50,7 @@ class Bench:
         self.reader = SqliteReader(connect_reader(path))
 
     def stored(self) -> list[str]:
-        """The names of the organisations that a reader sees."""
+        """Return the names of the organisations that a reader sees."""
         rows = self.reader.conn.execute("SELECT name FROM organisations ORDER BY rowid").fetchall()
         return [name for (name,) in rows]
 
@@ -104,7 +104,7 @@ async def at_work(opened: Bench) -> AsyncIterator[None]:
 
 
 def adds(name: str) -> Callable[[Transaction], int]:
-    """A job that stores an organisation."""
+    """Return a job that stores an organisation."""
     return lambda tx: tx.insert_organisation(f"org_{name}", name, NOON)
 
 
@@ -118,7 +118,7 @@ def refuses_late(tx: Transaction) -> None:
 
 
 def announces(text: str) -> Callable[[Transaction], int]:
-    """A job that stores an event."""
+    """Return a job that stores an event."""
     return lambda tx: (
         tx.append_event(PROJECT, Draft("contact.updated", None, {"t": text}), None, NOON).position
     )
@@ -244,7 +244,7 @@ async def test_a_failed_commit_stores_and_publishes_nothing_and_the_next_one_wor
 
 
 async def answer_of(desk: Bench, job: Callable[[Transaction], Any]) -> Any:
-    """What the job returned, or its refusal."""
+    """Return the job's result, or its refusal."""
     try:
         return await desk.writer.write(job)
     except DomainError as refusal:

@@ -1,4 +1,4 @@
-"""What one setting is: its names, its meaning, and how its text becomes a value.
+"""The facts of one setting: its names, its meaning, and the parser that turns its text into a value.
 
 A parser turns the text of a variable or an option into a value, or raises ValueError with the rest of the
 sentence "<variable> ...". Parsers of settings that may hold a credential do not repeat the text.
@@ -228,7 +228,7 @@ def origin(text: str) -> str:
 
 
 def _origin_of(parts: SplitResult) -> str | None:
-    """How a browser writes the origin of a URL; None for a host that is no plain name or address."""
+    """Return a URL's origin as a browser writes it; None for a host that is no plain name or address."""
     host, port = parts.hostname or "", parts.port
     if re.fullmatch(r"[a-z0-9.:-]+", host) is None:
         return None
@@ -237,7 +237,7 @@ def _origin_of(parts: SplitResult) -> str | None:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of an http or https URL with a host, None for anything else."""
+    """Return the parts of an http or https URL with a host, None for anything else."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -256,7 +256,7 @@ def keys_url(text: str) -> str:
 
 
 def _safe(url: SplitResult) -> bool:
-    """Whether nobody on the way can alter what comes from there."""
+    """Say whether nobody on the way can alter what comes from there."""
     return url.scheme == "https" or url.hostname in {"localhost", "127.0.0.1", "::1"}
 
 
@@ -285,8 +285,8 @@ def source_of(
     each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
 ) -> tuple[Origin, str, str | None]:
     """Say where the setting comes from, what to call it in an error, and its text if it has one."""
-    if (given := options.get(each.name)) is not None:
-        return "option", each.option or each.name, as_text(given)
+    if (option := options.get(each.name)) is not None:
+        return "option", each.option or each.name, as_text(option)
     if text := environ.get(each.variable):
         return "environment", each.variable, text
     return "default", each.variable, None

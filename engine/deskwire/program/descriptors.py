@@ -20,7 +20,7 @@ def take_all() -> int:
 
 
 def connections(limit: int, wanted: int) -> int:
-    """How many clients may be connected under a limit of descriptors: what is wanted, or what fits.
+    """Return the number of clients that may be connected under a limit of descriptors: `wanted`, or as many as fit.
 
     Args:
         limit: of the process; RLIM_INFINITY for none.

@@ -42,24 +42,24 @@ class SecretError(Exception):
     """The secret's file can't be used; the text says why."""
 
 
-def present_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets | None:
-    """The secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
-    if given is None and not (directory / SECRET_FILE).exists():
+def present_secrets(directory: Path, configured: str | None, previous: str | None = None) -> Secrets | None:
+    """Return the secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
+    if configured is None and not (directory / SECRET_FILE).exists():
         return None
-    return installation_secrets(directory, given, previous)
+    return installation_secrets(directory, configured, previous)
 
 
-def installation_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets:
-    """The secrets of the settings, else those of the data directory, made at the first start.
+def installation_secrets(directory: Path, configured: str | None, previous: str | None = None) -> Secrets:
+    """Return the secrets of the settings, else those of the data directory, made at the first start.
 
     Args:
-        given: the settings' secret.
+        configured: the settings' secret.
         previous: the one before it, for as long as it is in the settings.
 
     Raises SecretError if the file can't be read or written, or has been cut short.
     """
-    if given is not None:
-        return Secrets(given, [] if previous is None else [Former(previous, 0, FOR_EVER)])
+    if configured is not None:
+        return Secrets(configured, [] if previous is None else [Former(previous, 0, FOR_EVER)])
     path = directory / SECRET_FILE
     try:
         if not path.exists():
@@ -70,20 +70,20 @@ def installation_secrets(directory: Path, given: str | None, previous: str | Non
 
 
 def secrets_in(path: Path) -> Secrets:
-    """The secrets in a file. Raises OSError, and SecretError if they are no secrets."""
+    """Return the secrets in a file. Raises OSError, and SecretError if they are no secrets."""
     try:
-        found = Secrets.read(path.read_text())
+        stored = Secrets.read(path.read_text())
     except ValueError:
-        found = Secrets("")
-    if any(len(secret) < _SHORTEST for secret in found.known):
+        stored = Secrets("")
+    if any(len(secret) < _SHORTEST for secret in stored.known):
         raise SecretError(
             f"The installation's secret in {path} is damaged: restore it, or sealed data is lost."
         )
-    return found
+    return stored
 
 
 def new_secret() -> str:
-    """A secret for an installation that nobody can guess."""
+    """Make a secret for an installation that nobody can guess."""
     return secrets.token_urlsafe(48)
 
 
@@ -101,7 +101,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def exposed(directory: Path) -> list[str]:
-    """Names in the data directory that other users may read or write, `.` for the directory itself.
+    """Return the names in the data directory that other users may read or write, `.` for the directory itself.
 
     A restored backup or a volume may bring such modes along; what the program makes has them not.
     """
@@ -135,7 +135,7 @@ class Demo:
     token: str
 
     def document(self, base_url: str) -> dict[str, Any]:
-        """What `demo.json` says."""
+        """Return the content of `demo.json`."""
         return {
             "baseUrl": base_url,
             "projectId": self.project_id,
@@ -177,7 +177,7 @@ def plan_demo(tokens: Tokens, passwords: Passwords, now: int) -> DemoPlan:
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
-    """Store the demo, if there is no project yet; whether it did."""
+    """Store the demo, if there is no project yet; say whether it did."""
     if tx.has_projects():
         return False
     with tx.signed(By(Actor("system"), now)):
@@ -194,3 +194,41 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
     tx.insert_team(Team(new_id("team", now), project.rowid, "Support", now, now))
     key = demo.server_key
     tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)
+
+
+def welcome(demo: Demo, base_url: str, written: Path) -> str:
+    """Return the text that the first start prints: commands that can be pasted as they are."""
+    return f"""
+Deskwire is running at {base_url}
+
+  A demo project was created. Its credentials are shown only this once; they are also in {written}.
+
+    server key   {demo.server_key}
+    stream key   {demo.stream_key}
+    user         {demo.email}
+    password     {demo.password}
+
+  Try it (paste into another terminal):
+
+    # 1. a conversation comes in
+    curl -s {base_url}/v3/s2s/conversations \\
+      -H 'Authorization: Bearer {demo.server_key}' -H 'Content-Type: application/json' \\
+      -d '{{"contact": {{"userId": "u1", "name": "Ada"}}, "message": {{"text": "Hello!"}}}}'
+
+    # 2. ordered events come out
+    curl -s '{base_url}/v3/s2s/events' -H 'Authorization: Bearer {demo.server_key}'
+
+    # 3. what an agent sees
+    curl -s {base_url}/v3/conversations -H 'project: {demo.project_id}' \\
+      -H 'Authorization: Bearer {demo.token}'
+
+  All calls can be tried in a browser, too: {base_url}/docs
+
+  Stop it with Ctrl-C.
+"""
+
+
+def running(base_url: str, written: Path) -> str:
+    """Return the text that every other start prints."""
+    where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
+    return f"Deskwire is running at {base_url}\n{where}Stop it with Ctrl-C."

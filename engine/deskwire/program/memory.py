@@ -1,4 +1,4 @@
-"""How the process holds its memory: one heap for all threads, and a collector that does not come often."""
+"""The process's memory: one heap for all threads, and a garbage collector that runs seldom."""
 
 from __future__ import annotations
 

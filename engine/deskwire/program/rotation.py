@@ -48,7 +48,7 @@ class Rotation:
 
     @classmethod
     def of(cls, config: Config, store: Store, secrets: Secrets) -> Rotation:
-        """That of a directory as the settings have it."""
+        """Return the rotation for the data directory and secret of the settings."""
         directory = config.data_dir if config.secret is None else None
         return cls(store, secrets, directory, wall_clock, config.idempotency_s)
 
@@ -83,7 +83,7 @@ class Rotation:
         if self._directory is None:
             raise Conflict(
                 "The secret comes from DESKWIRE_SECRET. Set that to a new one and DESKWIRE_SECRET_PREVIOUS to the old one, "
-                "restart, and take the old one away when its overlap is over.",
+                "restart, and remove the old one when its overlap ends.",
                 code="secret_in_settings",
             )
         async with self._one_at_a_time:

@@ -1,30 +1,41 @@
-"""The parts of the program as the settings want them; `program` puts them together."""
+"""The parts of the program as the settings want them, one by one; `parts` puts them together."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import httpx
 import structlog
 import trio
 from hypercorn.config import Config as HypercornConfig
 
 from deskwire.config.settings import Config
-from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.accounts.credentials import Passwords, Tokens
+from deskwire.engine.accounts.identity.keys import BadKeys, parse_jwks, parse_pem
+from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKeys
 from deskwire.engine.accounts.identity.standins import StandIns
+from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.rate_limit import Buckets
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.events.log import EventLog
+from deskwire.engine.llm.chat import OpenAiChat
+from deskwire.engine.llm.port import ChatModel
+from deskwire.engine.ports import Store
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
+from deskwire.engine.uploads.service import UploadService
+from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
@@ -34,6 +45,7 @@ from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.admission import Admission
 from deskwire.http.api.input.multipart import OVERHEAD
 from deskwire.http.api.rate_limits import RateLimits, rate_of
+from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Webhooks
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
@@ -42,6 +54,8 @@ from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs import setup as logs
 from deskwire.program import descriptors
 from deskwire.storage.backup.copies import run_copies
+from deskwire.storage.database import DataDirectoryError
+from deskwire.storage.files import DiskFiles
 from deskwire.storage.store import SqliteStore
 
 log: Final = structlog.get_logger(__name__)
@@ -51,7 +65,7 @@ _RECORDED_S: Final = 1.0
 
 
 async def event_log(config: Config, store: SqliteStore) -> EventLog:
-    """The log, going on behind what is stored."""
+    """Return the event log, which goes on behind what is stored."""
     return EventLog(
         store,
         await store.read(lambda reader: reader.last_event_position()),
@@ -60,10 +74,10 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
     )
 
 
-def directory(
-    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, couriers: Dispatcher, links: Links
+def registry(
+    config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, dispatcher: Dispatcher, links: Links
 ) -> ActorRegistry:
-    """The conversations' actors."""
+    """Return the conversations' actors."""
     return ActorRegistry(
         actors,
         store,
@@ -71,21 +85,21 @@ def directory(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=Passing(wall_clock, hub.pass_on, couriers.pass_on),
+        passing=EphemeralPublisher(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
         links=links,
-        wrappers=(TicketsFollow(),),
+        wrappers=(TicketFollower(),),
     )
 
 
-def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
-    """The deliveries to webhooks."""
+def dispatcher(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
+    """Return the deliveries to webhooks."""
     return Dispatcher(
         store,
         wall_clock,
         sealing,
         webhook_policy(config),
         webhook_timeout_s=config.webhook_timeout_s,
-        retry_after_s=config.webhook_retry_after_s,
+        retry_delays_s=config.webhook_retry_after_s,
         jitter=config.webhook_retry_jitter,
         concurrency=config.webhook_concurrency,
         waiting=config.webhook_waiting,
@@ -98,26 +112,26 @@ def couriers(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher
 
 
 def webhook_policy(config: Config) -> Policy:
-    """Which addresses webhooks may go to."""
+    """Return the rule for addresses that webhooks may go to."""
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
-def webhooks(config: Config, sealing: Sealing, couriers: Dispatcher) -> Webhooks:
-    """What the endpoints' routes need of the deliveries."""
+def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher) -> Webhooks:
+    """Return the functions of the deliveries that the endpoints' routes need."""
     policy = webhook_policy(config)
     resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,
-        change=couriers.change,
-        remove=couriers.remove,
-        probe=couriers.probe,
-        first_result=partial(couriers.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
+        change=dispatcher.change,
+        remove=dispatcher.remove,
+        probe=dispatcher.probe,
+        first_result=partial(dispatcher.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
     )
 
 
 def limits(config: Config) -> Limits:
-    """The bounds on requests."""
+    """Return the bounds on requests."""
     return Limits(
         body_limit_bytes=config.body_limit_bytes,
         network_logs_limit_bytes=config.network_logs_limit_bytes,
@@ -130,7 +144,7 @@ def limits(config: Config) -> Limits:
 
 
 def quotas(config: Config) -> RateLimits:
-    """How often callers may call."""
+    """Return the limits on how often callers may call."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
@@ -138,12 +152,12 @@ def quotas(config: Config) -> RateLimits:
 
 
 def stand_ins(store: SqliteStore, passwords: Passwords, secrets: Secrets) -> StandIns:
-    """What passwords of unknown addresses are checked against."""
+    """Return the hashes that passwords of unknown addresses are checked against."""
     return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
 def load(config: Config, store: SqliteStore) -> Admission:
-    """How much may be under way. What the service itself has to write keeps half of the writer's queue."""
+    """Return the bounds on work under way. The service's own writes keep half of the writer's queue."""
     return Admission(
         requests_max=config.requests_under_way,
         waits_max=config.feed_waits,
@@ -154,7 +168,7 @@ def load(config: Config, store: SqliteStore) -> Admission:
 
 
 def stream(config: Config, store: SqliteStore, hub: Hub, keys: Keyring) -> RealtimeStream:
-    """The websocket side of the stream."""
+    """Return the websocket side of the stream."""
     return RealtimeStream(
         store,
         hub,
@@ -170,7 +184,7 @@ def stream(config: Config, store: SqliteStore, hub: Hub, keys: Keyring) -> Realt
 
 
 def connections(config: Config) -> Connections:
-    """The clients' connections: as many as are wanted, or as file descriptors are enough for."""
+    """Return the register of client connections: as many as the settings ask for, or as file descriptors allow."""
     limit = descriptors.take_all()
     most = descriptors.connections(limit, config.connections)
     if most < config.connections:
@@ -180,19 +194,19 @@ def connections(config: Config) -> Connections:
 
 def measured(
     store: SqliteStore,
-    couriers: Dispatcher,
+    dispatcher: Dispatcher,
     stream: RealtimeStream,
     certificate: Certificate | None,
     connections: Connections,
 ) -> Measurements:
-    """Where the metrics are read."""
+    """Return the values that the metrics are read from."""
     return Measurements(
         commits=store.commits,
         waiting=lambda: len(store.backlog),
         scrubbing=lambda: store.scrubbing,
         scrub_delay=lambda: store.scrub_delay,
         room=store.room,
-        couriers=couriers,
+        dispatcher=dispatcher,
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,
@@ -202,7 +216,7 @@ def measured(
 
 
 def hypercorn(config: Config) -> HypercornConfig:
-    """Hypercorn's settings."""
+    """Return Hypercorn's settings."""
     hypercorn = HypercornConfig()
     hypercorn.errorlog = logging.getLogger("hypercorn.error")  # the log's own way, redaction included
     hypercorn.keep_alive_timeout = config.idle_connection_s
@@ -211,14 +225,14 @@ def hypercorn(config: Config) -> HypercornConfig:
 
 
 def certificate(config: Config) -> Certificate | None:
-    """The server's certificate, if it has one. Raises BadCertificate."""
+    """Return the server's certificate, if it has one. Raises BadCertificate."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
 def retention(config: Config, store: SqliteStore, directory: ActorRegistry, pruned: Pruned) -> Retention:
-    """What lets go of everything that has left its window."""
+    """Return the task that removes everything that has left its window."""
     keep = Keep(
         bot_only=config.bot_only_retention_s,
         day=config.retention_day_s,
@@ -234,4 +248,99 @@ async def keep_copies(config: Config) -> None:
     """Remove the copies made before upgrades when their time is over, until cancelled."""
     await run_copies(
         config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
+    )
+
+
+async def open_uploads(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
+    """Open the uploads' service, ready to take files.
+
+    Args:
+        secrets: the installation's.
+        url: what clients reach the service by.
+
+    Raises DataDirectoryError if their folder can't be used.
+    """
+    uploads = UploadService(
+        store,
+        DiskFiles(config.data_dir),
+        wall_clock,
+        Links(secrets.keys("uploads"), f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
+        limit=config.upload_limit_bytes,
+        unattached_s=config.upload_unattached_s,
+    )
+    try:
+        await uploads.clear()
+    except Unavailable as error:
+        raise DataDirectoryError(f"The folder of the uploads can't be used. {error}") from error
+    return uploads
+
+
+def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
+    """Return the maker of voice replies, with a model or without."""
+    return Voice(
+        store,
+        uploads,
+        wall_clock,
+        model(config),
+        audio_bytes=config.voice_audio_bytes,
+        audio_s=config.voice_audio_s,
+    )
+
+
+def model(config: Config) -> ChatModel | None:
+    """Return the language model, if one is configured."""
+    if config.model_url is None or config.model_name is None:
+        return None
+    return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)
+
+
+class SigningError(Exception):
+    """The settings' keys can't be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """The issuer of access tokens and their verifier."""
+
+    tokens: Tokens
+    verifier: Verifier
+    _keys: KeySource | None
+
+    async def run(self) -> None:
+        """Keep an identity provider's keys fresh, if there is one."""
+        if self._keys is not None:
+            await self._keys.run()
+
+
+def signing(config: Config, secrets: Secrets) -> Signing:
+    """Return the tokens and their verifier. To be called inside Trio. Raises SigningError if a file can't be used."""
+    tokens = Tokens(secrets, config.jwt_issuer, config.jwt_audience)
+    keys = _keys(config)
+    provider = None if keys is None else _provider(config, keys)
+    if keys is not None and config.jwt_issuer is None and config.jwt_audience is None:
+        advice = "set DESKWIRE_JWT_ISSUER and DESKWIRE_JWT_AUDIENCE if the provider has other clients"
+        log.warning("identity.tokens_for_others_are_taken", advice=advice)
+    return Signing(tokens, Verifier(tokens if config.own_tokens else None, provider), keys)
+
+
+def _provider(config: Config, keys: KeySource) -> Provider:
+    algorithms = frozenset(config.jwt_algorithms)
+    return Provider(keys, algorithms, config.jwt_issuer, config.jwt_audience, config.jwt_user_claim)
+
+
+def _keys(config: Config) -> KeySource | None:
+    for file, parse in ((config.jwt_public_key_file, parse_pem), (config.jwt_jwks_file, parse_jwks)):
+        if file is not None:
+            try:
+                return FileKeys(file, parse)
+            except BadKeys as error:
+                raise SigningError(f"The keys in {file} can't be used: {error}.") from error
+    if config.jwt_jwks_url is None:
+        return None
+    trust = httpx.create_ssl_context()  # heeds SSL_CERT_FILE, for an authority of one's own
+    return UrlKeys(
+        config.jwt_jwks_url,
+        refresh_s=config.jwt_jwks_refresh_s,
+        keep_s=config.jwt_jwks_keep_s,
+        client=httpx.AsyncClient(verify=trust, timeout=None, trust_env=False),
     )

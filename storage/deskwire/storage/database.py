@@ -135,12 +135,12 @@ def _migrate(
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """The one connection that writes; to be used by one thread at a time."""
+    """Open the one connection that writes, for one thread at a time."""
     return _connect(path)
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that can only read, and never waits for the writer."""
+    """Open a connection that can only read, and never waits for the writer."""
     connection = _connect(path)
     connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA cache_size = -{4 * 1024}")  # KiB; there are several, over the system's cache

@@ -124,7 +124,7 @@ class DiskFiles:
                         yield Content(int(project.name), path.name)
 
     def place(self, content: Content) -> Path:
-        """Where a content is when it is kept."""
+        """Return the path of a content that is kept."""
         return self._root / str(content.project) / content.sha256[:2] / content.sha256
 
     def _aside(self) -> Path:

@@ -43,7 +43,7 @@ RETRY_S: Final = 0.25
 
 
 class ScrubWish:
-    """What a transaction deletes text with that no event or delivery carried."""
+    """A transaction's way to ask that the text which it deletes is overwritten in the file."""
 
     conn: sqlite3.Connection
     scrub_wanted: bool = False
@@ -55,7 +55,7 @@ class ScrubWish:
 
 
 class _Place(NamedTuple):
-    """Where the scrubber stands: how many rounds it has made, and the page that is next."""
+    """The scrubber's place: the rounds that it has made, and the page that is next."""
 
     round: int
     page: int
@@ -94,13 +94,13 @@ class Scrubber:
 
     @property
     def since(self) -> float | None:
-        """Since when the oldest deletion is owed that is not overwritten; None if there is none."""
+        """The time of the oldest deletion that is not yet overwritten; None if there is none."""
         owed = self._owed[0][1] if self._owed else None
         return next((at for at in (owed, self._merging, self._asked) if at is not None), None)
 
     @property
     def due(self) -> bool:
-        """Whether there is something to do."""
+        """True if there is something to do."""
         return self.since is not None
 
     def want(self) -> None:
@@ -182,7 +182,7 @@ def _sizes(header: bytes) -> tuple[int, int]:
 
 
 def scrubbed(page: bytes, header: int, usable: int) -> bytes:
-    """The page with its unused parts zeroed; the page itself if it is none of a b-tree.
+    """Return the page with its unused parts zeroed; the page itself if it is none of a b-tree.
 
     Up to three bytes between two rows, which the format does not keep account of, stay.
 

@@ -15,8 +15,7 @@ import trio
 
 from deskwire.engine.core.counters import Commits, Room
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.fair_share import FairPlaces, lent
-from deskwire.engine.core.limits.tenant import TENANT
+from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.backup.copies import copy_before_upgrade
@@ -59,7 +58,7 @@ class SqliteStore:
 
     @property
     def commits(self) -> Commits:
-        """What the writer has counted."""
+        """The writer's counters."""
         return self._writer.commits
 
     @property
@@ -69,17 +68,17 @@ class SqliteStore:
 
     @property
     def scrubbing(self) -> bool:
-        """Whether bytes of something that was erased may still be in the database file or its WAL."""
+        """True while bytes of something that was erased may still be in the database file or its WAL."""
         return self._writer.scrubbing
 
     @property
     def scrub_delay(self) -> float:
-        """For how long, in seconds, what was erased waits to be overwritten there; 0 if nothing does."""
+        """The seconds for which erased data has waited to be overwritten there; 0 if none waits."""
         since = self._writer.scrub_since
         return 0 if since is None else trio.current_time() - since
 
     def room(self) -> Room:
-        """What the database takes of its disk. Raises OSError if that can't be said."""
+        """Return the room that the database takes on its disk. Raises OSError if that can't be said."""
         disk = os.statvfs(self._path)
         wal = self._path.with_name(f"{self._path.name}-wal")
         return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
@@ -139,7 +138,7 @@ def _patient_reader(path: Path) -> tuple[SqliteReader, Patience]:
 
 
 def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
-    """The result of a query all of whose statements see the same state, whatever is committed between them."""
+    """Run a query all of whose statements see the same state, whatever is committed between them."""
     reader.conn.execute("BEGIN")
     try:
         return query(reader)

@@ -78,7 +78,7 @@ class Writer:
         self._on_commit = on_commit
         self._waiting_max = waiting_max
         self._jobs: deque[_Job[Any]] = deque()
-        self._news = trio.Event()
+        self._wakeup = trio.Event()
         self._thread = trio.CapacityLimiter(1)
         self._erased = False
         self._stopped = False
@@ -96,10 +96,10 @@ class Writer:
             pause_s = await self._scrub(scrubber)
             while True:
                 with trio.move_on_after(pause_s):
-                    await self._news.wait()
+                    await self._wakeup.wait()
                 with trio.CancelScope(shield=True):
                     await self._turn(tx)
-                    pause_s = await self._scrub(scrubber)
+                    pause_s = await self._scrub(scrubber) if self.scrubbing else inf
         except trio.Cancelled:
             self._stopped = True
             with trio.CancelScope(shield=True):
@@ -124,7 +124,7 @@ class Writer:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         self._jobs.append(_Job(job.job, True, ended) if isinstance(job, Brief) else _Job(job, False, ended))
         if len(self._jobs) == 1:
-            self._news.set()
+            self._wakeup.set()
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
@@ -133,7 +133,7 @@ class Writer:
         return await slot.take()
 
     async def _scrub(self, scrubber: Scrubber) -> float:
-        """Do the next part of the scrubber's work; how long to wait for a job before the part after it."""
+        """Do the next part of the scrubber's work; return how long to wait for a job before the part after it."""
         if self._erased:
             self._erased = False
             scrubber.want()
@@ -146,13 +146,13 @@ class Writer:
         """Commit what waits, a batch of it, and answer."""
         batch = [self._jobs.popleft() for _ in range(min(self._batch, len(self._jobs)))]
         if not self._jobs:
-            self._news = trio.Event()
+            self._wakeup = trio.Event()
         if batch:
             for job in await self._commit(tx, batch):
                 await self._commit(tx, [job])
 
     async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
-        """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
+        """Commit the batch and answer its jobs; or undo it, and return the jobs to run by themselves."""
         began, changes = time.perf_counter(), tx.conn.total_changes
         try:
             if all(job.brief for job in batch):
@@ -170,11 +170,12 @@ class Writer:
             spoiler.ended(spoiler.outcome)
             # Those it refused before, too: what they were refused for may be undone by now.
             return [job for job in batch if job is not spoiler]
-        self.commits.seconds.observe(time.perf_counter() - began)
+        seconds, commit = time.perf_counter() - began, self._take(tx)
+        self.commits.seconds.observe(seconds)
         self.commits.jobs.observe(len(batch))
         if tx.conn.total_changes != changes:  # of one without a change the disk has heard nothing
             self.commits.failure, self.commits.done_at = None, trio.current_time()
-        self._on_commit(self._take(tx))
+        self._on_commit(commit)
         for job in batch:
             job.ended(job.outcome)
         return []
@@ -224,7 +225,7 @@ def _shutting_down() -> Unavailable:
 
 
 def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
-    """A transaction from its begin to its end; see `_carry_out`."""
+    """Carry out a transaction from its begin to its end; see `_carry_out`."""
     spoiler = _carry_out(tx, batch)
     if spoiler is None:
         _end(tx)
@@ -232,7 +233,7 @@ def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | Non
 
 
 def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
-    """Begin a transaction and run the jobs in it; the job that has spoiled it, None if it may be committed.
+    """Begin a transaction and run the jobs in it; return the job that has spoiled it, None if it may be committed.
 
     Raises sqlite3.OperationalError if the disk fails.
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import httpx
+import pytest
 
 from deskwire.config.parsers import networks
 from deskwire.engine.audit.trail import PLACES_OF_NOBODY_MAX
@@ -64,6 +65,7 @@ async def test_an_account_that_does_not_exist_is_not_named_and_the_operator_alon
     assert b"My-Password-In-The-Wrong-Field" not in stored(tmp_path)
 
 
+@pytest.mark.long
 async def test_a_flood_of_failures_takes_a_bounded_number_of_records(tmp_path: Path) -> None:
     """Send attempts from more networks than there is room for, at accounts of which one exists."""
     many = PLACES_OF_NOBODY_MAX + 30

@@ -22,8 +22,6 @@ from tests.support.properties import budget, here, hold
 from tests.support.sockets.h11_oracle import Answer, check_problem
 from tests.support.sockets.request_bytes import LAST
 
-pytestmark = pytest.mark.long
-
 ODD_JSON: Final = (
     b"\xef\xbb\xbf{}",
     b'{"a": "\xff"}',

@@ -17,9 +17,9 @@ from typing import Any, Final
 import pytest
 import trio
 
+from deskwire.engine.core.http1 import plain_request
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
-from deskwire.http.server.request_head import plain_head
 from deskwire.http.server.route_trie import Table
 from tests.api.operating.test_metrics import scrape
 from tests.support.api.request_paths import ask
@@ -120,7 +120,7 @@ async def test_no_route_has_a_second_path(service: Service) -> None:
 def test_the_lane_takes_none_of_them_for_a_route() -> None:
     lanes = Table(ROUTES, direct=True)
     for route, target in aliases():
-        head = plain_head(f"{route.method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        head = plain_request(f"{route.method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert head is None or lanes.find(head.path.split("/")) is None, target
 
 

@@ -110,6 +110,7 @@ async def test_a_project_that_calls_too_often_still_gets_its_channels(tmp_path: 
         assert (await authorize(service, channel)).status_code == 200
 
 
+@pytest.mark.long
 async def test_fifteen_hundred_authorizations_in_a_row_are_none_too_many(service: Service) -> None:
     channel = f"private-project-{service.demo['projectId']}"
     answers = {(await authorize(service, channel)).status_code for _ in range(1_500)}

@@ -20,7 +20,7 @@ def lines(result: Result) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def busy(deskwire: Deskwire) -> Deskwire:
-    """An installation in which the operator has done a few things."""
+    """Return an installation in which the operator has done a few things."""
     good(deskwire("org", "create", "Acme"))
     good(deskwire("project", "create", "Shop"))
     good(deskwire("user", "create", "ada@example.com", "--role", "owner", "--one-time"))

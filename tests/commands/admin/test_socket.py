@@ -28,13 +28,13 @@ CAN_BE_ANOTHER = os.geteuid() == 0 and hasattr(socket, "SO_PEERCRED")
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service on an empty directory."""
+    """Run a service on an empty directory."""
     async with running(tmp_path) as started:
         yield started
 
 
 async def talk(service: Service, *parts: bytes, end: bool = False) -> bytes:
-    """What the socket says to these bytes until it closes."""
+    """Send these bytes to the socket, and return its response until it closes."""
     async with await trio.open_unix_socket(service.directory / SOCKET_FILE) as stream:
         for part in parts:
             await stream.send_all(part)

@@ -1,4 +1,4 @@
-"""Which service and key a command takes, and what it says when there is none."""
+"""The service and key that a command takes, and its words when there is none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEMO = Access("http://127.0.0.1:8080", "sk_demo")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory with a demo."""
+    """Make a data directory with a demo."""
     (tmp_path / "demo.json").write_text(json.dumps({"baseUrl": DEMO.url, "serverKey": DEMO.key}))
     return tmp_path
 

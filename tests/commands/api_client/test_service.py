@@ -19,7 +19,7 @@ OK = answering("200 OK", b'{"id":"prj_1"}')
 
 
 def problem(status: str, code: str, *, extra: bytes = b"", **more: object) -> Behaviour:
-    """An answer with a problem document."""
+    """Respond with a problem document."""
     return answering(status, json.dumps({"code": code, "detail": "Why.", **more}).encode(), extra)
 
 

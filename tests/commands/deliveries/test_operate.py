@@ -55,13 +55,13 @@ class Stage:
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     async def listed(self, *arguments: str) -> list[dict[str, Any]]:
-        """What `deliveries --json` prints."""
+        """Return the deliveries that `deliveries --json` prints."""
         done = await self.deskwire("deliveries", *arguments, "--json")
         assert done.status == 0, done.said
         return [json.loads(line) for line in done.printed.splitlines()]
 
     async def ended(self, name: str, count: int) -> list[dict[str, Any]]:
-        """The endpoint's deliveries, newest first, once that many have ended."""
+        """Return the endpoint's deliveries, newest first, once that many have ended."""
         path = f"/s2s/webhooks/{self.endpoints[name]}/deliveries"
         with trio.fail_after(30):
             while True:

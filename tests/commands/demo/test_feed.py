@@ -1,4 +1,4 @@
-"""Where the demo begins to read the feed."""
+"""The place from which the demo reads the feed."""
 
 from __future__ import annotations
 

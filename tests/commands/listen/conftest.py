@@ -18,13 +18,13 @@ from deskwire.engine.webhooks.retry.schedule import Schedule
 from tests.support.api.service import Service, running
 from tests.support.sockets.receivers import Behaviour, Receiver
 
-AT_ONCE = Schedule(retry_after_s=(0.0, 0.0, 0.0), jitter=0, horizon_s=3_600.0)
+AT_ONCE = Schedule(retry_delays_s=(0.0, 0.0, 0.0), jitter=0, horizon_s=3_600.0)
 SECRET = "whsec_of_a_test"
 
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service on an empty directory."""
+    """Run a service on an empty directory."""
     async with running(tmp_path / "data") as started:
         yield started
 
@@ -75,7 +75,7 @@ class Shown:
 
 @asynccontextmanager
 async def receiving(behaviour: Behaviour, port: int = 0) -> AsyncIterator[Receiver]:
-    """A receiver that answers like that; gone at the end of the block."""
+    """Run a receiver that behaves like that, for the block."""
     receiver = Receiver(behaviour)
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(port, host="127.0.0.1")
@@ -86,7 +86,7 @@ async def receiving(behaviour: Behaviour, port: int = 0) -> AsyncIterator[Receiv
 
 
 def plan(service: Service, url: str | None, state: Path, **more: Any) -> Plan:
-    """A plan for the demo project, without pauses between attempts."""
+    """Return a plan for the demo project, without pauses between attempts."""
     return Plan(
         access=Access(service.url, service.demo["serverKey"]),
         forward=url,
@@ -105,7 +105,7 @@ async def once(service: Service, url: str | None, state: Path, **more: Any) -> t
 
 @asynccontextmanager
 async def listening(service: Service, url: str | None, state: Path, **more: Any) -> AsyncIterator[Shown]:
-    """A run that goes on meanwhile, from when it has begun; cancelled at the end of the block."""
+    """Run `listen` during the block, from when it has begun; it is cancelled at the end."""
     shown = Shown()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run_listen, plan(service, url, state, **more), shown)

@@ -1,4 +1,4 @@
-"""What may stand on the command line of `listen`."""
+"""The command line of `listen`."""
 
 from __future__ import annotations
 

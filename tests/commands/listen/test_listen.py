@@ -25,12 +25,12 @@ from tests.support.sockets.receivers import Request, answering
 from tests.support.sockets.server_process import free_port
 
 OK = answering("204 No Content")
-NEVER = Schedule(retry_after_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, horizon_s=36_000.0)
+NEVER = Schedule(retry_delays_s=(3_000.0, 3_000.0, 3_000.0), jitter=0, horizon_s=36_000.0)
 TRANSPORT = {"host", "content-length"}
 
 
 def sequences(requests: list[Request]) -> dict[str, list[int]]:
-    """The sequences of each conversation in the order they came."""
+    """Return the sequences of each conversation in the order they came."""
     found: dict[str, list[int]] = defaultdict(list)
     for request in requests:
         envelope = json.loads(request.body)
@@ -145,7 +145,7 @@ async def test_a_conversation_that_is_stuck_holds_up_itself_alone(service: Servi
 async def test_conversations_that_wait_for_their_next_attempt_hold_up_no_other(
     service: Service, tmp_path: Path
 ) -> None:
-    """As many of them as there are workers, and their pauses never end."""
+    """Let as many of them wait as there are workers, with pauses that never end."""
     failing = [await service.create(user=f"u{number}") for number in range(20)]
     for conversation in failing:
         await service.say(conversation, "bad")

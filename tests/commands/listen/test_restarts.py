@@ -51,7 +51,7 @@ class Listener:
 
     @asynccontextmanager
     async def running(self, *more: str) -> AsyncIterator[trio.Process]:
-        """A process with what it says gathered; SIGKILL at the end of the block, if it still runs."""
+        """Run a process and gather its output; it gets SIGKILL at the end of the block if it still runs."""
         process = await trio.lowlevel.open_process(
             [sys.executable, "-m", "deskwire", "listen", *self._options, *self._more, *more],
             stdin=subprocess.DEVNULL,
@@ -98,7 +98,7 @@ class Project:
         self._headers = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
 
     async def _post(self, paths_and_bodies: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-        """The answers; on connections of their own, as the service may have been started anew."""
+        """Return the responses; each call has a connection of its own, as the service may have been started anew."""
         made = []
         async with httpx.AsyncClient(headers=self._headers, trust_env=False, timeout=20) as http:
             for path, body in paths_and_bodies:
@@ -108,18 +108,18 @@ class Project:
         return made
 
     async def start(self) -> list[str]:
-        """A few conversations."""
+        """Start a few conversations."""
         bodies = [{"contact": {"userId": f"u{number}"}} for number in range(USERS)]
         return [each["id"] for each in await self._post([("/conversations", body) for body in bodies])]
 
     async def say(self, conversations: list[str], rounds: int = 1) -> None:
-        """A message in each conversation, that many times."""
+        """Send a message to each conversation, that many times."""
         paths = [f"/conversations/{each}/messages" for each in conversations]
         await self._post([(path, {"text": "Hello"}) for path in paths] * rounds)
 
 
 def check(requests: list[Request], conversations: list[str], sequences: int) -> None:
-    """Every event came, signed; conversations are in order but for repeats, which are equal."""
+    """Check that every event came, signed, and that conversations are in order but for repeats, which are equal."""
     came: dict[str, list[int]] = defaultdict(list)
     bodies: dict[tuple[str, int], bytes] = {}
     for request in requests:
@@ -258,7 +258,7 @@ async def test_on_a_terminal_a_table_is_kept_up_to_date(server: Server) -> None:
 
 
 def _rest(terminal: int) -> str:
-    """Everything that was written to a terminal whose other end is closed."""
+    """Return everything that was written to a terminal whose other end is closed."""
     shown = b""
     try:
         while data := os.read(terminal, 65_536):

@@ -1,4 +1,4 @@
-"""What is shown of a delivery, in each state."""
+"""The output about a delivery, in each state."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ DAY_MS = 86_400_000
 
 @given(st.integers(-30 * DAY_MS, 30 * DAY_MS))
 def test_the_end_is_found_however_far_the_clocks_or_the_last_event_are(distance: int) -> None:
-    """A time up to the newest event has stored events behind it, a later one has not been reached."""
+    """Find the end although a time up to the newest event has stored events behind it, and a later one is not reached."""
     newest, search, tries = NOW + distance, Search(NOW), 0
     while (at := search.next()) is not None:
         tries += 1

@@ -1,4 +1,4 @@
-"""What is forwarded when, and where a restart goes on: pure, over any order of answers."""
+"""The order of forwarding, and the place where a restart goes on: pure, over any order of responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def window() -> Window:
 
 
 def feed_of(choices: list[tuple[int, bool]]) -> list[tuple[Event, bool]]:
-    """Events of a few conversations as the feed has them, and whether each is wanted."""
+    """Draw events of a few conversations as the feed has them, and whether each is wanted."""
     last: dict[int, int] = defaultdict(int)
     made = []
     for number, (conversation, wanted) in enumerate(choices, 1):
@@ -85,7 +85,7 @@ def test_the_sequences_as_of_the_cursor_do_not_run_ahead_of_it() -> None:
 def test_over_any_restarts_each_event_is_forwarded_once_and_in_order_of_its_conversation(
     choices: list[tuple[int, bool]], runs: list[tuple[int, int]], random: object
 ) -> None:
-    """A run reads some of the feed, and ends some of it; the last one all."""
+    """Read some of the feed in each run and end some of it; the last run ends all."""
     pick = getattr(random, "randrange")  # noqa: B009  # hypothesis types it as object
     feed, was = feed_of(choices), window()
     forwarded: dict[str | None, list[int | None]] = defaultdict(list)

@@ -32,6 +32,19 @@ def test_who_subscribes_later_is_told_of_later_commits_alone() -> None:
     assert told == [2]
 
 
+def test_a_subscriber_is_told_only_of_commits_that_have_something_for_it() -> None:
+    told: list[tuple[str, Commit]] = []
+    commits = Subscribers[Commit]()
+    commits.subscribe(lambda commit: told.append(("keys", commit)), "callers")
+    commits.subscribe(lambda commit: told.append(("log", commit)), "events", "erased")
+    commits.subscribe(lambda commit: told.append(("all", commit)))
+    nothing = Commit((), (), frozenset())
+    key, erasure = Commit((), (), frozenset(), callers=True), Commit((), (), frozenset({1}))
+    for commit in (nothing, key, erasure):
+        commits.tell(commit)
+    assert told == [("all", nothing), ("keys", key), ("all", key), ("log", erasure), ("all", erasure)]
+
+
 async def test_subscribers_are_told_before_any_job_of_the_commit_is_answered(tmp_path: Path) -> None:
     told: list[str] = []
     commits = Subscribers[Commit]()

@@ -10,8 +10,7 @@ import orjson
 import trio
 
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.topic import Topic, lanes_of
-from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.events.types import StoredEvent, Topic, topics_of
 from deskwire.engine.ports import Reader, Store, Transaction
 
 T = TypeVar("T")
@@ -42,7 +41,7 @@ class Table:
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
-        found = [row for row in self.rows if row.position > after and lane in row.lanes]
+        found = [row for row in self.rows if row.position > after and lane in row.topics]
         return [row for row in found if not types or row.type in types][:limit]
 
     def erase(self, conversations: frozenset[int]) -> None:
@@ -62,7 +61,7 @@ def laned(position: int, conversation: int, project: int = 1, *, deleted: bool =
     kind = "conversation.deleted" if deleted else "message.created"
     owner = None if deleted else conversation
     return StoredEvent(
-        position, f"evt_{position:026}", kind, project, owner, position, body, lanes_of(project, about)
+        position, f"evt_{position:026}", kind, project, owner, position, body, topics_of(project, about)
     )
 
 

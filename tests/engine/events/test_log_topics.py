@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.events.topic import Topic
-from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.events.types import StoredEvent, Topic
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""What an operator is told of the stream's consumers: how they came, and how far they are behind."""
+"""The operator's numbers on the stream's consumers: how they came, and how far they are behind."""
 
 from __future__ import annotations
 
@@ -94,18 +94,18 @@ async def test_a_disk_that_fails_hides_only_what_it_would_have_told(
 async def test_how_consumers_came_to_their_channels_is_counted(
     autojump_clock: MockClock, stage: Stage, tmp_path: Path
 ) -> None:
-    takings = stage.hub.takings
+    counters = stage.hub.counters
     await stage.emit(3)
     await stage.hold("c1")
-    assert (takings.live, takings.resumed, takings.gaps) == (1, 0, 0)
+    assert (counters.live, counters.resumed, counters.gaps) == (1, 0, 0)
     second = await stage.hold("c1")
-    assert (takings.resumed, takings.replaced, takings.takeovers) == (1, 1, 0)
+    assert (counters.resumed, counters.replaced, counters.takeovers) == (1, 1, 0)
     third = await stage.hold("c2")
-    assert (takings.replaced, takings.takeovers) == (1, 1)
+    assert (counters.replaced, counters.takeovers) == (1, 1)
     with pytest.raises(ConsumerSuperseded):
         await stage.hold("c1")
-    assert takings.fenced == 1
+    assert counters.fenced == 1
     stage.hub.leave(third, for_good=True)
     await stage.hold("c3", resume="evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
-    assert (takings.gaps, takings.takeovers) == (1, 1), "nobody held the channel any more"
+    assert (counters.gaps, counters.takeovers) == (1, 1), "nobody held the channel any more"
     assert not second.current

@@ -1,4 +1,4 @@
-"""Where a consumer begins (decisions 5, `resume`)."""
+"""The start of a consumer (decisions 5, `resume`)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_a_gap_longer_than_the_window_is_said_and_not_filled(
 async def test_a_gap_is_said_again_until_somebody_has_confirmed_something_behind_it(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """A connection may end before its answer has arrived; then nobody would ever have heard of the gap."""
+    """Repeat the gap, as a connection may end before its response has arrived, and nobody would know of it."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
     await trio.sleep(7_201)  # virtual time: the mock clock jumps
@@ -238,7 +238,7 @@ async def test_saving_goes_on_after_the_disk_refused_once(
 async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """A quiet consumer confirms the same position with each heartbeat."""
+    """Store nothing for a quiet consumer, which confirms the same position with each heartbeat."""
     held = await stage.hold("c1")
     events = await stage.emit(2)
     commits: list[float] = []
@@ -260,7 +260,7 @@ async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
 async def test_an_idle_consumer_has_reached_what_its_channel_passes_over(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Its heartbeats confirm that, so that retention never passes it unnoticed and its lag is none."""
+    """Confirm by heartbeats what does not concern it, so that it has no lag and retention never overtakes it."""
     idle = await stage.hold("c1", channel="private-contact-u1")
     with trio.move_on_after(1):
         await next_batch(idle)
@@ -338,7 +338,7 @@ async def test_typing_that_waits_already_leaves_a_turn_to_others(
     held = await stage.hold("c1", typing=True)
     held.offer(typing())
     with trio.testing.assert_checkpoints():
-        await held.next_passing()
+        await held.next_typing()
 
 
 async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
@@ -349,12 +349,12 @@ async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
     for n in range(100):
         stage.hub.pass_on(typing(number=n))
     for n in range(68, 100):
-        assert await held.next_passing() == typing(number=n)
+        assert await held.next_typing() == typing(number=n)
     with trio.move_on_after(1) as nothing:
-        await deaf.next_passing()
+        await deaf.next_typing()
     assert nothing.cancelled_caught
     with trio.move_on_after(1) as waiting:
-        await held.next_passing()
+        await held.next_typing()
     assert waiting.cancelled_caught
 
 
@@ -365,7 +365,7 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
     woken: list[str] = []
 
     async def wait() -> None:
-        woken.append((await held.next_passing()).id)
+        woken.append((await held.next_typing()).id)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
@@ -381,7 +381,7 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
 async def test_who_was_superseded_is_told_of_no_more_typing(autojump_clock: MockClock, stage: Stage) -> None:
     old, new = await stage.hold("c1", typing=True), await stage.hold("c2", typing=True)
     stage.hub.pass_on(typing(number=1))
-    assert (await new.next_passing()).id == "evt_1"
+    assert (await new.next_typing()).id == "evt_1"
     with trio.move_on_after(60) as nothing:
-        await old.next_passing()
+        await old.next_typing()
     assert nothing.cancelled_caught

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.definitions.checks import ERRORS_MAX
-from deskwire.engine.surveys.definition import QUESTION_TYPES, definition_of
+from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.path import asked
+from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.validation.rules import RULES, SOUND, Rule
 from deskwire.engine.surveys.validation.validate import definition_errors
 
@@ -24,9 +25,7 @@ MEMBERS = [
     *("schemaVersion", "title", "languages", "primaryLanguage", "questions", "logic", "thankYou"),
     *("id", "type", "required", "choices", "label", "min", "max", "from", "to", "when", "op", "value", "en"),
 ]
-WORDS = st.sampled_from(
-    [*MEMBERS, *QUESTION_TYPES, "2.0", "end", "eq", "in", "contains", "answered", "2026-02-30"]
-)
+WORDS = st.sampled_from([*MEMBERS, *TYPES, "2.0", "end", "eq", "in", "contains", "answered", "2026-02-30"])
 NEARLY = st.recursive(
     JSON | WORDS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(MEMBERS), inner, max_size=8),
@@ -109,7 +108,7 @@ def test_no_condition_upsets_the_validation(logic: list[Any]) -> None:
 
 
 @pytest.mark.thorough
-@given(st.dictionaries(st.sampled_from(MEMBERS), NEARLY), st.sampled_from(QUESTION_TYPES))
+@given(st.dictionaries(st.sampled_from(MEMBERS), NEARLY), st.sampled_from(list(TYPES)))
 def test_no_question_upsets_the_validation(members: dict[str, Any], kind: str) -> None:
     question = {"id": "q", "title": {"en": "?"}, **members, "type": kind}
     definition_errors(

@@ -32,15 +32,15 @@ async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
         await receiver.wait(1)
         receiver.behaviour = WORKING
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        await installation.send(2, 3, lane=7)
-        await installation.send(4, lane=8)
+        await installation.send(2, 3, conversation=7)
+        await installation.send(4, conversation=8)
         await other.wait(3)
         assert (await installation.log())[0] == (1, int(status[:3]), f"status {status[:3]}")
         await receiver.wait(4)
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert {row[1:] for row in await installation.rows()} == {("delivered", 1)}
         assert (await installation.stored()).circuit == CLOSED
-        counters = installation.couriers.counters
+        counters = installation.dispatcher.counters
         assert (counters.paused_attempts, counters.failed_attempts) == (1, 0)
     first, *later = receiver.requests
     assert all(40 <= each.at - first.at < 42 for each in later)
@@ -51,7 +51,7 @@ async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
 async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """What is left of the plan begins when the receiver takes something again."""
+    """The rest of the plan begins when the receiver accepts something again."""
     receiver = await receivers(busy(5))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -62,7 +62,7 @@ async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
         await receiver.wait(9)
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert [row[1:] for row in await installation.rows()] == [("dropped", 4)] * 2
-        assert installation.couriers.counters.paused_attempts == 8
+        assert installation.dispatcher.counters.paused_attempts == 8
     mine = [each for each in receiver.requests if int(each.body) == 1][8:]
     assert [each.headers["Service-Attempt"] for each in mine] == ["1", "2", "3", "4"]
     for each, planned_s in zip(mine[1:], (2, 8, 20), strict=True):
@@ -75,8 +75,8 @@ async def test_those_that_were_under_way_at_once_ask_for_one_pause(
     receiver = await receivers(busy(30))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        for lane in range(1, 6):
-            await installation.send(lane, lane=lane)
+        for conversation in range(1, 6):
+            await installation.send(conversation, conversation=conversation)
         await receiver.wait(1)
         await trio.sleep(25)  # virtual time: the mock clock jumps
         sent = len(receiver.requests)
@@ -157,4 +157,4 @@ async def test_without_a_time_it_is_a_failure_like_any_other(
         await receiver.wait(2)
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "delivered", 2)]
-        assert installation.couriers.counters.failed_attempts == 1
+        assert installation.dispatcher.counters.failed_attempts == 1

@@ -25,7 +25,7 @@ async def settled() -> None:
 async def disable(installation: Installation, endpoint: Endpoint) -> None:
     changed = replace(endpoint, status="disabled", status_reason="by the API")
     await installation.store.write(lambda tx: tx.save_endpoint(changed))
-    installation.couriers.change(changed)
+    installation.dispatcher.change(changed)
 
 
 async def test_a_disabled_endpoint_gets_nothing_more_in_mid_retry_and_its_deliveries_end(
@@ -44,7 +44,7 @@ async def test_a_disabled_endpoint_gets_nothing_more_in_mid_retry_and_its_delive
         assert len(receiver.requests) == 1
         receiver.behaviour = WORKING
         await installation.store.write(lambda tx: tx.save_endpoint(endpoint))
-        installation.couriers.change(endpoint)
+        installation.dispatcher.change(endpoint)
         await installation.send(2)
         await receiver.wait(2)
         await settled()
@@ -71,19 +71,19 @@ async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_
     one, two = await receivers(silent), await receivers(silent)
     async with opened(tmp_path) as installation:
         disabled, removed = await installation.endpoint(one), await installation.endpoint(two)
-        for lane in range(1, 601):
-            await installation.send(lane, lane=lane)
+        for conversation in range(1, 601):
+            await installation.send(conversation, conversation=conversation)
         for endpoint, status in ((disabled, "disabled"), (removed, "removed")):
             changed = replace(endpoint, status=status, status_reason="by the API")  # type: ignore[arg-type]
             await installation.store.write(lambda tx, changed=changed: tx.save_endpoint(changed))  # type: ignore[misc]
-        # A crash: nobody has told the couriers.
+        # A crash: nobody has told the dispatcher.
     async with opened(tmp_path) as installation:
         await closed(installation, disabled)
         assert [row[1:] for row in await installation.rows()] == [("skipped", 0)] * 600
 
 
 def signed(request: Request, secret: str) -> bool:
-    """Whether the published verifier accepts the request."""
+    """Return whether the published verifier accepts the request."""
     signature = request.headers["Service-Signature"]
     try:
         stripe.WebhookSignature.verify_header(request.body.decode(), signature, secret)
@@ -110,7 +110,7 @@ async def test_both_secrets_sign_for_a_day_and_then_the_new_one_alone(
         await receiver.wait(1)
         rotated = endpoint.with_secret(installation.sealing.seal(second), "tail", wall())
         await installation.store.write(lambda tx: tx.save_endpoint(rotated))
-        installation.couriers.change(rotated)
+        installation.dispatcher.change(rotated)
         go.set()
         await installation.send(2, 3)
         await receiver.wait(3)

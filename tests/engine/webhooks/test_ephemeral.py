@@ -50,7 +50,7 @@ async def listing(installation: Installation, receiver: Receiver, *types: str) -
     wanted = replace(
         endpoint, events=frozenset(types), sealed_secret=installation.sealing.seal(SECRET), url=receiver.url
     )
-    installation.couriers.add(wanted)
+    installation.dispatcher.add(wanted)
     return wanted
 
 
@@ -67,12 +67,12 @@ async def test_typing_goes_only_to_endpoints_that_list_the_type(
         await listing(installation, everything)
         await listing(installation, both, STARTED, STOPPED)
         await listing(installation, one, STOPPED, "message.created")
-        installation.couriers.pass_on(typing(1))
-        installation.couriers.pass_on(replace(typing(2), project=2))
-        installation.couriers.pass_on(typing(3, kind=STOPPED))
+        installation.dispatcher.offer_ephemeral(typing(1))
+        installation.dispatcher.offer_ephemeral(replace(typing(2), project=2))
+        installation.dispatcher.offer_ephemeral(typing(3, kind=STOPPED))
         await both.wait(2)
         await trio.sleep(30)  # virtual time: the mock clock jumps
-        assert installation.couriers.counters.typing_delivered == 3
+        assert installation.dispatcher.counters.typing_delivered == 3
         assert await installation.rows() == []
     assert (everything.sequences, both.sequences, one.sequences) == ([], [1, 3], [3])
 
@@ -84,7 +84,7 @@ async def test_a_typing_delivery_is_signed_and_named_like_the_others(
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
-        installation.couriers.pass_on(typing(5))
+        installation.dispatcher.offer_ephemeral(typing(5))
         await receiver.wait(1)
     (request,) = receiver.requests
     t, v1 = (part.partition("=")[2] for part in request.headers["Service-Signature"].split(","))
@@ -102,10 +102,10 @@ async def test_a_typing_delivery_is_tried_four_times_from_memory_and_then_droppe
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
-        installation.couriers.pass_on(typing(1))
+        installation.dispatcher.offer_ephemeral(typing(1))
         await receiver.wait(4)
         await trio.sleep(60)  # virtual time: the mock clock jumps
-        counters = installation.couriers.counters
+        counters = installation.dispatcher.counters
         assert (counters.typing_attempts, counters.typing_failed_attempts) == (4, 4)
         assert (counters.typing_delivered, counters.typing_dropped) == (0, 1)
         assert (counters.attempts, counters.dropped) == (0, 0)
@@ -124,12 +124,12 @@ async def test_a_typing_delivery_that_failed_arrives_with_its_retry(
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
-        installation.couriers.pass_on(typing(1))
+        installation.dispatcher.offer_ephemeral(typing(1))
         await receiver.wait(1)
         receiver.behaviour = answering("204 No Content")
         await receiver.wait(2)
         await trio.sleep(60)  # virtual time: the mock clock jumps
-        assert installation.couriers.counters.typing_delivered == 1
+        assert installation.dispatcher.counters.typing_delivered == 1
     assert receiver.sequences == [1, 1]
 
 
@@ -140,15 +140,15 @@ async def test_typing_waits_for_no_pause_that_the_receiver_asks_for(
     receiver = await receivers(answering("429 Too Many Requests", extra=b"Retry-After: 40\r\n"))
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
-        installation.couriers.pass_on(typing(1))
+        installation.dispatcher.offer_ephemeral(typing(1))
         await receiver.wait(1)
         receiver.behaviour = answering("204 No Content")
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        installation.couriers.pass_on(typing(2))
+        installation.dispatcher.offer_ephemeral(typing(2))
         await trio.sleep(60)  # virtual time: the mock clock jumps
-        installation.couriers.pass_on(typing(3))
+        installation.dispatcher.offer_ephemeral(typing(3))
         await receiver.wait(2)
-        counters = installation.couriers.counters
+        counters = installation.dispatcher.counters
         assert (counters.typing_paused_attempts, counters.typing_failed_attempts) == (1, 0)
         assert counters.typing_dropped == 2
     assert receiver.sequences == [1, 3]
@@ -161,7 +161,7 @@ async def test_typing_does_not_survive_a_restart(
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
-        installation.couriers.pass_on(typing(1))
+        installation.dispatcher.offer_ephemeral(typing(1))
         await receiver.wait(1)
     async with opened(tmp_path):
         await trio.sleep(60)  # virtual time: the mock clock jumps
@@ -176,22 +176,22 @@ async def test_a_dead_receiver_holds_a_bounded_number_and_the_oldest_are_dropped
         await listing(installation, receiver, STARTED)
         await trio.sleep(1)  # virtual time: the mock clock jumps
         for number in range(1, 1001):
-            installation.couriers.pass_on(typing(number, conversation=number))
+            installation.dispatcher.offer_ephemeral(typing(number, conversation=number))
         await receiver.wait(4)
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert (receiver.now, receiver.connections) == (4, 4)
-        assert installation.couriers.counters.typing_dropped == 1000 - 256
+        assert installation.dispatcher.counters.typing_dropped == 1000 - 256
         receiver.behaviour = answering("204 No Content")
         await receiver.wait(4 + 256)
         await trio.sleep(60)  # virtual time: the mock clock jumps
-        assert installation.couriers.counters.typing_delivered >= 256 - 4
+        assert installation.dispatcher.counters.typing_delivered >= 256 - 4
     assert min(receiver.sequences) == 1000 - 255
 
 
 async def test_typing_that_nobody_answers_delays_no_stored_delivery(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """All that the endpoint may be sent at once is still there for what is stored."""
+    """The slots for stored deliveries stay free."""
 
     async def only_stored(stream: trio.abc.Stream, request: Request) -> None:
         await (silent if request.headers["Service-Event"] == STARTED else answering("200 OK"))(
@@ -202,11 +202,11 @@ async def test_typing_that_nobody_answers_delays_no_stored_delivery(
     async with opened(tmp_path, concurrency=1, memory_deliveries=4) as installation:
         await listing(installation, receiver, STARTED, "message.created")
         for number in range(1, 1001):
-            installation.couriers.pass_on(typing(number, conversation=number))
+            installation.dispatcher.offer_ephemeral(typing(number, conversation=number))
         await receiver.wait(1)
         began = trio.current_time()
-        for lane in range(1, 21):
-            await installation.send(1, lane=lane)
+        for conversation in range(1, 21):
+            await installation.send(1, conversation=conversation)
         await receiver.wait(21)
         assert trio.current_time() - began < 1
         await trio.sleep(0.2)  # virtual time: the mock clock jumps
@@ -227,7 +227,7 @@ async def test_first_attempts_of_one_conversation_keep_their_order(
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
         for number in range(1, 31):
-            installation.couriers.pass_on(typing(number, conversation=number % 3))
+            installation.dispatcher.offer_ephemeral(typing(number, conversation=number % 3))
         await receiver.wait(30)
     assert receiver.most == 3
     for conversation in range(3):
@@ -241,10 +241,10 @@ async def test_nothing_more_is_sent_of_an_erased_conversation(
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
-        installation.couriers.pass_on(typing(1, conversation=8))
-        installation.couriers.pass_on(typing(2, conversation=9))
+        installation.dispatcher.offer_ephemeral(typing(1, conversation=8))
+        installation.dispatcher.offer_ephemeral(typing(2, conversation=9))
         await receiver.wait(2)
-        installation.couriers.commit_nowait((), frozenset({8}))
+        installation.dispatcher.commit_nowait((), frozenset({8}))
         await receiver.wait(5)
         await trio.sleep(60)  # virtual time: the mock clock jumps
     assert sorted(receiver.sequences) == [1, 2, 2, 2, 2]
@@ -257,12 +257,12 @@ async def test_an_endpoint_that_is_removed_or_unlists_typing_gets_no_more_of_it(
     async with opened(tmp_path) as installation:
         gone = await listing(installation, removed, STARTED)
         other = await listing(installation, changed, STARTED)
-        installation.couriers.pass_on(typing(1))
+        installation.dispatcher.offer_ephemeral(typing(1))
         await removed.wait(1)
         await changed.wait(1)
-        installation.couriers.remove(gone.rowid)
-        installation.couriers.add(replace(other, events=frozenset({"message.created"})))
-        installation.couriers.pass_on(typing(2))
+        installation.dispatcher.remove(gone.rowid)
+        installation.dispatcher.add(replace(other, events=frozenset({"message.created"})))
+        installation.dispatcher.offer_ephemeral(typing(2))
         await trio.sleep(60)  # virtual time: the mock clock jumps
     assert (removed.sequences, changed.sequences) == ([1], [1])
 
@@ -274,11 +274,11 @@ async def test_a_secret_that_cannot_be_opened_stops_typing_for_that_endpoint_onl
     async with opened(tmp_path) as installation:
         endpoint = await listing(installation, sealed, STARTED)
         await listing(installation, fine, STARTED)
-        installation.couriers.add(
+        installation.dispatcher.add(
             replace(endpoint, sealed_secret=Sealing(Secrets("another")).seal("whsec_x"))
         )
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        installation.couriers.pass_on(typing(1))
+        installation.dispatcher.offer_ephemeral(typing(1))
         await fine.wait(1)
         await trio.sleep(30)  # virtual time: the mock clock jumps
     assert sealed.requests == []
@@ -288,7 +288,7 @@ STEPS = ("put", "take", "end", "fail", "repeat")
 
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 3)), max_size=60))
-def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, int]]) -> None:
+def test_the_box_is_bounded_and_sends_each_conversation_in_order(steps: list[tuple[str, int]]) -> None:
     box, under_way, first = EphemeralQueue(memory=5), list[EphemeralDelivery](), list[EphemeralDelivery]()
     now, made = EPOCH_MS, 0
     for step, choice in steps:
@@ -305,10 +305,10 @@ def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, 
             again = Retry(now + 1500, now, now, repeats=step == "repeat")
             box.ended(ended) if step == "end" else box.retry(ended, again)
         assert len(box) <= 5
-        lanes = [each.event.conversation for each in under_way if not each.attempts]
-        assert len(lanes) == len(set(lanes))
-    for lane in range(4):
-        numbers = [each.number for each in first if each.event.conversation == lane]
+        conversations = [each.event.conversation for each in under_way if not each.attempts]
+        assert len(conversations) == len(set(conversations))
+    for conversation in range(4):
+        numbers = [each.number for each in first if each.event.conversation == conversation]
         assert numbers == sorted(numbers)
 
 

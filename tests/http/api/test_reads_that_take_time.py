@@ -13,6 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.accounts.credentials import hash_server_key
+from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -50,14 +51,14 @@ async def test_a_key_that_is_revoked_while_it_is_looked_up_is_remembered_by_nobo
 ) -> None:
     store.at_once(lambda tx: tx.insert_key("key_1", PROJECT.rowid, hash_server_key(KEY), "kkkk", "", NOON))
     keys = ServerKeys(store)
-    tell: list[Callable[[Commit], None]] = []
-    keys.follow(cast(Any, SimpleNamespace(subscribe=tell.append)))
+    commits = Subscribers[Commit]()
+    keys.follow(commits)
     store.takes_s = (2.0,)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(keys.authenticate, KEY)  # it came before the revocation
         await trio.sleep(1)  # virtual time: the mock clock jumps
         store.at_once(_revoke)
-        tell[0](Commit((), (), frozenset(), callers=True))
+        commits.tell(Commit((), (), frozenset(), callers=True))
     with pytest.raises(Unauthenticated):
         await keys.authenticate(KEY)
 

@@ -54,14 +54,14 @@ async def test_what_an_application_raises_ends_its_connection_alone(stage: Stage
 async def test_what_a_stream_connection_raises_ends_it_alone(
     stage: Stage, front: Front, monkeypatch: pytest.MonkeyPatch, failures: Failures, broken: Break
 ) -> None:
-    hear = PusherProtocol.hear
+    receive = PusherProtocol.receive
 
     async def breaking(self: PusherProtocol, text: str) -> None:
         if "break" in text:
             await broken()
-        await hear(self, text)
+        await receive(self, text)
 
-    monkeypatch.setattr(PusherProtocol, "hear", breaking)
+    monkeypatch.setattr(PusherProtocol, "receive", breaking)
     with trio.fail_after(10):
         consumer, client = await front.connect(), await front.connect()
         await consumer.subscribe("c1")
@@ -76,14 +76,14 @@ async def test_what_a_stream_connection_raises_ends_it_alone(
 async def test_what_a_task_of_a_stream_connection_raises_ends_the_connection_alone(
     stage: Stage, front: Front, monkeypatch: pytest.MonkeyPatch, failures: Failures, broken: Break
 ) -> None:
-    hear = PusherProtocol.hear
+    receive = PusherProtocol.receive
 
     async def breaking(self: PusherProtocol, text: str) -> None:
         if "break" in text:
             self.session.spawn(broken)
-        await hear(self, text)
+        await receive(self, text)
 
-    monkeypatch.setattr(PusherProtocol, "hear", breaking)
+    monkeypatch.setattr(PusherProtocol, "receive", breaking)
     with trio.fail_after(10):
         consumer, client = await front.connect(), await front.connect()
         await consumer.subscribe("c1")

@@ -23,7 +23,7 @@ class Connection:
         if self.bug:
             raise ZeroDivisionError
 
-    def end(self, goodbye: None) -> None:
+    def break_off(self) -> None:
         self.ended = True
 
 

@@ -61,7 +61,7 @@ def _upload(tx: Transaction, conversation: int) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory that no server has."""
+    """Make a data directory that no server has."""
     directory = tmp_path / "data"
     trio.run(fill, directory)
     return directory
@@ -92,7 +92,7 @@ def restore(
 
 
 def rewritten(source: Path, edit: Edit) -> Path:
-    """A copy of an archive in which `edit` has changed the members."""
+    """Copy an archive, and let `edit` change the members."""
     with tarfile.open(source) as archive:
         parts = [(each, _content(archive, each)) for each in archive.getmembers()]
     edit(parts)
@@ -114,10 +114,10 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def names(parts: Sequence[tuple[tarfile.TarInfo, bytes]]) -> list[str]:
-    """The names of an archive's members."""
+    """Return the names of an archive's members."""
     return [member.name for member, _ in parts]
 
 
 def left(directory: Path) -> set[str]:
-    """What a directory has."""
+    """Return the names in a directory."""
     return {each.name for each in directory.iterdir()}

@@ -72,7 +72,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
 
 def _counted(call: Callable[..., object], count: Callable[[str], None]) -> Callable[..., object]:
-    """The call of the system, which is a step as well."""
+    """Return the call of the system, which is a step as well."""
 
     def counted(*given: object) -> object:
         count("os.write")
@@ -82,7 +82,7 @@ def _counted(call: Callable[..., object], count: Callable[[str], None]) -> Calla
 
 
 def backup(directory: Path, data: Path) -> int:
-    """A kill leaves the old backup or the new one, whole; the next one is made all the same."""
+    """Check that a kill leaves the old backup or the new one, whole, and that the next one is made all the same."""
     target = directory / "b.tar"
     back_up(data, target)
     for step in range(ROUNDS_MAX):
@@ -95,7 +95,7 @@ def backup(directory: Path, data: Path) -> int:
 
 
 def restoring(directory: Path, data: Path) -> int:
-    """A kill leaves a directory in which no server starts, or a complete one; the next restore makes it complete."""
+    """Check that a kill leaves a directory in which no server starts, or a complete one; the next restore completes it."""
     source, new = back_up(data, directory / "b.tar").path, directory / "new"
     for step in range(ROUNDS_MAX):
         killed = killed_at(step, lambda: restore(source, new))
@@ -114,7 +114,7 @@ def restoring(directory: Path, data: Path) -> int:
 
 
 def upgrade(directory: Path, data: Path) -> int:
-    """A kill leaves the database as it was, and nothing that looks like a copy but is none.
+    """Check that a kill leaves the database as it was, and nothing that looks like a copy but is none.
 
     There are always two that a new one takes the place of, whatever the second in which it is made.
     """
@@ -139,7 +139,7 @@ def upgrade(directory: Path, data: Path) -> int:
 
 
 def removal(directory: Path, data: Path) -> int:
-    """A kill while copies are removed leaves those that are not yet as they were."""
+    """Check that a kill while copies are removed leaves the others as they were."""
     backups = data / "backups"
     copy_before_upgrade(data / FILE_NAME, 1, "m1")
     (good,) = (copy.read_bytes() for copy in backups.iterdir())
@@ -164,7 +164,7 @@ async def _settled(data: Path, overlap_s: int | None) -> None:
 
 
 def rotation(directory: Path, data: Path) -> int:
-    """A kill leaves secrets that open all that is stored and know what was signed; the next start finishes."""
+    """Check that a kill leaves secrets that open all that is stored and know what was signed; the next start finishes."""
     token = Tokens(Secrets(SECRET)).issue("usr_1", wall_clock())
     for step in range(ROUNDS_MAX):
         copy = directory / str(step)

@@ -17,7 +17,7 @@ from tests.storage.backup.conftest import back_up, left, restore
 
 @contextmanager
 def files_up_to(size: int) -> Iterator[None]:
-    """No file may grow beyond this many bytes."""
+    """Let no file grow beyond this many bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -28,7 +28,7 @@ def files_up_to(size: int) -> Iterator[None]:
 
 @pytest.fixture
 def whole(data: Path, tmp_path: Path) -> Path:
-    """A backup of the directory."""
+    """Make a backup of the directory."""
     return back_up(data, tmp_path / "whole.tar").path
 
 

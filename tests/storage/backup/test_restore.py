@@ -43,7 +43,7 @@ Parts = list[tuple[tarfile.TarInfo, bytes]]
 
 
 def query(directory: Path, sql: str) -> list[tuple[object, ...]]:
-    """Rows of a directory's database."""
+    """Return rows of a directory's database."""
     with closing(sqlite3.connect(directory / FILE_NAME)) as connection:
         return connection.execute(sql).fetchall()
 
@@ -176,7 +176,7 @@ def test_a_changed_byte_anywhere_is_found(data: Path, tmp_path: Path) -> None:
 def member(
     name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = ""
 ) -> tuple[tarfile.TarInfo, bytes]:
-    """A member as a stranger would make it."""
+    """Make a member as a stranger would."""
     info = tarfile.TarInfo(name)
     info.size, info.type, info.linkname = len(content), kind, link
     return info, content

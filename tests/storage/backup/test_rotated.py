@@ -20,12 +20,12 @@ NEW = "another secret of this installation, long enough"
 
 
 def rotated() -> Secrets:
-    """The secrets after a rotation."""
+    """Return the secrets after a rotation."""
     return Secrets(SECRET).rotated(NEW, wall_clock(), 60_000)
 
 
 def restored(source: Path, directory: Path, secrets: Secrets | None) -> Secrets:
-    """What a restored directory has as its secrets; everything in it opens with them."""
+    """Restore a backup and return the directory's secrets; everything in it opens with them."""
     restores.restore(restores.Order(source, directory, secrets, secrets is not None, False, False, NOON))
     found = installation_secrets(directory, None)
     assert not check(directory, found, contents=True, settled_s=0).problems

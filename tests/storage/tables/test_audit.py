@@ -51,7 +51,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def test_every_method_that_writes_the_audited_tables_records_it() -> None:
-    """One that is new either records, or is explained above."""
+    """Require that a new method either records, or is explained above."""
     silent, found = set(), set()
     for name, node in functions():
         said = " ".join(
@@ -84,7 +84,7 @@ def fail(store: InlineStore, address: str | None, at: int = NOON, user: User | N
 
 @pytest.fixture
 def empty(inline_store: InlineStore) -> InlineStore:
-    """A store whose trail forgot how the projects came into being."""
+    """Return a store whose trail forgot how the projects came into being."""
     inline_store.at_once(lambda tx: tx.prune_audit(1, 1_000))
     assert records(inline_store) == []
     return inline_store

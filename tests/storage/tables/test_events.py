@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.topic import Topic
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import Draft, StoredEvent, Topic
 from deskwire.storage.database import FILE_NAME, connect_writer, migrate
-from deskwire.storage.migrations.list import m0003_what_outlives_its_subject
+from deskwire.storage.migrations.list import SCRIPTS, execute_script
 from deskwire.storage.transaction import SqliteTransaction
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
 
@@ -28,7 +27,7 @@ DRAFT = Draft("message.created", 1, {})
 
 @contextmanager
 def table(directory: Path) -> Iterator[SqliteTransaction]:
-    """A transaction on a fresh database, where each statement is a commit of its own."""
+    """Open a transaction on a fresh database, where each statement is a commit of its own."""
     migrate(directory / FILE_NAME)
     connection = connect_writer(directory / FILE_NAME)
     connection.execute("PRAGMA synchronous = OFF")  # this is not about crashes
@@ -174,7 +173,7 @@ def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_in
         tx.conn.execute("DROP INDEX deletions_by_conversation")
         tx.conn.execute("DROP INDEX deletions_by_contact")
         gone = tx.append_event(PROJECT, Draft("conversation.deleted", 3, about), None, NOON)
-        m0003_what_outlives_its_subject(Database(tx.conn))
+        execute_script(Database(tx.conn), SCRIPTS["m0003_what_outlives_its_subject"])
         other = {"conversation": {"id": "cnv_2", "contact": {"userId": "bob"}}}
         tx.append_event(PROJECT, Draft("conversation.deleted", 1, other), None, NOON)
         for lane in (Topic(PROJECT.rowid, "conversation", "cnv_1"), Topic(PROJECT.rowid, "contact", "ada")):

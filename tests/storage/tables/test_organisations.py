@@ -35,13 +35,13 @@ def test_projects_and_users_from_before_get_the_defaults(tmp_path: Path) -> None
 
 @pytest.fixture
 def reader(tmp_path: Path) -> SqliteReader:
-    """A reader of an empty database."""
+    """Return a reader of an empty database."""
     migrate(tmp_path / FILE_NAME)
     return SqliteReader(connect_reader(tmp_path / FILE_NAME))
 
 
 def plans(reader: SqliteReader) -> list[str]:
-    """The plan of every statement that the lists run."""
+    """Return the plan of every statement that the lists run."""
     statements: list[str] = []
     reader.conn.set_trace_callback(statements.append)
     reader.memberships(1, (-1, -1), 10)

@@ -117,7 +117,7 @@ def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
 
 
 def plan(tx: SqliteTransaction, wanted: TicketFilter, sort: Sort) -> tuple[str, str]:
-    """How SQLite goes about a page in the middle of a list: choosing its rows, and what it does with those."""
+    """Return SQLite's plan for a page in the middle of a list: how it chooses the rows, and what it does with those."""
     chosen = list_query(PROJECT.rowid, wanted, sort, Place(NOON, 500), 50)
     assert chosen is not None
     steps = tx.conn.execute(f"EXPLAIN QUERY PLAN {chosen[0]}", chosen[1]).fetchall()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deskwire.engine.conversations.automation.published import published
+from deskwire.engine.conversations.automation.lookup import published
 from deskwire.engine.conversations.commands import AnswerStep, Delete, StartWorkflow
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
@@ -18,7 +18,7 @@ ASKING = workflow([FORM, buttons(1, None)])["flows"]
 
 
 def stored(tx: Transaction) -> Published:
-    """A workflow that asks twice."""
+    """Store a workflow that asks twice."""
     made = Workflow(0, new_id("wfl", NOON), PROJECT.rowid, "Asking", "manual", 1, NOON, NOON)
     return published(tx, PROJECT, tx.insert_workflow(made, ASKING))
 

@@ -154,9 +154,9 @@ def event(number: int, conversation: int | None = 7, position: int = 1) -> Store
     return StoredEvent(position, f"evt_{number}", "message.created", 1, conversation, number, body)
 
 
-def delivery(number: int = 1, lane: int | None = 7, attempts: int = 0, due_at: int = 0) -> Delivery:
-    made = event(number, lane, number)
-    return Delivery(number, f"dlv_{number}", 1, made, lane, number - 1, attempts, due_at, EPOCH_MS)
+def delivery(number: int = 1, conversation: int | None = 7, attempts: int = 0, due_at: int = 0) -> Delivery:
+    made = event(number, conversation, number)
+    return Delivery(number, f"dlv_{number}", 1, made, conversation, number - 1, attempts, due_at, EPOCH_MS)
 
 
 def client_for(
@@ -178,12 +178,12 @@ def client_for(
 
 
 class Installation:
-    """A store with a project, and couriers on it."""
+    """A store with a project, and a dispatcher on it."""
 
-    def __init__(self, store: SqliteStore, between: Any, couriers: Dispatcher, project: Project) -> None:
+    def __init__(self, store: SqliteStore, between: Any, dispatcher: Dispatcher, project: Project) -> None:
         self.between = between
         self.store = store
-        self.couriers = couriers
+        self.dispatcher = dispatcher
         self.project = project
         self.sealing = Sealing(Secrets(SECRET))
 
@@ -196,27 +196,39 @@ class Installation:
             0, f"whk_{receiver.port}", self.project.rowid, receiver.url, frozenset(), sealed, "tail", at, at
         )
         stored = await self.store.write(lambda tx: tx.insert_endpoint(replace(new, **fields)))
-        self.couriers.add(stored)
+        self.dispatcher.add(stored)
         return stored
 
-    async def send(self, *numbers: int, lane: int | None = 7, endpoint: Endpoint | None = None) -> None:
+    async def send(
+        self, *numbers: int, conversation: int | None = 7, endpoint: Endpoint | None = None
+    ) -> None:
         """Commit events with these sequence numbers, with their deliveries."""
         at = wall()
 
         def job(tx: Transaction) -> None:
             for number in numbers:
-                draft = Draft("message.created", None if lane is None else number, {})
-                stored = tx.append_event(self.project, draft, lane, at)
+                draft = Draft("message.created", None if conversation is None else number, {})
+                stored = tx.append_event(self.project, draft, conversation, at)
                 tx.conn.execute(  # type: ignore[attr-defined]  # the tests' bodies are bare numbers
                     "UPDATE events SET body = ? WHERE position = ?", (str(number).encode(), stored.position)
                 )
                 for target in tx.routed_endpoints(self.project.rowid):
                     if endpoint is None or target.rowid == endpoint.rowid:
                         numbered = StoredEvent(
-                            stored.position, stored.id, stored.type, 1, lane, number, str(number).encode()
+                            stored.position,
+                            stored.id,
+                            stored.type,
+                            1,
+                            conversation,
+                            number,
+                            str(number).encode(),
                         )
                         tx.insert_delivery(
-                            target.rowid, numbered, lane, None if lane is None else number - 1, at
+                            target.rowid,
+                            numbered,
+                            conversation,
+                            None if conversation is None else number - 1,
+                            at,
                         )
 
         await self.store.write(job)
@@ -279,23 +291,23 @@ async def opened(
 ) -> AsyncIterator[Installation]:
     """An installation on `directory`, running while the context is open.
 
-    `between` makes what the couriers get as their store; `options` go to `Dispatcher`, too.
+    `between` makes the store that the dispatcher gets; `options` go to `Dispatcher`, too.
     """
     inbox: list[Dispatcher] = []
 
     def on_commit(commit: Commit) -> None:
-        for couriers in inbox:
-            couriers.commit_nowait(commit.deliveries, commit.erased)
+        for dispatcher in inbox:
+            dispatcher.commit_nowait(commit.deliveries, commit.erased)
 
     settings: dict[str, object] = {"resolver": resolving(), "rng": random.Random(1)} | options
     async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
         project = await store.write(_project)
         given = between(store)
-        couriers = Dispatcher(given, wall, Sealing(Secrets(SECRET)), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
-        inbox.append(couriers)
+        dispatcher = Dispatcher(given, wall, Sealing(Secrets(SECRET)), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
+        inbox.append(dispatcher)
         async with trio.open_nursery() as nursery:
-            await nursery.start(couriers.run)
-            yield Installation(store, given, couriers, project)
+            await nursery.start(dispatcher.run)
+            yield Installation(store, given, dispatcher, project)
             nursery.cancel_scope.cancel()
 
 

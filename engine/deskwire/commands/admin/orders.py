@@ -1,4 +1,4 @@
-"""What the operator can order: a name and a checked set of arguments each."""
+"""The operator's orders: a name and a checked set of arguments each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OrganisationName(Body):
 
 
 class InOrganisation(Body):
-    """Everything in one organisation, or in all."""
+    """An order about everything in one organisation, or in all."""
 
     organisation: Handle | None = None
 
@@ -55,7 +55,7 @@ class ProjectChange(Body):
 
 
 class InProject(Body):
-    """Something about a project; it can be left out if there is only one."""
+    """An order about a project; the project can be left out if there is only one."""
 
     project: Handle | None = None
 

@@ -1,4 +1,4 @@
-"""Which service a command talks to, and with which key: options, variables, or the demo's own file."""
+"""The service that a command talks to, and the key: from options, variables, or the demo's own file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOW: Final = "Give --url and --key (DESKWIRE_URL, DESKWIRE_KEY)"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the service is, and what opens it.
+    """The address of the service, and the key that opens it.
 
     Args:
         url: scheme, host and perhaps a path, without `/v3`.
@@ -38,7 +38,7 @@ cacert_option = click.option(
     "--cacert",
     envvar="DESKWIRE_CACERT",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Authorities (PEM) that the service's certificate is verified with (DESKWIRE_CACERT).",
+    help="CA certificates (PEM) to verify the service's certificate with (DESKWIRE_CACERT).",
 )
 
 
@@ -54,7 +54,7 @@ def access_options(command: CommandT) -> CommandT:
             type=click.Path(path_type=Path),
             default="data",
             show_default=True,
-            help="Data directory of a service on this machine, whose demo.json is taken without --key.",
+            help="Data directory of a service on this machine, whose demo.json is read if there is no --key.",
         ),
     )
     for option in reversed(options):
@@ -63,7 +63,7 @@ def access_options(command: CommandT) -> CommandT:
 
 
 def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:
-    """What was given, else what `demo.json` in `data` says.
+    """Return the access that was given, else the one that `demo.json` in `data` names.
 
     The file's key goes to the file's own address only.
 
@@ -73,7 +73,7 @@ def find_access(url: str | None, key: str | None, data: Path, cacert: Path | Non
 
 
 def trust(cacert: Path | None) -> ssl.SSLContext | None:
-    """What verifies certificates with these authorities, None without any. Raises click.UsageError."""
+    """Return a TLS context that trusts these authorities, None without any. Raises click.UsageError."""
     try:
         return None if cacert is None else ssl.create_default_context(cafile=cacert)
     except OSError as error:  # ssl.SSLError is one
@@ -100,7 +100,7 @@ def _found(url: str | None, key: str | None, data: Path) -> Access:
 
 
 def base_url(url: str) -> str:
-    """The URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
+    """Return the URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
     try:
         return http_url(url).removesuffix("/v3")
     except ValueError as error:

@@ -93,7 +93,7 @@ class Service:
         await self._client.aclose()
 
     async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
-        """The raw body of the answer to a GET below `/v3`.
+        """Return the raw body of the response to a GET below `/v3`.
 
         Args:
             wait_s: seconds that the service was asked to wait with its answer.
@@ -103,16 +103,16 @@ class Service:
         return await self._call("GET", path, params or {}, b"", wait_s)
 
     async def fetch(self, path: str, params: Mapping[str, str] | None = None) -> Any:
-        """As `get`, but the JSON."""
+        """Get a path as `get` does, and return the JSON."""
         return _json(await self.get(path, params))
 
     async def post(self, path: str, body: Any = None, wait_s: float = 0) -> Any:
-        """The JSON of the answer to a POST below `/v3`; `wait_s` as for `get`. Raises Away and Refused."""
+        """Return the JSON of the response to a POST below `/v3`; `wait_s` as for `get`. Raises Away and Refused."""
         content = b"" if body is None else orjson.dumps(body)
         return _json(await self._call("POST", path, {}, content, wait_s))
 
     async def post_lines(self, path: str, content: bytes, params: Mapping[str, str], wait_s: float) -> Any:
-        """As `post`, with a body of lines (NDJSON)."""
+        """Post a body of lines (NDJSON), as `post` does."""
         return _json(await self._call("POST", path, params, content, wait_s, _NDJSON))
 
     async def _call(
@@ -140,7 +140,7 @@ class Service:
 
 
 def problem_in_words(status: int, body: Any) -> str:
-    """What a problem document says (RFC 9457), in one line."""
+    """Return the content of a problem document (RFC 9457) in one line."""
     if not isinstance(body, dict):
         return f"HTTP {status}"
     problems = body.get("errors")
@@ -172,7 +172,7 @@ def _seconds(headers: httpx.Headers) -> float | None:
 
 
 def reason_in_words(error: BaseException) -> str:
-    """Why a request had no answer, for people: the innermost reason where the outer ones say nothing."""
+    """Return why a request had no response, for people: the innermost reason where the outer ones say nothing."""
     while not str(error) and (within := error.__cause__ or error.__context__) is not None:
         error = within
     if isinstance(error, ssl.SSLCertVerificationError):

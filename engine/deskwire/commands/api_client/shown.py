@@ -12,5 +12,5 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> list[str]:
-    """As `visible`, line by line."""
+    """Return the lines of a text, each as `visible` makes it."""
     return [visible(line) for line in text.split("\n")]

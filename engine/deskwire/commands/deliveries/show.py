@@ -30,12 +30,12 @@ _STYLES: Final = {"delivered": "green", "dropped": "red", "skipped": "yellow"}
 
 
 def table(deliveries: Sequence[Delivery], width: int) -> Table:
-    """The deliveries on `width` characters: in one line each if there is room, else a few lines each."""
-    made = Table(show_lines=width < ROOMY)
+    """Return the deliveries in a table of `width` characters: one line each if there is room, else a few lines each."""
+    grid = Table(show_lines=width < ROOMY)
     for head in _HEADS if width >= ROOMY else _NARROW_HEADS:
-        made.add_column(head, overflow="fold", no_wrap=head in _WHOLE)
-    for each in deliveries:
-        cells = [visible(cell) for cell in _cells(each)]
+        grid.add_column(head, overflow="fold", no_wrap=head in _WHOLE)
+    for delivery in deliveries:
+        cells = [visible(cell) for cell in _cells(delivery)]
         if width < ROOMY:
             at, identifier, endpoint, kind, conversation, sequence, status, attempts, last = cells
             cells = [
@@ -43,12 +43,12 @@ def table(deliveries: Sequence[Delivery], width: int) -> Table:
                 f"{kind} {sequence}\n{conversation}",
                 f"{status}, {attempts} tried\n{last}",
             ]
-        made.add_row(*map(Text, cells), style=_STYLES.get(each["status"]))
-    return made
+        grid.add_row(*map(Text, cells), style=_STYLES.get(delivery["status"]))
+    return grid
 
 
 def _cells(delivery: Delivery) -> tuple[str, ...]:
-    """What the heads say."""
+    """Return a delivery's cells, one for each heading."""
     attempts, sequence = delivery["attempts"], delivery["sequence"]
     return (
         delivery["createdAt"],
@@ -64,7 +64,7 @@ def _cells(delivery: Delivery) -> tuple[str, ...]:
 
 
 def lines(delivery: Delivery) -> Iterator[str]:
-    """Everything about one delivery, its attempts and the answers, fit for a terminal."""
+    """Yield everything about one delivery, its attempts and their responses, fit for a terminal."""
     facts = {
         "Delivery": delivery["id"],
         "Endpoint": delivery["endpointId"],
@@ -92,7 +92,7 @@ def lines(delivery: Delivery) -> Iterator[str]:
 
 
 def counted(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
-    """What a recovery did, or would do."""
+    """Yield what a recovery did, or would do."""
     doing = "would be sent" if dry_run else "sent"
     count = said["count"]
     yield f"{count} {'delivery' if count == 1 else 'deliveries'} {doing} again."

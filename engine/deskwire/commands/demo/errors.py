@@ -1,4 +1,4 @@
-"""Why a demo can't go on."""
+"""The error that ends a demo."""
 
 from __future__ import annotations
 

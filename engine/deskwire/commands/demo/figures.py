@@ -25,7 +25,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class ChannelFigures:
-    """How one channel did.
+    """The figures of one channel.
 
     Args:
         events: different events of this replay.
@@ -44,7 +44,7 @@ class ChannelFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What only the run itself knows.
+    """The figures that only the run itself knows.
 
     Args:
         seconds: from the first command to the last answer.
@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that is told at the end."""
+    """The report at the end."""
 
     run: Run
     commands: dict[str, int]
@@ -69,11 +69,11 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is missing or wrong."""
+        """True if nothing is missing or wrong."""
         return not self.problems
 
     def document(self) -> dict[str, Any]:
-        """The report for scripts; JSON types only."""
+        """Return the report for scripts; JSON types only."""
         commands = sum(self.commands.values())
         return {
             "passed": self.passed,
@@ -107,7 +107,7 @@ def report(history: History, run: Run, more: Sequence[str] = ()) -> Report:
 
 
 def _nothing_done(history: History) -> list[str]:
-    """A replay that shows nothing must not pass as one that shows no fault."""
+    """Return a problem if nothing was replayed: a replay that shows nothing must not pass as one that shows no fault."""
     return [] if any(command.effects for command in history.commands) else ["no command was acknowledged"]
 
 
@@ -138,7 +138,7 @@ def _latency(history: History, channels: Timelines, name: str) -> Latency | None
 
 
 def _rank(ordered: Sequence[float], share: float) -> float:
-    """The value that `share` of all do not exceed (nearest rank)."""
+    """Return the value that `share` of all do not exceed (nearest rank)."""
     return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
 
 

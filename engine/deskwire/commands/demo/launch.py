@@ -74,12 +74,12 @@ async def own_service(keep: bool) -> AsyncIterator[OwnService]:
 
 
 def _program() -> list[str]:
-    """This very program, as a module or as a single binary."""
+    """Return the command of this very program, as a module or as a single binary."""
     return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "deskwire"]
 
 
 def _environment() -> dict[str, str]:
-    """Ours without its settings, which are meant for another service."""
+    """Return this process's environment without the settings, which are meant for another service."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
     return inherited | _VARIABLES
 
@@ -97,7 +97,7 @@ async def _ready(process: trio.Process, directory: Path) -> OwnService:
 
 
 def _announced(directory: Path) -> OwnService | None:
-    """What `demo.json` says, once the service has written it; it appears whole or not at all."""
+    """Read `demo.json`, once the service has written it; it appears whole or not at all."""
     try:
         said = orjson.loads((directory / "data" / "demo.json").read_bytes())
     except FileNotFoundError:
@@ -107,10 +107,10 @@ def _announced(directory: Path) -> OwnService | None:
 
 async def _answers(client: httpx.AsyncClient, base_url: str) -> bool:
     try:
-        answer = await client.get(f"{base_url}/readyz")
+        response = await client.get(f"{base_url}/readyz")
     except httpx.TransportError:
         return False
-    return answer.is_success
+    return response.is_success
 
 
 async def _end(process: trio.Process) -> int:

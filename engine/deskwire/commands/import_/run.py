@@ -22,7 +22,7 @@ _PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 @dataclass(slots=True)
 class Totals:
-    """What came of all parts so far.
+    """The totals of all parts so far.
 
     Args:
         lines: lines of the file that are acknowledged, blank ones too.
@@ -41,11 +41,11 @@ class Totals:
 
     @property
     def seconds(self) -> float:
-        """Since the begin."""
+        """The seconds since the import began."""
         return time.monotonic() - self.began
 
     def document(self) -> dict[str, Any]:
-        """For scripts."""
+        """Return the totals for scripts."""
         kinds = ("conversations", "messages")
         return {
             "lines": self.lines,
@@ -59,7 +59,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """Who is told what happens.
+    """The listener to an import's progress.
 
     Args:
         progress: after each part.
@@ -91,15 +91,15 @@ async def send_all(
         totals.existing.update(report["existing"])
         totals.refused += report["refused"]
         totals.unnamed += report.get("refusalsLeftOut", 0)
-        for each in report["refusals"]:
-            hearing.refused({**each, "line": each["line"] + part.first - 1})
+        for refusal in report["refusals"]:
+            hearing.refused({**refusal, "line": refusal["line"] + part.first - 1})
         hearing.progress(totals)
 
 
 async def _send(
     service: Service, part: Part, hearing: Hearing, *, events: bool, patience_s: float
 ) -> Mapping[str, Any]:
-    """The report on a part, however often it takes."""
+    """Return the report on a part, however often it takes."""
     params = {"events": "true"} if events else {}
     since, attempts = trio.current_time(), 0
     while True:

@@ -1,4 +1,4 @@
-"""What `deskwire import` says while it goes on, and at its end."""
+"""The output of `deskwire import` while it goes on, and at its end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Screen:
         self.say(f"{visible(reason)}; trying again in {pause_s:g} s.")
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a line of its own."""
         self.clear()
         click.echo(text, err=True)
 
@@ -63,7 +63,7 @@ class Screen:
 
 
 def progress_line(totals: Totals, size: int | None) -> str:
-    """How far it is."""
+    """Return a line about how far the import is."""
     share = f"{totals.bytes / size:4.0%}  " if size else ""
     rate = totals.lines / max(totals.seconds, 0.001)
     refused = f", {totals.refused:,} refused" if totals.refused else ""
@@ -71,21 +71,21 @@ def progress_line(totals: Totals, size: int | None) -> str:
 
 
 def refused_line(refusal: Mapping[str, Any]) -> str:
-    """A refused line with everything that is wrong with it."""
+    """Return a refused line with everything that is wrong with it."""
     known = refusal["externalId"]
     name = "" if known is None else f" ({visible(known)})"
     wrong = "; ".join(
-        visible(f"{each['pointer']}: {each['message']}" if each["pointer"] else each["message"])
-        for each in refusal["errors"]
+        visible(f"{error['pointer']}: {error['message']}" if error["pointer"] else error["message"])
+        for error in refusal["errors"]
     )
     return f"line {refusal['line']:,}{name}: {wrong}"
 
 
 def summary(totals: Totals) -> Iterator[str]:
-    """What came of it, in lines."""
+    """Yield the lines of the import's result."""
     for words, counted in (("imported", totals.imported), ("already there", totals.existing)):
         yield f"{words}: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
     yield f"refused: {totals.refused:,} of {totals.lines:,} lines"
     if totals.unnamed:
-        yield f"of these {totals.unnamed:,} are not named, as too much is wrong with them; mend the others and send it again"
+        yield f"of these {totals.unnamed:,} are not listed, as they have too many errors; fix the others and import the file again"
     yield f"{totals.seconds:,.1f} s"

@@ -24,7 +24,7 @@ class CursorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the file holds.
+    """The content of the cursor's file.
 
     Args:
         after: the last event such that it and all before it are over; None for the feed's beginning.
@@ -42,7 +42,7 @@ class Kept:
 
 
 def default_path(state: Path, url: str, project_id: str, kind: str = "listen") -> Path:
-    """The file's place in the user's state directory: one for each service, project and kind of run."""
+    """Return the file's place in the user's state directory: one for each service, project and kind of run."""
     service = hashlib.sha256(url.encode()).hexdigest()[:8]
     return state / "deskwire" / f"{kind}-{project_id}-{service}.json"
 
@@ -81,7 +81,7 @@ class CursorFile:
         os.close(self._lock)
 
     def load(self) -> Kept | None:
-        """What was saved last, None if nothing was. Raises CursorError if it is not readable as that."""
+        """Return what was saved last, None if nothing was. Raises CursorError if the file can't be understood."""
         try:
             return _kept(self.path.read_bytes())
         except FileNotFoundError:
@@ -120,7 +120,7 @@ def _document(kept: Kept) -> dict[str, object]:
 
 
 def _kept(text: bytes) -> Kept:
-    """Raises ValueError if the text is not what `_document` makes."""
+    """Return the content of a text that `_document` made. Raises ValueError for any other text."""
     loaded = orjson.loads(text)
     match loaded:
         case {
@@ -134,7 +134,7 @@ def _kept(text: bytes) -> Kept:
 
 
 def _ahead(loaded: dict[str, object]) -> Ahead:
-    """A file of before they were kept has none of these. Raises ValueError."""
+    """Return the events that are over behind the cursor; an older file has none of them. Raises ValueError."""
     match loaded.get("upto"), loaded.get("undone", []):
         case None | str() as upto, list(undone) if all(isinstance(each, str) for each in undone):
             return Ahead(upto, frozenset(undone))

@@ -22,12 +22,12 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.failure import not_connected
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
 
 WORKERS: Final = 8
 """Requests under way at the same time for conversations that do well, and as many for others: together the service's own
 bound for one endpoint."""
-RETRIES: Final = Schedule(retry_after_s=(2.0, 6.0, 12.0), jitter=0.2, horizon_s=86_400.0)  # decisions 6
+RETRIES: Final = Schedule(DEFAULT_RETRY_DELAYS_S, jitter=0.2, horizon_s=86_400.0)  # decisions 6
 _KNOCK_S: Final = 0.5
 """Between two looks whether the receiver is back."""
 
@@ -36,7 +36,7 @@ State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event under a delivery id; see `client.Postable` and `schedule.Plan`."""
+    """An event under a delivery id; see `client.Postable` and `schedule.AttemptPlan`."""
 
     id: str
     event: Event
@@ -49,7 +49,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How it stands with a delivery.
+    """The state of a delivery after a step.
 
     Args:
         attempt: the last one that reached the receiver, if any.
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of an attempt, and after what pause the next one is due."""
+    """The result of an attempt, and the pause after which the next one is due."""
 
     state: Literal["delivered", "failed", "retrying"]
     pause_s: float = 0
@@ -124,13 +124,13 @@ class Forwarder:
                 return Result("failed")
 
     def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
-        """What follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""
+        """Return what follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""
         if attempt.wait_ms is not None:
             return self._schedule.after_pause_asked(attempt, delivery)
         return self._schedule.after_failure(attempt, delivery, random.random(), None)
 
     async def _reach(self, delivery: Delivery) -> Attempt:
-        """An attempt that did not fail for want of a receiver; one task looks for it, the others wait."""
+        """Attempt until a receiver is there; one task looks for it, the others wait."""
         while True:
             if self._back is None:
                 attempt = await self._client.post(delivery, self._secrets)

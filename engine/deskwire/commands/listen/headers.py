@@ -8,8 +8,8 @@ from typing import Final
 
 import trio
 
+from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.dialer import Route
-from deskwire.engine.webhooks.http.response_head import Header
 from deskwire.engine.webhooks.target import Target
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
@@ -27,11 +27,11 @@ class BadHeaders(Exception):
     """Headers that can't be sent; the text has one line for each problem, and no value, as that may be a secret."""
 
 
-def parse_headers(given: Sequence[str]) -> tuple[Header, ...]:
+def parse_headers(lines: Sequence[str]) -> tuple[Header, ...]:
     """Read `Name: value` of each. Raises BadHeaders that names every problem."""
-    if problems := [problem for each in enumerate(given, 1) for problem in _problems(*each)]:
+    if problems := [problem for each in enumerate(lines, 1) for problem in _problems(*each)]:
         raise BadHeaders("\n".join(problems))
-    pairs = (each.partition(":") for each in given)
+    pairs = (each.partition(":") for each in lines)
     return tuple((name.encode("ascii"), value.strip().encode("ascii")) for name, _, value in pairs)
 
 

@@ -27,7 +27,7 @@ class Patient:
         self._note = note
 
     async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
-        """As `Service.get`. Raises Refused, and Away unless patient."""
+        """Get a path as `Service.get` does. Raises Refused, and Away unless patient."""
         pause_s, said = PAUSE_S, False
         while True:
             try:

@@ -24,11 +24,11 @@ from deskwire.commands.listen.patience import Patient
 from deskwire.commands.listen.screen import Screen
 from deskwire.commands.listen.window import Held, Sequences, Window
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.dialer import Dialer
 from deskwire.engine.webhooks.http.resolver import SystemResolver
-from deskwire.engine.webhooks.http.response_head import Header
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from deskwire.engine.webhooks.signature import new_secret
 
@@ -39,7 +39,7 @@ _SAVE_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do.
+    """The plan of a run.
 
     Args:
         access: the service and the project's key.

@@ -1,4 +1,4 @@
-"""What people and scripts see: a live table on a terminal, else a line for each event, or JSON."""
+"""The output for people and scripts: a live table on a terminal, else a line for each event, or JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLES: Final = {"delivered": "green", "failed": "red", "retrying": "yellow", "
 
 
 class Screen(Protocol):
-    """Where it is shown; a context manager around the whole run."""
+    """The output of a run; a context manager around the whole of it."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -70,12 +70,12 @@ class Lines:
         print(self.printed(event), flush=True)
 
     def printed(self, event: Event) -> str:
-        """The line for an event that is not forwarded."""
+        """Return the line for an event that is not forwarded."""
         kind, conversation, sequence = subject(event)
         return f"{kind:<25} {conversation:<30} {sequence:>6}  {visible(event.id)}"
 
     def line(self, step: Step) -> str:
-        """The line for stdout."""
+        """Return the line for stdout."""
         kind, conversation, sequence, status, latency = cells(step)
         return f"{kind:<25} {conversation:<30} {sequence:>6}  {status}  {latency}".rstrip()
 
@@ -84,13 +84,13 @@ class Lines:
 
 
 class Json(Lines):
-    """As `Lines`, with a JSON object for each event."""
+    """An output as `Lines`, with a JSON object for each event."""
 
     def line(self, step: Step) -> str:
         return json.dumps(document(step))  # ASCII only, so no text in it can drive a terminal
 
     def printed(self, event: Event) -> str:
-        """The event itself."""
+        """Return the event itself."""
         return json.dumps(json.loads(event.body), separators=(",", ":"))
 
 
@@ -127,16 +127,16 @@ class LiveTable:
         self.note(Lines().printed(event))
 
     def table(self) -> Table:
-        """The table as it is now."""
+        """Return the table as it is now."""
         caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
-        made = Table("Type", caption=caption, caption_justify="left")
-        made.add_column("Conversation", overflow="fold")
-        made.add_column("Sequence", justify="right")
-        made.add_column("Status")
-        made.add_column("Latency", justify="right")
+        grid = Table("Type", caption=caption, caption_justify="left")
+        grid.add_column("Conversation", overflow="fold")
+        grid.add_column("Sequence", justify="right")
+        grid.add_column("Status")
+        grid.add_column("Latency", justify="right")
         for step in self._steps.values():
-            made.add_row(*map(Text, cells(step)), style=_STYLES.get(step.state))
-        return made
+            grid.add_row(*map(Text, cells(step)), style=_STYLES.get(step.state))
+        return grid
 
     async def run(self) -> None:
         while True:
@@ -160,7 +160,7 @@ def subject(event: Event) -> tuple[str, str, str]:
 
 
 def document(step: Step) -> dict[str, Any]:
-    """A delivery that is over, for scripts."""
+    """Return a delivery that is over, for scripts."""
     event, attempt = step.delivery.event, step.attempt
     assert attempt is not None
     return {

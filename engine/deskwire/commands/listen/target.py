@@ -13,7 +13,7 @@ _PORT: Final = re.compile(r":?(\d{1,5}(?:[/?].*)?)")
 
 
 class BadTarget(Exception):
-    """Nothing can be posted there; the text says everything that is wrong."""
+    """The error for a target that nothing can be posted to; its text says everything that is wrong."""
 
 
 def receiver_url(target: str) -> str:

@@ -42,18 +42,18 @@ class Sequences:
 
     @property
     def last(self) -> dict[str, int]:
-        """A copy, the conversations heard of last at its end."""
+        """The sequences by conversation, those of the conversations heard of last at the end."""
         return dict(self._last)
 
     def before(self, event: Event) -> int | None:
-        """What `Service-Previous-Sequence` says: 0 for none before, None for nothing to say."""
+        """Return the value of `Service-Previous-Sequence`: 0 if there was none before, None if it is not known."""
         if event.conversation is None or event.sequence is None:
             return None
         unknown = None if self.forgot and event.sequence > 1 else 0
         return self._last.get(event.conversation, unknown)
 
     def note(self, event: Event) -> None:
-        """The event is the newest of its conversation."""
+        """Note the event as the newest of its conversation."""
         if event.conversation is None or event.sequence is None:
             return
         self._last.pop(event.conversation, None)
@@ -65,13 +65,13 @@ class Sequences:
             self.forgot = True
 
     def copy(self) -> Sequences:
-        """The same, to change on its own."""
+        """Return a copy, to be changed on its own."""
         return Sequences(self._last, self.forgot)
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What is over behind the cursor: everything up to an event but these. Ids of events grow with their place.
+    """The events that are over behind the cursor: all up to one event, except a few. Ids of events grow with their place.
 
     Args:
         upto: the last event that is over; None if none behind the cursor is.
@@ -82,7 +82,7 @@ class Ahead:
     undone: frozenset[str] = frozenset()
 
     def has(self, event: Event) -> bool:
-        """Whether the event is over."""
+        """Say whether the event is over."""
         return self.upto is not None and event.id <= self.upto and event.id not in self.undone
 
 
@@ -116,7 +116,7 @@ class _Lane:
 
 
 class Window:
-    """What was read and is not over, and what is over behind it.
+    """The events that were read and are not over, and those that are over behind them.
 
     Args:
         after: the cursor to begin with, None for the feed's beginning.
@@ -140,17 +140,17 @@ class Window:
         self._bytes = 0
 
     def __len__(self) -> int:
-        """How many events are not over."""
+        """Return the number of events that are not over."""
         return self._undone
 
     @property
     def full(self) -> bool:
-        """Whether no more should be read for now."""
+        """True if no more should be read for now."""
         return self._undone >= UNDONE_MAX or self._bytes >= BYTES_MAX or len(self._held) >= HELD_MAX
 
     @property
     def ahead(self) -> Ahead:
-        """What is over behind the cursor, also of what was over there before and has not been read again yet."""
+        """The events that are over behind the cursor, those included that were over before and have not been read again yet."""
         read = self._held[-1].event.id if self._held else self.after or ""
         if self._was.upto is not None and read < self._was.upto:
             upto, known = self._was.upto, {each for each in self._was.undone if each > read}
@@ -185,7 +185,7 @@ class Window:
         self._over(held)
 
     def take(self, troubled: bool = False) -> Held | None:
-        """The oldest event of a free lane that is troubled, or not, if any; `end` or `again` must follow."""
+        """Return the oldest event of a free lane that is troubled, or not, if any; `end` or `again` must follow."""
         if not self._ready[troubled]:
             return None
         _, name = heappop(self._ready[troubled])
@@ -194,18 +194,18 @@ class Window:
         return lane.waiting.popleft()
 
     def later(self, held: Held) -> None:
-        """An attempt has failed; the lane waits until `again`."""
+        """Note that an attempt has failed; the lane waits until `again`."""
         self._lanes[held.event.lane].troubled = True
 
     def again(self, held: Held) -> None:
-        """It is time for the next attempt."""
+        """Offer the event for its next attempt."""
         lane = self._lanes[held.event.lane]
         lane.busy = False
         lane.waiting.appendleft(held)
         self._offer(lane)
 
     def end(self, held: Held, delivered: bool = True) -> None:
-        """The event was delivered or given up."""
+        """Note that the event was delivered or given up."""
         lane = self._lanes[held.event.lane]
         lane.busy, lane.troubled = False, not delivered
         self._undone -= 1

@@ -8,7 +8,8 @@ from typing import Any, Final
 import orjson
 
 from deskwire.commands.reference.tables import markdown_table
-from deskwire.engine.surveys.conditions import OPERATORS, PRESENCE
+from deskwire.engine.surveys.conditions import PRESENCE
+from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.validation.rules import RULES, SOUND
 
 _EXAMPLE_MAX: Final = 600
@@ -41,7 +42,7 @@ What a jump's `when` may compare an answer with. An unanswered question meets `n
 def markdown() -> str:
     """Return the page."""
     presence = ", ".join(f"`{op}`" for op in PRESENCE)
-    rows = [(f"`{kind}`", ", ".join(f"`{op}`" for op in ops)) for kind, ops in OPERATORS.items()]
+    rows = [(f"`{kind}`", ", ".join(f"`{op}`" for op in rules.operators)) for kind, rules in TYPES.items()]
     table = markdown_table(("Type", "Operators"), [*rows, ("every type", f"{presence}, without `value`")])
     return (
         "\n".join((INTRODUCTION, _block(dict(SOUND)), _OPERATORS, table, _RULES, *_sections())).rstrip()

@@ -7,11 +7,12 @@ as it is then, and which webhook endpoints there are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import field
+from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.automation.conduct import conduct
+from deskwire.engine.conversations.automation.decide import decide_with_workflow
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.decide import Step, fold
@@ -22,6 +23,9 @@ from deskwire.engine.core.record import value
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
+
+_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced})
+"""The facts that make a commit write what grows with the conversation."""
 
 
 @value
@@ -61,6 +65,8 @@ class Plan:
         links: give attachments their URLs; None for who serves no files.
         wrappers: what else is done in the transaction.
         long: whether what it writes grows with the conversation.
+
+    `after` is the state that it leads to, None if nothing changes.
     """
 
     project: Project
@@ -71,11 +77,10 @@ class Plan:
     links: Links | None = None
     wrappers: tuple[Wrapper[Receipt], ...] = ()
     long: bool = False
+    after: Conversation | None = field(init=False)
 
-    @property
-    def after(self) -> Conversation | None:
-        """The state that it leads to, None if nothing changes."""
-        return self.steps[-1][2] if self.steps else None
+    def __post_init__(self) -> None:
+        self.after = self.steps[-1][2] if self.steps else None  # type: ignore[misc]
 
 
 def make_plan(
@@ -87,19 +92,15 @@ def make_plan(
     links: Links | None = None,
     wrappers: tuple[Wrapper[Receipt], ...] = (),
 ) -> Plan:
-    """Decide at time `at` (ms); touch nothing. Raises as `conduct`.
+    """Decide at time `at` (ms); touch nothing. Raises as `decide_with_workflow`.
 
     Args:
         workflow: the one that `stock.workflow_for` finds.
     """
-    facts = conduct(state, command, at, workflow, _message_ids(at))
+    facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
     contact = command.contact if isinstance(command, Create) else None
-    long = any(map(_takes_long, facts))
+    long = not _LONG.isdisjoint(map(type, facts))
     return Plan(project, state, fold(state, facts, at), at, contact, links, wrappers, long)
-
-
-def _takes_long(fact: Fact) -> bool:
-    return isinstance(fact, Deleted | Revealed | NetworkLogsReplaced)
 
 
 def _message_ids(at: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ restart loses nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final, Generic, TypeVar
 
 import structlog
@@ -18,7 +18,6 @@ from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline, Store
 
-C = TypeVar("C")
 R = TypeVar("R")
 W = TypeVar("W")
 log: Final = structlog.get_logger(__name__)
@@ -33,35 +32,39 @@ class ScheduledTask(ABC, Generic[R, W]):
     """The task and what wakes it."""
 
     delayed: ClassVar[str]
-    """What the log says when the store is not available."""
+    """The log's message when the store is not available."""
 
     def __init__(self, store: Store[R, W], clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._news = trio.Event()
+        self._wakeup = trio.Event()
 
     @staticmethod
     @abstractmethod
     def next_due(reader: R) -> int | None:
-        """When (ms) something is due next; None for never."""
+        """Return when (ms) something is due next; None for never."""
 
     @abstractmethod
     async def do_some(self) -> bool:
-        """Do a part of what is due; whether there may be more. Raises Unavailable to be tried again."""
+        """Do a part of what is due; return whether there may be more. Raises Unavailable to be tried again."""
 
-    def follow(self, commits: Commits[C], due: Callable[[C], Sequence[int]]) -> None:
-        """Wake for what commits make due from now on; `due` takes its times (ms) from one."""
-        commits.subscribe(lambda commit: self.note_nowait(due(commit)))
+    def follow(self, commits: Commits[object], part: str) -> None:
+        """Wake for what commits make due from now on.
+
+        Args:
+            part: the attribute of a commit that has the times at which it makes something due.
+        """
+        commits.subscribe(lambda _: self._wakeup.set(), part)
 
     def note_nowait(self, due: Sequence[int]) -> None:
-        """A commit has made something due at these times (ms)."""
+        """Wake for what has become due at these times (ms), if there are any."""
         if due:
-            self._news.set()
+            self._wakeup.set()
 
     async def run(self) -> None:
         """Do what is due whenever it is, until cancelled."""
         while True:
-            self._news = trio.Event()
+            self._wakeup = trio.Event()
             try:
                 await self._do_all()
                 pause_s = await self._pause_s()
@@ -70,7 +73,7 @@ class ScheduledTask(ABC, Generic[R, W]):
                 await trio.sleep(_RETRY_S)
                 continue
             with trio.move_on_after(pause_s if pause_s > 0 else _RETRY_S):
-                await self._news.wait()
+                await self._wakeup.wait()
 
     async def _do_all(self) -> None:
         while await self._pause_s() <= 0:
@@ -78,7 +81,7 @@ class ScheduledTask(ABC, Generic[R, W]):
                 return
 
     async def _pause_s(self) -> float:
-        """How long there is nothing to do, in seconds."""
+        """Return for how many seconds there is nothing to do."""
         due = await self._store.read(Inline(self.next_due))
         if due is None:
             return float("inf")

@@ -1,23 +1,26 @@
-"""The registry of event types, and the envelope that carries each event (contract 2.10, 6.1)."""
+"""The registry of event types, and the envelope that carries each event (contract 2.10, 6.1).
+
+A committed event stands in the log of its project, and in the topics that follow what it is about: its conversation,
+and that conversation's contact.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.record import value
-from deskwire.engine.events.topic import Topic
 
 API_VERSION: Final = "2026-11-01"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What holds for every event of one type.
+    """The properties of every event of one type.
 
     Args:
         numbered: takes the next sequence number of its conversation.
@@ -87,8 +90,35 @@ class Draft:
     data: Mapping[str, Any]
 
 
+class Topic(NamedTuple):
+    """The events of one conversation, or of one contact with those of its conversations, as a channel follows them.
+
+    A tuple, as each event is looked up by two.
+
+    Args:
+        project: storage key.
+        subject: the `cnv_` id, or the contact's `userId`. Neither need exist.
+    """
+
+    project: int
+    kind: Literal["conversation", "contact"]
+    subject: str
+
+
+def topics_of(project: int, data: Mapping[str, Any]) -> tuple[Topic, ...]:
+    """Return the topics of an event, by its envelope's `data`, which has them also of what was deleted."""
+    conversation = data.get("conversation")
+    contact = (data if conversation is None else conversation).get("contact")
+    if contact is None:
+        return ()
+    of_contact = Topic(project, "contact", contact["userId"])
+    if conversation is None:
+        return (of_contact,)
+    return (Topic(project, "conversation", conversation["id"]), of_contact)
+
+
 def contact_lane(contact: int) -> int:
-    """The key under which a contact's own events stand beside those of conversations: negative."""
+    """Return the key under which a contact's own events stand beside those of conversations: negative."""
     return -contact
 
 
@@ -98,7 +128,7 @@ class StoredEvent:
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
     have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`. None is for what outlives its subject: a deletion. `lanes` come
+    is that of `contact_lane`. None is for what outlives its subject: a deletion. `topics` come
     with the commit; what is read from the table has none.
     """
 
@@ -109,7 +139,7 @@ class StoredEvent:
     conversation: int | None
     sequence: int | None
     body: bytes
-    lanes: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
+    topics: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
 
 
 @value
@@ -135,7 +165,7 @@ class EphemeralEvent:
 
 
 def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
-    """The envelope's bytes, with its fields in the order of contract 2.10."""
+    """Return the envelope's bytes, with its fields in the order of contract 2.10."""
     encoded = orjson.dumps(
         {
             "id": event_id,
@@ -151,7 +181,7 @@ def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: in
 
 
 def matches(subscribed: frozenset[str], event_type: str) -> bool:
-    """Whether an endpoint with this `events` list is sent this type.
+    """Tell whether an endpoint with this `events` list is sent this type.
 
     An empty list means everything except typing (contract 6.2.3, 6.2.4).
     """

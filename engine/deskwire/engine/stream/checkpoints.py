@@ -1,4 +1,4 @@
-"""Confirmed positions on their way to the store: coalesced, so that pongs cost few commits."""
+"""The checkpoints of consumers: confirmed positions, saved together so that pongs cost few commits."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _BRIEF: Final = 32
 
 
 class Checkpoints:
-    """Saves what the seats have confirmed.
+    """The positions that leases have confirmed, on their way to the store.
 
     Args:
-        save_s: pause between two saves; a crash repeats that much to each consumer.
+        save_s: pause between two saves; after a crash each consumer gets the events of that time again.
     """
 
     def __init__(self, store: Store[StreamReader, StreamTransaction], clock: Clock, save_s: float) -> None:
@@ -37,20 +37,20 @@ class Checkpoints:
         self._clock = clock
         self._save_s = save_s
         self._dirty: dict[Channel, ChannelLease] = {}
-        self._bell = trio.Event()
+        self._wakeup = trio.Event()
 
-    def touch(self, seat: ChannelLease) -> None:
-        """Save the seat soon."""
-        self._dirty[seat.channel] = seat
-        self._bell.set()
+    def touch(self, lease: ChannelLease) -> None:
+        """Have the lease saved soon."""
+        self._dirty[lease.channel] = lease
+        self._wakeup.set()
 
-    def drop(self, seat: ChannelLease) -> None:
-        """The seat was just stored otherwise."""
-        self._dirty.pop(seat.channel, None)
+    def drop(self, lease: ChannelLease) -> None:
+        """Forget to save the lease, as a takeover has just stored it."""
+        self._dirty.pop(lease.channel, None)
 
-    def unsaved(self, seat: ChannelLease) -> bool:
-        """Whether the seat is still to be saved."""
-        return seat.channel in self._dirty
+    def unsaved(self, lease: ChannelLease) -> bool:
+        """Return whether the lease is still to be saved."""
+        return lease.channel in self._dirty
 
     async def run(
         self, in_use: Callable[[], Collection[tuple[int, str]]], *, task_status: trio.TaskStatus[None]
@@ -64,7 +64,7 @@ class Checkpoints:
         try:
             while True:
                 with trio.move_on_at(forget_at):
-                    await self._bell.wait()
+                    await self._wakeup.wait()
                 await self._save()
                 if trio.current_time() >= forget_at:
                     forget_at = trio.current_time() + _FORGET_EVERY_S
@@ -75,13 +75,13 @@ class Checkpoints:
                 await self._save()
 
     async def _save(self) -> None:
-        dirty, self._dirty, self._bell = self._dirty, {}, trio.Event()
+        dirty, self._dirty, self._wakeup = self._dirty, {}, trio.Event()
         if not dirty:
             return
         at = self._clock()
         rows = [
-            (channel.project, channel.name, seat.generation, seat.position, tuple(seat.superseded), at)
-            for channel, seat in dirty.items()
+            (channel.project, channel.name, lease.generation, lease.position, tuple(lease.superseded), at)
+            for channel, lease in dirty.items()
         ]
 
         def job(tx: StreamTransaction) -> None:
@@ -92,8 +92,8 @@ class Checkpoints:
             await self._store.write(Brief(job) if len(rows) <= _BRIEF else job)
         except Unavailable as error:
             log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
-            for seat in dirty.values():
-                self.touch(seat)
+            for lease in dirty.values():
+                self.touch(lease)
 
     async def _forget(self, kept: Collection[tuple[int, str]]) -> None:
         """Remove the rows of conversations' and contacts' channels that were given up long ago."""

@@ -1,4 +1,4 @@
-"""Who holds which channel: subscribing, taking over, confirming, leaving (decisions 5; ADR 8)."""
+"""The hub of the realtime stream: subscribing, taking over, confirming and leaving channels (decisions 5; ADR 8)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log: Final = structlog.get_logger(__name__)
 
 _COMMIT_S: Final = 10.0
 """How long a takeover may wait for its commit, with its cancellation held back."""
-_SEATS: Final = 10_000
+_LEASES: Final = 10_000
 """Channels remembered in memory; beyond it those that nobody holds or waits for are read anew."""
 
 
@@ -65,7 +65,7 @@ class ConsumerStatus:
 
 
 class Hub:
-    """All channels of this node.
+    """The channels of this node, and the consumers that hold them.
 
     Args:
         lease_s: how long a dropped consumer is protected from those it superseded.
@@ -89,10 +89,10 @@ class Hub:
         self._lease_s = lease_s
         self._window_ms = int(resume_window_s * 1000)
         self._started_ms = clock()
-        self._positions = Checkpoints(store, clock, save_s)
-        self._seats: dict[Channel, ChannelLease] = {}
+        self._checkpoints = Checkpoints(store, clock, save_s)
+        self._leases: dict[Channel, ChannelLease] = {}
         self._typists: dict[int, set[Subscription]] = {}
-        self.takings: Final = SubscriptionCounters()
+        self.counters: Final = SubscriptionCounters()
 
     async def subscribe(
         self, project: Project, channel: Channel, grant: Grant, lost: Callable[[Loss], None]
@@ -110,45 +110,45 @@ class Hub:
         Cancellation: not while the takeover is being committed, for at most 10 s; after that the
         caller owns the subscription and must `leave` it.
         """
-        seat = await self._seat(channel)
-        async with seat.lock:
-            if seat.fenced(grant.consumer_id, trio.current_time()):
-                self.takings.fenced += 1
+        lease = await self._lease(channel)
+        async with lease.lock:
+            if lease.fenced(grant.consumer_id, trio.current_time()):
+                self.counters.fenced += 1
                 raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
-            if trio.current_time() < seat.crowded_until(grant.consumer_id):
+            if trio.current_time() < lease.crowded_until(grant.consumer_id):
                 raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
             with ExitStack() as undo:
                 tail = self._log.open(
                     channel.source
                 )  # first: what comes while the start is found is in memory
                 undo.callback(self._log.close, channel.source)
-                start = await self._start(seat, grant)
-                continues = grant.resume == "auto" and seat.consumer_id is not None
-                position = seat.position if continues else start.position
-                generation, since = await self._commit(seat, grant.consumer_id, position)
+                start = await self._start(lease, grant)
+                continues = grant.resume == "auto" and lease.consumer_id is not None
+                position = lease.position if continues else start.position
+                generation, since = await self._commit(lease, grant.consumer_id, position)
                 holder = Subscription(
                     self._log, tail, channel, grant.consumer_id, start, lost, typing=grant.typing
                 )
-                self._swap(seat, holder, generation, since)
+                self._hand_over(lease, holder, generation, since)
                 undo.pop_all()
-            self._place(seat, position, continues=continues)
-            self.takings.note(start)
+            self._set_confirmed(lease, position, continues=continues)
+            self.counters.note(start)
             return holder
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
         """End a subscription: `for_good` by the consumer's own word, else because its connection ended."""
         holder.close()
-        seat = self._seats.get(holder.channel)
+        lease = self._leases.get(holder.channel)
         self._typists.get(holder.channel.project, set()).discard(holder)
-        if seat is not None and seat.leave(holder, trio.current_time(), for_good=for_good):
-            self._positions.touch(seat)
+        if lease is not None and lease.leave(holder, trio.current_time(), for_good=for_good):
+            self._checkpoints.touch(lease)
 
     def confirm(self, holder: Subscription, position: int) -> None:
-        """The consumer has everything up to `position`; of a superseded one this means nothing."""
-        seat = self._seats.get(holder.channel)
-        if seat is not None and seat.holder is holder and position > seat.position:
-            seat.position = position
-            self._positions.touch(seat)
+        """Note that the consumer has everything up to `position`; from a superseded one this means nothing."""
+        lease = self._leases.get(holder.channel)
+        if lease is not None and lease.holder is holder and position > lease.position:
+            lease.position = position
+            self._checkpoints.touch(lease)
 
     def pass_on(self, event: EphemeralEvent) -> None:
         """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
@@ -157,18 +157,18 @@ class Hub:
 
     async def until_unfenced(self, channel: Channel, consumer_id: str) -> None:
         """Return once the consumer may take the channel."""
-        seat = await self._seat(channel)
-        seat.waiting += 1
+        lease = await self._lease(channel)
+        lease.waiting += 1
         try:
-            while trio.current_time() < (admitted_at := seat.admitted_at(consumer_id)):
-                changed = seat.changed
+            while trio.current_time() < (admitted_at := lease.admitted_at(consumer_id)):
+                changed = lease.changed
                 with trio.move_on_at(admitted_at):
                     await changed.wait()
         finally:
-            seat.waiting -= 1
+            lease.waiting -= 1
 
     async def consumers(self, project: Project) -> Sequence[ConsumerStatus]:
-        """Every channel of the project that was ever held, by name."""
+        """Return every channel of the project that was ever held, by name."""
 
         def query(reader: StreamReader) -> list[ConsumerStatus]:
             return [
@@ -177,8 +177,8 @@ class Hub:
             ]
 
         live = {
-            channel.name: (seat.position, seat.holder is not None)
-            for channel, seat in self._seats.items()
+            channel.name: (lease.position, lease.holder is not None)
+            for channel, lease in self._leases.items()
             if channel.project == project.rowid
         }
         return await self._store.read(query)
@@ -203,27 +203,29 @@ class Hub:
         if not names:
             raise NotFound("No channel has this consumer.", code="consumer_not_found")
         for name in names:
-            holder = await self._put_out(open_channel(project, name), consumer_id)
+            holder = await self._end_on(open_channel(project, name), consumer_id)
             ended += [] if holder is None else [holder]
         for holder in ended:  # now that each can see which others on its connection go with it
             holder.lost("ended")
         return [holder.channel.name for holder in ended]
 
-    async def _put_out(self, channel: Channel, consumer_id: str) -> Subscription | None:
-        seat = await self._seat(channel)
-        async with seat.lock:
-            if seat.consumer_id != consumer_id:
+    async def _end_on(self, channel: Channel, consumer_id: str) -> Subscription | None:
+        lease = await self._lease(channel)
+        async with lease.lock:
+            if lease.consumer_id != consumer_id:
                 return None  # somebody else has just taken it
-            holder = seat.end(trio.current_time())
-        self._positions.touch(seat)
+            holder = lease.end(trio.current_time())
+        self._checkpoints.touch(lease)
         if holder is not None:
             self._typists.get(channel.project, set()).discard(holder)
             log.info("stream.ended", channel=channel.name, consumer=consumer_id)
         return holder
 
     async def lags(self) -> Mapping[Kind, Lag]:
-        """How far the connected consumers are behind, by the kind of their channels."""
-        held = [(channel, seat.position) for channel, seat in self._seats.items() if seat.holder is not None]
+        """Return how far the connected consumers are behind, by the kind of their channels."""
+        held = [
+            (channel, lease.position) for channel, lease in self._leases.items() if lease.holder is not None
+        ]
         return await find_lags(self._store, self._log, held)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -231,10 +233,10 @@ class Hub:
 
         Cancellation: the last save may take 5 s.
         """
-        await self._positions.run(self._in_use, task_status=task_status)
+        await self._checkpoints.run(self._in_use, task_status=task_status)
 
     def _in_use(self) -> set[tuple[int, str]]:
-        return {(channel.project, channel.name) for channel, seat in self._seats.items() if seat.busy}
+        return {(channel.project, channel.name) for channel, lease in self._leases.items() if lease.busy}
 
     @staticmethod
     def _status(reader: StreamReader, row: StreamConsumer, live: tuple[int, bool] | None) -> ConsumerStatus:
@@ -248,42 +250,42 @@ class Hub:
             reader.events_behind(row.project, position, LAG_MAX),
         )
 
-    async def _seat(self, channel: Channel) -> ChannelLease:
-        if channel not in self._seats:
+    async def _lease(self, channel: Channel) -> ChannelLease:
+        if channel not in self._leases:
             row = await self._store.read(lambda reader: reader.stream_consumer(channel.project, channel.name))
-            if channel not in self._seats:
+            if channel not in self._leases:
                 self._forget_idle()
-                self._seats[channel] = self._restored(channel, row)
-        return self._seats[channel]
+                self._leases[channel] = self._restored(channel, row)
+        return self._leases[channel]
 
     def _restored(self, channel: Channel, row: StreamConsumer | None) -> ChannelLease:
-        """A seat as it was left. After a restart its last holder is protected as if just dropped."""
-        seat = ChannelLease(channel, self._lease_s)
+        """Return a lease as it was left. After a restart its last holder is protected as if it had just dropped off."""
+        lease = ChannelLease(channel, self._lease_s)
         if row is not None:
-            seat.consumer_id, seat.generation = row.consumer_id, row.generation
-            seat.position, seat.since = row.position, row.since
-            seat.superseded = dict.fromkeys(row.superseded)
+            lease.consumer_id, lease.generation = row.consumer_id, row.generation
+            lease.position, lease.since = row.position, row.since
+            lease.superseded = dict.fromkeys(row.superseded)
             gone_ms = max(0, self._clock() - max(self._started_ms, row.updated_at))
-            seat.dropped_at = trio.current_time() - gone_ms / 1000
-        return seat
+            lease.dropped_at = trio.current_time() - gone_ms / 1000
+        return lease
 
     def _forget_idle(self) -> None:
-        if len(self._seats) < _SEATS:
+        if len(self._leases) < _LEASES:
             return
-        for channel, seat in list(self._seats.items()):
-            if not seat.busy and not self._positions.unsaved(seat):
-                del self._seats[channel]
+        for channel, lease in list(self._leases.items()):
+            if not lease.busy and not self._checkpoints.unsaved(lease):
+                del self._leases[channel]
 
-    async def _start(self, seat: ChannelLease, grant: Grant) -> Start:
-        confirmed = seat.position if seat.consumer_id is not None else None
+    async def _start(self, lease: ChannelLease, grant: Grant) -> Start:
+        confirmed = lease.position if lease.consumer_id is not None else None
         oldest_ms = self._clock() - self._window_ms
         return await find_start(
-            self._store, self._log, seat.channel, grant.resume, confirmed, oldest_ms=oldest_ms
+            self._store, self._log, lease.channel, grant.resume, confirmed, oldest_ms=oldest_ms
         )
 
-    async def _commit(self, seat: ChannelLease, consumer_id: str, position: int) -> tuple[int, int]:
-        channel, at = seat.channel, self._clock()
-        superseded = tuple(seat.after_taking(consumer_id, trio.current_time()))
+    async def _commit(self, lease: ChannelLease, consumer_id: str, position: int) -> tuple[int, int]:
+        channel, at = lease.channel, self._clock()
+        superseded = tuple(lease.after_taking(consumer_id, trio.current_time()))
 
         def job(tx: StreamTransaction) -> int:
             return tx.take_channel(channel.project, channel.name, consumer_id, position, superseded, at)
@@ -293,29 +295,29 @@ class Hub:
             return await self._store.write(Brief(job)), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
-    def _place(self, seat: ChannelLease, stored: int, *, continues: bool) -> None:
-        """Set what counts as confirmed from here on, of which `stored` was in the takeover's commit.
+    def _set_confirmed(self, lease: ChannelLease, stored: int, *, continues: bool) -> None:
+        """Set the position that counts as confirmed from here on; `stored` is the one in the takeover's commit.
 
-        Who continues leaves it where it is, a gap included: until its consumer has confirmed something, nobody
-        knows whether it has heard of the gap, and the next one must be told again. The previous holder may have
+        A consumer that continues leaves it where it is, even with a gap: until it has confirmed something, nobody
+        knows whether it was told of the gap, and the next one must be told again. The previous holder may have
         confirmed more during the commit.
         """
         if not continues:
-            seat.position = stored
-        elif seat.position != stored:
-            self._positions.touch(seat)
+            lease.position = stored
+        elif lease.position != stored:
+            self._checkpoints.touch(lease)
 
-    def _swap(self, seat: ChannelLease, holder: Subscription, generation: int, since: int) -> None:
-        self._positions.drop(seat)
-        previous = seat.take(holder, generation, since, trio.current_time())
+    def _hand_over(self, lease: ChannelLease, holder: Subscription, generation: int, since: int) -> None:
+        self._checkpoints.drop(lease)
+        previous = lease.take(holder, generation, since, trio.current_time())
         if holder.typing:
             self._typists.setdefault(holder.channel.project, set()).add(holder)
         if previous is not None:
-            self.takings.note_takeover(previous.consumer_id, holder.consumer_id)
+            self.counters.note_takeover(previous.consumer_id, holder.consumer_id)
             self._typists.get(holder.channel.project, set()).discard(previous)
             log.info(
                 "stream.superseded",
-                channel=seat.channel.name,
+                channel=lease.channel.name,
                 consumer=previous.consumer_id,
                 by=holder.consumer_id,
                 generation=generation,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast
 
 QuestionType = Literal[
     "nps",
@@ -21,27 +21,16 @@ QuestionType = Literal[
     "date",
     "boolean",
 ]
-QUESTION_TYPES: Final[tuple[QuestionType, ...]] = get_args(QuestionType)
-CHOICE_TYPES: Final = frozenset({"single_choice", "multiple_choice"})
-SCALES: Final[Mapping[str, tuple[int, int]]] = {
-    "nps": (0, 10),
-    "csat": (1, 5),
-    "ces": (1, 7),
-    "rating": (1, 5),
-}
-"""Least and largest answer of the types that are scales; a rating may say otherwise."""
+"""The types of questions; `question_types.TYPES` has the rules of each."""
 
 SCHEMA_VERSION: Final = "2.0"
 END: Final = "end"
-"""Where a jump goes that ends the survey."""
-
-TEXT_MAX: Final = 20_000
-"""Characters of an answer, unless the question allows fewer."""
+"""The target of a jump that ends the survey."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """When a jump is taken. `value` is None for an operator that takes none."""
+    """A condition on which a jump is taken. `value` is None for an operator that takes none."""
 
     op: str
     value: Any = None
@@ -49,7 +38,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Where it goes on from a question, always or on a condition."""
+    """A jump from a question to a later one or to the end, always or on a condition."""
 
     source: str
     target: str
@@ -68,21 +57,10 @@ class Question:
     minimum: float | None = None
     maximum: float | None = None
 
-    @property
-    def scale(self) -> tuple[int, int] | None:
-        """Least and largest answer, None if the type is no scale."""
-        if self.type not in SCALES:
-            return None
-        low, high = SCALES[self.type]
-        return (
-            low if self.minimum is None else int(self.minimum),
-            high if self.maximum is None else int(self.maximum),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a survey asks, and in which order."""
+    """The questions of a survey, and the jumps between them."""
 
     title: str
     languages: tuple[str, ...]
@@ -91,7 +69,7 @@ class Definition:
     logic: tuple[Jump, ...]
 
     def question(self, question_id: str) -> Question | None:
-        """The question with this id."""
+        """Return the question with this id, None if there is none."""
         return next((each for each in self.questions if each.id == question_id), None)
 
 
@@ -129,7 +107,7 @@ def jump_of(value: Mapping[str, Any]) -> Jump:
 
 
 def localized(texts: Mapping[str, str], *languages: str) -> str:
-    """The text in the first of these languages that it has, else in any, else nothing."""
+    """Return the text in the first of these languages that it has, else in any; an empty text if it has none."""
     for language in languages:
         if language in texts:
             return texts[language]

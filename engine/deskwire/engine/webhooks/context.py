@@ -1,4 +1,4 @@
-"""What all couriers share: the numbers of decisions 6, and what they reach the world with."""
+"""The parts that all workers share: the numbers of decisions 6, the store, and the way to receivers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from deskwire.engine.webhooks.signature import SigningSecrets
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened since the start, for metrics; typing, which leaves no rows, apart.
+    """Counts since the start, for metrics; typing, which leaves no rows, is counted apart.
 
     Args:
-        failed_attempts, paused_attempts: of the attempts those that failed, and those that were answered with a pause.
-        attempt_s: how long the attempts that are counted in `attempts` took, in seconds.
+        failed_attempts, paused_attempts: the attempts that failed, and those whose response asked for a pause.
+        attempt_s: the duration of the attempts that are counted in `attempts`, in seconds.
     """
 
     attempts: int = 0
@@ -54,9 +54,11 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryContext:
-    """See `Dispatcher` for what each of them is.
+    """The dispatcher's arguments and the parts that are made of them; see `Dispatcher`.
 
-    `watched` has who waits for the first result of a delivery, by its position.
+    Args:
+        pause_s: pause before the store is asked again after it has refused.
+        watched: for each delivery whose first result is waited for, by its position, the event to set.
     """
 
     store: Store[DeliveryReader, DeliveryTransaction]
@@ -80,12 +82,12 @@ class DeliveryContext:
     watched: dict[int, trio.Event] = field(default_factory=dict)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
-        """What signs the endpoint's deliveries. Raises SealBroken if a secret can't be opened."""
+        """Return the secrets that sign the endpoint's deliveries. Raises SealBroken if one can't be opened."""
         old = None if endpoint.old_secret is None else self.sealing.open(endpoint.old_secret)
         return SigningSecrets(self.sealing.open(endpoint.sealed_secret), old, endpoint.old_secret_until)
 
     def breaker(self, endpoint: Endpoint) -> Breaker:
-        """Return the endpoint's circuit as it is stored, at work."""
+        """Return a breaker with the endpoint's stored circuit."""
         return Breaker(
             endpoint.circuit, self.rule, succeeded_at=endpoint.last_success_at, held_upto=endpoint.held_upto
         )
@@ -102,7 +104,7 @@ class DeliveryContext:
         )
 
     def client(self, url: str) -> Client:
-        """A client for one endpoint, with a resolver of its own unless one was given."""
+        """Return a client for one endpoint, with a resolver of its own unless one was given."""
         resolver = self.resolver or SystemResolver()
         route = (
             Dialer(self.policy, resolver)

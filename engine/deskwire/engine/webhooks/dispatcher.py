@@ -1,4 +1,4 @@
-"""All couriers: one for each enabled endpoint, each in a task that nothing else's failure reaches."""
+"""The workers that deliver to webhook endpoints: one for each enabled endpoint, each in a supervised task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import Context
-from dataclasses import dataclass, field
 from typing import Final, get_args
 
 import httpx
@@ -25,53 +24,41 @@ from deskwire.engine.webhooks.ephemeral_dispatcher import EphemeralDispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.proxy import Proxy
 from deskwire.engine.webhooks.http.resolver import Resolver
-from deskwire.engine.webhooks.isolation import RESTART_PAUSE_S, run_isolated
 from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
-from deskwire.engine.webhooks.retry.breaker import Breaker
 from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Rule, State
-from deskwire.engine.webhooks.retry.schedule import Schedule
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Schedule
+from deskwire.engine.webhooks.supervision import Supervised
 from deskwire.engine.webhooks.worker import EndpointWorker
 
 _STOP_GRACE_S: Final = 1.0
-"""How long a stop waits for attempts under way: most receivers answer in less, a silent one holds nothing up."""
+"""Time that a stop leaves to attempts under way: most receivers answer in less, and a silent one must not delay it."""
 
 _PAUSE_S: Final = 1.0
-"""Between two tries of something that the disk refused."""
-
-
-@dataclass(slots=True, eq=False)
-class _Seat:
-    """A courier's place: it outlives the courier that failed in it."""
-
-    endpoint: Endpoint
-    breaker: Breaker
-    courier: EndpointWorker
-    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    gone: trio.Event = field(default_factory=trio.Event)
+"""Pause before the store is asked again after it has refused."""
 
 
 class Dispatcher:
     """Delivers what is committed to the endpoints that it is for (contract 6.4).
 
     Args:
-        store: where deliveries and attempts are.
-        clock: wall-clock milliseconds, for what is stored.
+        store: the store of deliveries and attempts.
+        clock: gives wall-clock milliseconds, for what is stored.
         sealing: opens the endpoints' secrets.
-        policy: which addresses may be dialled.
-        webhook_timeout_s: for one attempt, from its name's lookup to the head of the answer.
-        retry_after_s: the pauses after failed attempts; one attempt more than there are pauses.
-        jitter: share of a pause by which it varies, up and down.
+        policy: says which addresses may be dialled.
+        webhook_timeout_s: time for one attempt, from the name's lookup to the head of the response.
+        retry_delays_s: see `Schedule`.
+        jitter: share of a delay by which it varies, up and down.
         concurrency: attempts under way to one endpoint at the same time at most.
-        waiting: attempts that may wait for their answer besides, after a second without one.
-        rule: when an endpoint's circuit opens.
+        waiting: further attempts that may wait for a response, after a second without one.
+        rule: says when an endpoint's circuit opens.
         horizon_s: age of a delivery after which no attempt begins.
-        catch_up_per_s: how many attempts a second go to what an outage left behind, of each endpoint.
+        catch_up_per_s: attempts a second to each endpoint for what an outage left behind.
         memory_deliveries: deliveries of one endpoint that are in memory at most, of each part of its outbox.
-        stop_grace_s: how long a stop waits for attempts under way.
+        stop_grace_s: time that a stop leaves to attempts under way.
         ssl_context: verifies receivers; the default trusts the public authorities.
-        proxy: what all attempts go through, if not straight to the receivers.
-        resolver: for all endpoints; the default gives each one of its own.
-        rng: for the jitter.
+        proxy: the proxy that all attempts go through; without one they go straight to the receivers.
+        resolver: looks up names for all endpoints; by default each endpoint has one of its own.
+        rng: draws the jitter.
     """
 
     def __init__(
@@ -82,7 +69,7 @@ class Dispatcher:
         policy: Policy,
         *,
         webhook_timeout_s: float = 5.0,  # contract 6.4.1
-        retry_after_s: tuple[float, ...] = (2.0, 6.0, 12.0),  # contract 6.4.2, decisions 6
+        retry_delays_s: tuple[float, ...] = DEFAULT_RETRY_DELAYS_S,
         jitter: float = 0.2,  # decisions 6
         concurrency: int = 16,  # decisions 6
         waiting: int = 96,  # ADR 40
@@ -98,12 +85,12 @@ class Dispatcher:
     ) -> None:
         self._store = store
         self.counters = Counters()
-        self._means = DeliveryContext(
+        self._context = DeliveryContext(
             store=store,
             clock=clock,
             sealing=sealing,
             policy=policy,
-            schedule=Schedule(retry_after_s, jitter, horizon_s),
+            schedule=Schedule(retry_delays_s, jitter, horizon_s),
             rule=rule,
             timeout_s=webhook_timeout_s,
             concurrency=concurrency,
@@ -118,30 +105,33 @@ class Dispatcher:
             rng=rng or random.Random(),
             counters=self.counters,
         )
-        self._seats: dict[int, _Seat] = {}
-        self._passing = EphemeralDispatcher(self._means)
+        self._workers: dict[int, Supervised[EndpointWorker]] = {}
+        self._ephemeral = EphemeralDispatcher(self._context)
         self._nursery: trio.Nursery | None = None
 
     @property
     def held(self) -> int:
-        """How many pending deliveries are in memory; more may wait as rows."""
-        return sum(seat.courier.held for seat in self._seats.values())
+        """The number of pending deliveries in memory; more may wait as rows."""
+        return sum(supervised.worker.held for supervised in self._workers.values())
 
     @property
     def typing_held(self) -> int:
-        """How many deliveries of typing events wait."""
-        return self._passing.held
+        """The number of deliveries of typing events that wait."""
+        return self._ephemeral.held
 
     @property
     def outages(self) -> Mapping[str, int]:
-        """How many deliveries outages keep waiting: held by an open circuit, and missed, to be sent once more."""
-        outages = [seat.courier.outage for seat in self._seats.values()]
-        return {"held": sum(each.held for each in outages), "missed": sum(each.missed for each in outages)}
+        """The numbers of deliveries that outages keep waiting: `held` by an open circuit, or `missed`, to be sent once more."""
+        outages = [supervised.worker.outage for supervised in self._workers.values()]
+        return {
+            "held": sum(outage.held for outage in outages),
+            "missed": sum(outage.missed for outage in outages),
+        }
 
     def circuits(self) -> Mapping[str, int]:
-        """How many endpoints that are delivered to have their circuit in each state."""
-        now = self._means.clock()
-        states = [seat.breaker.circuit.state(now) for seat in self._seats.values()]
+        """Return the number of enabled endpoints with a circuit in each state."""
+        now = self._context.clock()
+        states = [supervised.worker.breaker.circuit.state(now) for supervised in self._workers.values()]
         return {state: states.count(state) for state in get_args(State)}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -155,7 +145,7 @@ class Dispatcher:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 for endpoint in await self._store.read(lambda reader: reader.endpoints()):
-                    if endpoint.rowid not in self._seats:
+                    if endpoint.rowid not in self._workers:
                         self.add(endpoint)
                 for rowid in await self._store.read(lambda reader: reader.unserved_endpoints()):
                     self._close(rowid)
@@ -163,108 +153,96 @@ class Dispatcher:
                 await trio.sleep_forever()
         finally:
             self._nursery = None
-            self._seats.clear()
-            self._passing.clear()
+            self._workers.clear()
+            self._ephemeral.clear()
 
     def add(self, endpoint: Endpoint) -> None:
         """Deliver to an endpoint from now on, beginning with what is pending for it.
 
-        One that is there already is taken anew. Without effect if it is not enabled, and while `run` does
-        not run, which reads what is stored.
+        A worker that it has already is replaced. Without effect if the endpoint is not enabled, and while
+        `run` does not run, which reads what is stored.
         """
-        previous = self._seats.get(endpoint.rowid)
-        self._unseat(endpoint.rowid)
+        previous = self._workers.get(endpoint.rowid)
+        self._stop_worker(endpoint.rowid)
         if self._nursery is None or endpoint.status != "enabled":
             return
-        breaker = self._means.breaker(endpoint)
-        seat = _Seat(endpoint, breaker, EndpointWorker(endpoint, self._means, breaker))
-        self._seats[endpoint.rowid] = seat
-        Context().run(self._nursery.start_soon, self._keep, seat, previous)
-        self._passing.add(endpoint, breaker, self._nursery)
+        breaker = self._context.breaker(endpoint)
+        supervised = Supervised(EndpointWorker(endpoint, self._context, breaker))
+        self._workers[endpoint.rowid] = supervised
+        supervised.start(self._nursery, previous)
+        self._ephemeral.add(endpoint, breaker, self._nursery)
 
     def change(self, endpoint: Endpoint) -> None:
-        """Go on with an endpoint's changed fields; attempts under way are cut off only if its URL is another."""
-        seat = self._seats.get(endpoint.rowid)
+        """Go on with an endpoint's changed fields; attempts under way are cut off only if its URL has changed."""
+        supervised = self._workers.get(endpoint.rowid)
         if endpoint.status != "enabled":
             self.remove(endpoint.rowid)
-        elif seat is None or self._nursery is None or seat.endpoint.url != endpoint.url:
+        elif supervised is None or self._nursery is None or supervised.worker.endpoint.url != endpoint.url:
             self.add(endpoint)
         else:
-            seat.endpoint = endpoint
             try:
-                seat.courier.change(endpoint)
-                self._passing.change(endpoint, seat.breaker, self._nursery)
-            except SealBroken:  # the new courier says so in the log
+                supervised.worker.change(endpoint)
+                self._ephemeral.change(endpoint, supervised.worker.breaker, self._nursery)
+            except SealBroken:  # the new worker says so in the log
                 self.add(endpoint)
 
     def remove(self, endpoint_rowid: int) -> None:
-        """Stop delivering to an endpoint at once, in mid-attempt too; what is pending for it is closed."""
-        self._unseat(endpoint_rowid)
+        """Stop delivering to an endpoint at once, in mid-attempt too, and close what is pending for it."""
+        self._stop_worker(endpoint_rowid)
         self._close(endpoint_rowid)
 
     def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
         """Send a probe at once if the circuit is open: the delivery at this position, or the oldest."""
-        seat = self._seats.get(endpoint_rowid)
-        if seat is not None:
-            seat.courier.probe(position)
+        supervised = self._workers.get(endpoint_rowid)
+        if supervised is not None:
+            supervised.worker.probe(position)
 
     async def first_result(self, delivery: Delivery, timeout_s: float) -> None:
         """Return when an attempt at a delivery that was just made is recorded, or it ended without one.
 
         Or after `timeout_s`, if that is earlier.
         """
-        recorded = self._means.watched.setdefault(delivery.position, trio.Event())
+        recorded = self._context.watched.setdefault(delivery.position, trio.Event())
         try:
             with trio.move_on_after(timeout_s):
                 await recorded.wait()
         finally:
-            self._means.watched.pop(delivery.position, None)
+            self._context.watched.pop(delivery.position, None)
 
     def follow(self, commits: Commits[DeliveryCommit]) -> None:
         """Deliver what is committed from now on."""
-        commits.subscribe(lambda commit: self.commit_nowait(commit.deliveries, commit.erased))
+        commits.subscribe(
+            lambda commit: self.commit_nowait(commit.deliveries, commit.erased), "deliveries", "erased"
+        )
 
     def commit_nowait(self, deliveries: Sequence[Delivery], erased: frozenset[int] = frozenset()) -> None:
         """Take note of a commit; to be called on the Trio thread, in commit order.
 
         Args:
-            deliveries: those it made.
-            erased: conversations it erased; nothing more of them is sent.
+            deliveries: the new deliveries.
+            erased: conversations that were erased; nothing more of them is sent.
         """
         if erased:
-            self._passing.forget(erased)
-            for seat in self._seats.values():
-                seat.courier.forget(erased)
+            self._ephemeral.forget(erased)
+            for supervised in self._workers.values():
+                supervised.worker.forget(erased)
         for delivery in deliveries:
-            seated = self._seats.get(delivery.endpoint)
-            if seated is not None:
-                seated.courier.offer(delivery)
+            addressee = self._workers.get(delivery.endpoint)
+            if addressee is not None:
+                addressee.worker.offer(delivery)
 
-    def pass_on(self, event: EphemeralEvent) -> None:
+    def offer_ephemeral(self, event: EphemeralEvent) -> None:
         """Deliver a typing event, from memory, to the endpoints that list its type (contract 6.2.4)."""
-        self._passing.pass_on(event)
+        self._ephemeral.offer(event)
 
-    def _unseat(self, endpoint_rowid: int) -> None:
-        seat = self._seats.pop(endpoint_rowid, None)
-        if seat is not None:
-            seat.courier.abandon()
-            seat.scope.cancel()
-        self._passing.remove(endpoint_rowid)
+    def _stop_worker(self, endpoint_rowid: int) -> None:
+        supervised = self._workers.pop(endpoint_rowid, None)
+        if supervised is not None:
+            supervised.worker.abandon()
+            supervised.cancel()
+        self._ephemeral.remove(endpoint_rowid)
 
     def _close(self, endpoint_rowid: int) -> None:
         if self._nursery is not None:
             start = self._nursery.start_soon
-            Context().run(start, close_endpoint, self._store, self._means.clock, endpoint_rowid)
-
-    async def _keep(self, seat: _Seat, previous: _Seat | None) -> None:
-        """Run the seat's courier; after a failure a new one, which begins with the pending rows."""
-        try:
-            if previous is not None:
-                await previous.gone.wait()
-            with seat.scope:
-                while True:
-                    await run_isolated(seat.endpoint, seat.courier.run)
-                    await trio.sleep(RESTART_PAUSE_S)
-                    seat.courier = EndpointWorker(seat.endpoint, self._means, seat.breaker)
-        finally:
-            seat.gone.set()
+            Context().run(start, close_endpoint, self._store, self._context.clock, endpoint_rowid)

@@ -1,35 +1,25 @@
 """Typing events on their way to one endpoint: from memory alone, with slots of their own (decisions 4; ADR 9).
 
 They follow the rules of stored deliveries: signature, headers, ids, retries, the order of first attempts in
-a conversation. What is different is that nothing waits for them. They have their own requests and
-connections, so no stored delivery comes later or goes for them; and when too many wait, the oldest is
-dropped.
+a conversation. The difference is that nothing waits for them. They have their own requests and connections,
+so no stored delivery is late or lost because of them; and when too many wait, the oldest is dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Final
+from typing import Final, assert_never
 
-import structlog
 import trio
 
-from deskwire.engine.core.failure import contained
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.record import value
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.context import DeliveryContext
-from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.isolation import broken
 from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.outcome import verdict
 from deskwire.engine.webhooks.retry.schedule import Ended, Retry
-from deskwire.engine.webhooks.signature import SigningSecrets
-from deskwire.engine.webhooks.waiting import wait_for_work
-
-log: Final = structlog.get_logger(__name__)
+from deskwire.engine.webhooks.sender import Sender
 
 SLOTS: Final = 4
 """Requests under way to one endpoint, besides those of stored deliveries. Ours: ADR 9."""
@@ -37,16 +27,13 @@ SLOTS: Final = 4
 MEMORY: Final = 256
 """Deliveries that wait for one endpoint, those between two attempts included. Ours: ADR 9."""
 
-_CLOSE_S: Final = 1.0
-"""Bound for closing connections at the end; it needs no network, so this is only for bugs."""
 
-
-@dataclass(frozen=True, slots=True)
+@value
 class EphemeralDelivery:
-    """One typing event on its way to one endpoint; see `ports.Delivery`.
+    """One typing event on its way to one endpoint; see `delivery.Delivery`.
 
     Args:
-        number: grows with each that is made for the endpoint.
+        number: its place in the order of the endpoint's deliveries.
     """
 
     number: int
@@ -61,10 +48,10 @@ class EphemeralDelivery:
 
 
 class EphemeralQueue:
-    """Which of them may start now; no waiting, no I/O.
+    """The ephemeral deliveries of one endpoint; it says which may start now. No waiting, no I/O.
 
     Args:
-        memory: how many may wait.
+        memory: the number of deliveries that may wait.
     """
 
     def __init__(self, memory: int = MEMORY) -> None:
@@ -73,11 +60,11 @@ class EphemeralQueue:
         self._under_way: dict[int, EphemeralDelivery] = {}
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of deliveries that wait."""
         return len(self._waiting)
 
     def put(self, delivery: EphemeralDelivery) -> bool:
-        """Let a delivery wait for its first attempt, or its next; False if the oldest had to go for it."""
+        """Let a delivery wait for its first or its next attempt; return False if the oldest one was dropped for it."""
         self._under_way.pop(delivery.number, None)
         self._waiting[delivery.number] = delivery
         if len(self._waiting) <= self._memory:
@@ -86,42 +73,34 @@ class EphemeralQueue:
         return False
 
     def take_next(self, now: int) -> EphemeralDelivery | None:
-        """The oldest that may start, if any, at `now` (ms); `ended` or `retry` must follow."""
-        found = next(self._startable(now), None)
-        if found is not None:
-            self._under_way[found.number] = self._waiting.pop(found.number)
-        return found
+        """Return the oldest delivery that may start at `now` (ms), if any; `ended` or `retry` must follow."""
+        delivery = next(self._startable(now), None)
+        if delivery is not None:
+            self._under_way[delivery.number] = self._waiting.pop(delivery.number)
+        return delivery
 
     def next_due(self) -> int | None:
-        """When the next retry is due, in milliseconds since the epoch; None if there is none."""
-        return min((each.due_at for each in self._waiting.values() if each.attempts), default=None)
+        """Return the time at which the next retry is due, in milliseconds since the epoch; None if there is none."""
+        return min(
+            (delivery.due_at for delivery in self._waiting.values() if delivery.attempts), default=None
+        )
 
     def ended(self, delivery: EphemeralDelivery) -> None:
-        """The delivery is over."""
+        """Take note that a delivery is over."""
         self._under_way.pop(delivery.number, None)
 
     def retry(self, delivery: EphemeralDelivery, again: Retry) -> bool:
-        """Let the delivery wait for its next attempt; see `put`. One that was forgotten is over."""
-        if delivery.number not in self._under_way:
-            return True
-        return self.put(
-            replace(
-                delivery,
-                attempts=delivery.attempts + (not again.repeats),
-                due_at=again.due_at,
-                planned_from=again.planned_from,
-                failing_since=again.failing_since,
-            )
-        )
+        """Let a delivery wait for its next attempt; see `put`. One that was forgotten is over."""
+        return delivery.number not in self._under_way or self.put(again.applied_to(delivery))
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations; attempts under way may still end."""
         for held in (self._waiting, self._under_way):
-            for number in [n for n, each in held.items() if each.event.conversation in conversations]:
-                del held[number]
+            for delivery in [each for each in held.values() if each.event.conversation in conversations]:
+                del held[delivery.number]
 
     def _startable(self, now: int) -> Iterator[EphemeralDelivery]:
-        """In the order of their events; of each conversation one first attempt at a time."""
+        """Yield the deliveries that may start, oldest first; of each conversation one first attempt at a time."""
         busy = {each.event.conversation for each in self._under_way.values() if not each.attempts}
         for number in sorted(self._waiting):
             delivery = self._waiting[number]
@@ -129,122 +108,82 @@ class EphemeralQueue:
                 yield delivery
 
 
-class EphemeralWorker:
-    """Delivers typing events to one endpoint. `offer` and `forget` never wait; `run` does the work."""
+class EphemeralWorker(Sender):
+    """The worker that delivers typing events to one endpoint. `offer` and `forget` never wait.
 
-    def __init__(self, endpoint: Endpoint, means: DeliveryContext, breaker: Breaker) -> None:
-        self.endpoint = endpoint
-        self.breaker: Final = breaker
-        self._means = means
-        self._box = EphemeralQueue()
-        self._free = min(SLOTS, means.concurrency)
-        self._client: Final = means.client(endpoint.url)
-        self._signing: SigningSecrets | None = None
-        self._bell = trio.Event()
-        self._made = 0
+    `run`, when cancelled, ends at once, in mid-attempt too; what waits is gone.
+    """
+
+    _failure_event = "delivery.typing_failed"
+
+    def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: Breaker) -> None:
+        super().__init__(endpoint, context, breaker)
+        self._queue = EphemeralQueue()
+        self._slots = self._free = min(SLOTS, context.concurrency)
+        self._offered = 0
 
     @property
     def held(self) -> int:
-        """How many deliveries wait for an attempt."""
-        return len(self._box)
+        """The number of deliveries that wait for an attempt."""
+        return len(self._queue)
 
     def offer(self, event: EphemeralEvent) -> None:
         """Take in an event that the endpoint wants."""
-        self._made += 1
-        now = self._means.clock()
-        self._keep(self._box.put(EphemeralDelivery(self._made, new_id("dlv", now), event, now, now)))
-
-    def change(self, endpoint: Endpoint) -> None:
-        """See `EndpointWorker.change`."""
-        self._signing = self._means.signing(endpoint)
-        self.endpoint = endpoint
+        self._offered += 1
+        now = self._context.clock()
+        self._count_dropped(
+            self._queue.put(EphemeralDelivery(self._offered, new_id("dlv", now), event, now, now))
+        )
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""
-        self._box.forget(conversations)
+        self._queue.forget(conversations)
 
-    async def run(self) -> None:
-        """Deliver until cancelled.
-
-        Raises SealBroken if the endpoint's secret can't be opened.
-
-        Cancellation: at once, in mid-attempt too; what waits is gone.
-        """
-        self._signing = self._means.signing(self.endpoint)
-        try:
-            async with trio.open_nursery() as attempts:
-                while True:
-                    self._bell = trio.Event()
-                    self._start(attempts)
-                    await self._wait()
-        finally:
-            with trio.move_on_after(_CLOSE_S, shield=True):
-                await self._client.aclose()
+    async def _serve(self) -> None:
+        async with trio.open_nursery() as attempts:
+            while True:
+                self._wakeup = trio.Event()
+                self._start(attempts)
+                await self._wait(self._due_s(), working=self._free < self._slots)
 
     def _start(self, attempts: trio.Nursery) -> None:
-        while self._free and (delivery := self._box.take_next(self._means.clock())) is not None:
+        while self._free and (delivery := self._queue.take_next(self._context.clock())) is not None:
             self._free -= 1
-            attempts.start_soon(self._attempt, delivery)
+            attempts.start_soon(self._work, delivery)
 
-    async def _wait(self) -> None:
-        """Return when there may be something to do; close connections that nobody has used for long."""
-        due = self._box.next_due() if self._free else None
-        due_s = float("inf") if due is None else max(0, due - self._means.clock()) / 1000
-        working = self._free < min(SLOTS, self._means.concurrency)
-        await wait_for_work(self._bell, due_s, self._client, working=working)
+    def _due_s(self) -> float:
+        due = self._queue.next_due() if self._free else None
+        return float("inf") if due is None else max(0, due - self._context.clock()) / 1000
 
-    async def _attempt(self, delivery: EphemeralDelivery) -> None:
-        follows = await self._verdict(delivery)
+    async def _work(self, delivery: EphemeralDelivery) -> None:
+        follows = await self._send(delivery)
         self._free += 1
         match follows:
             case Retry() as again:
-                self._keep(self._box.retry(delivery, again))
+                self._count_dropped(self._queue.retry(delivery, again))
             case Ended(status):
-                self._box.ended(delivery)
-                self._means.counters.typing_delivered += status == "delivered"
-                self._means.counters.typing_dropped += status != "delivered"
-                self._bell.set()
+                self._queue.ended(delivery)
+                self._context.counters.typing_delivered += status == "delivered"
+                self._context.counters.typing_dropped += status != "delivered"
+                self._wakeup.set()
+            case _:
+                assert_never(follows)
 
-    async def _verdict(self, delivery: EphemeralDelivery) -> Retry | Ended:
-        """Post it, unless its window has passed or the circuit does not let it through; what follows."""
-        schedule, now = self._means.schedule, self._means.clock()
-        late = schedule.too_late(delivery.created_at, now)
-        if late is not None:
-            return late
+    async def _send(self, delivery: EphemeralDelivery) -> Retry | Ended:
+        """Make an attempt, unless the delivery is too old or the circuit holds it back; return what follows."""
+        now = self._context.clock()
+        too_late = self._context.schedule.too_late(delivery.created_at, now)
+        if too_late is not None:
+            return too_late
         if self.breaker.gate(now) == "hold":  # typing waits for nothing: not even for a probe
             return Ended("skipped")
-        probe, succeeded_at = self.breaker.begin(now), self.breaker.succeeded_at
-        try:
-            attempt = await self._post(delivery, now)
-        finally:
-            if probe:
-                self.breaker.probe_over()
-        fraction = self._means.rng.random()
-        return verdict(
-            attempt,
-            delivery,
-            schedule,
-            self.breaker,
-            fraction=fraction,
-            succeeded_at=succeeded_at,
-            probe=probe,
-        )
-
-    async def _post(self, delivery: EphemeralDelivery, now: int) -> Attempt:
-        assert self._signing is not None, "the courier runs"
-        began, attempt = trio.current_time(), None
-        with contained(partial(self._tell, delivery)):
-            attempt = await self._client.post(delivery, self._signing.at(now))
-        attempt = attempt or broken(delivery.attempts + 1, now, began)
-        counters = self._means.counters
+        attempt, follows = await self._attempt(delivery, probe=self.breaker.begin(now))
+        counters = self._context.counters
         counters.typing_attempts += 1
         counters.typing_paused_attempts += attempt.wait_ms is not None
         counters.typing_failed_attempts += attempt.error is not None and attempt.wait_ms is None
-        return attempt
+        return follows
 
-    def _tell(self, delivery: EphemeralDelivery, failure: BaseException) -> None:
-        log.error("delivery.typing_failed", endpoint=self.endpoint.id, delivery=delivery.id, exc_info=failure)
-
-    def _keep(self, fitted: bool) -> None:
-        self._means.counters.typing_dropped += not fitted
-        self._bell.set()
+    def _count_dropped(self, fitted: bool) -> None:
+        self._context.counters.typing_dropped += not fitted
+        self._wakeup.set()

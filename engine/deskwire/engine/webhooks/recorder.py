@@ -1,9 +1,8 @@
-"""Puts what came of attempts into the store: all that has gathered in one job, again until it succeeds."""
+"""The recorder of attempts' results: it stores all that have gathered in one job, and repeats it until it succeeds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -21,12 +20,12 @@ from deskwire.engine.webhooks.retry.schedule import Ended, Retry
 log: Final = structlog.get_logger(__name__)
 
 _BRIEF: Final = 32
-"""Results that are written without a thread (`Brief`)."""
+"""Bound on the results that are written without a thread (`Brief`)."""
 
 
 @value
 class Result:
-    """What follows from an attempt, or from none if the delivery ended without one, `at` that time (ms)."""
+    """The result of an attempt, or of none if the delivery ended without one, `at` that time (ms)."""
 
     delivery: Delivery
     attempt: Attempt | None
@@ -34,7 +33,7 @@ class Result:
     at: int
 
     def record(self, tx: DeliveryTransaction) -> bool:
-        """Store it; False if the delivery no longer waits for it."""
+        """Store the result; return False if the delivery does not wait for it any more."""
         match self.verdict, self.attempt:
             case Ended(status, reason), None:
                 return tx.end_delivery(self.delivery, status, reason or "", self.at)
@@ -45,23 +44,18 @@ class Result:
         raise AssertionError("a retry follows an attempt")
 
     def planned(self) -> Delivery:
-        """The delivery with its next attempt. Only for a `Retry`."""
+        """Return the delivery with its next attempt. Only for a `Retry`."""
         assert isinstance(self.verdict, Retry)
-        again = self.verdict
-        return replace(
-            self.delivery,
-            attempts=self.delivery.attempts + (not again.repeats),
-            due_at=again.due_at,
-            planned_from=again.planned_from,
-            failing_since=again.failing_since,
-        )
+        return self.verdict.applied_to(self.delivery)
 
 
 @value
 class Recorded:
-    """What was stored: each result with whether its delivery still waited for it.
+    """The results that were stored together.
 
-    `released` is the position up to which the circuit had held deliveries, if it was stored that it is closed.
+    Args:
+        results: each with whether its delivery still waited for it.
+        released: position up to which the circuit had held deliveries, if it was stored that it is closed.
     """
 
     results: Sequence[tuple[Result, bool]]
@@ -69,12 +63,12 @@ class Recorded:
 
 
 class Recorder:
-    """Results on their way to the store. How many there can be is bounded by what an outbox holds.
+    """Stores the results of one endpoint's attempts; an outbox's bounds are theirs.
 
     Args:
-        endpoint: whose deliveries they are.
-        breaker: its circuit is stored along with them, and by itself when it has changed.
-        pause_s: how long to wait before a store that refused is tried again.
+        endpoint: the endpoint, by its storage key.
+        breaker: its circuit is stored along with the results, and by itself when it has changed.
+        pause_s: pause before a store that refused is tried again.
     """
 
     def __init__(
@@ -89,33 +83,33 @@ class Recorder:
         self._breaker = breaker
         self._pause_s = pause_s
         self._results: list[Result] = []
-        self._bell = trio.Event()
+        self._wakeup = trio.Event()
         self._closed = False
 
     def add(self, result: Result) -> None:
         """Hand in a result."""
         self._results.append(result)
-        self._bell.set()
+        self._wakeup.set()
 
     def wake(self) -> None:
-        """The circuit may have changed."""
-        self._bell.set()
+        """Take note that the circuit may have changed."""
+        self._wakeup.set()
 
     def close(self) -> None:
-        """No more results are coming."""
+        """Take note that no more results are coming."""
         self._closed = True
-        self._bell.set()
+        self._wakeup.set()
 
     async def next(self) -> Recorded | None:
-        """Return what was recorded next; None at the end.
+        """Store the next results and return them; None at the end.
 
         Cancellation: what was taken may or may not be stored; if it is not, its row is still pending.
         """
         while not self._results and self._breaker.unsaved is None:
             if self._closed:
                 return None
-            self._bell = trio.Event()
-            await self._bell.wait()
+            self._wakeup = trio.Event()
+            await self._wakeup.wait()
         results, self._results = self._results, []
         while True:
             circuit, released = self._breaker.unsaved, self._breaker.release_due

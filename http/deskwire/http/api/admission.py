@@ -1,4 +1,4 @@
-"""How much is under way at once: what is more is refused at once, and not queued (ADR 24).
+"""Admission: how much may be under way at once. What is more is refused at once, and not queued (ADR 24).
 
 Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work. Of each kind of
 place nobody has all (ADR 43): what is refused to one for that is its own affair, and told by 429.
@@ -44,7 +44,7 @@ _CROWDED: Final = {
 
 
 class Admission:
-    """What requests take of the process.
+    """The places, the memory and the writer's time that requests take.
 
     `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all,
     by what there was too much of, and `crowded` those whose sender had its share.
@@ -105,14 +105,13 @@ class Admission:
 
     def check(self, *, changes: bool = False) -> None:
         """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
-        if self._requests.full():
+        if self._requests.taken >= self._requests.total:
             raise self._overloaded("requests", _FULL["requests"])
         if changes and len(self._writes) >= self._writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
     def begin(self, who: Hashable) -> None:
         """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`)."""
-        self.check()
         self._take(self._requests, "requests", who)
 
     def end(self, who: Hashable) -> None:
@@ -121,7 +120,7 @@ class Admission:
 
     @contextmanager
     def waiting(self, who: Hashable) -> Iterator[None]:
-        """Between `begin` and `end`: give that place up for one to wait in. Raises as `begin` does."""
+        """Give the handler's place up, between `begin` and `end`, for one to wait in. Raises as `begin` does."""
         self._take(self._waits, "waits", who)
         self._requests.give_back(who)
         try:
@@ -161,12 +160,12 @@ class Admission:
         self._bodies.give_back(None if stranger else who, size)
 
     def _take(self, shares: Shares, kind: _Kind, who: Hashable, size: int = 1) -> None:
+        if shares.take_if_fits(who, size):
+            return
         if shares.full(size):
             raise self._overloaded(kind, _FULL[kind])
-        if not shares.fits(who, size):
-            self.crowded += 1
-            raise TooManyRequests(_CROWDED[kind], code=CROWDED, retry_after_s=RETRY_AFTER_S)
-        shares.take(who, size)
+        self.crowded += 1
+        raise TooManyRequests(_CROWDED[kind], code=CROWDED, retry_after_s=RETRY_AFTER_S)
 
     def _overloaded(self, kind: _Kind, detail: str) -> Unavailable:
         self.refused[kind] += 1

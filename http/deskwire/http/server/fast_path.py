@@ -1,4 +1,4 @@
-"""Plain calls of the API, read from their connection and answered on it with no framework in between (ADR 28).
+"""The fast path: plain calls of the API, read from their connection and answered on it without a framework (ADR 28).
 
 A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
 one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything.
@@ -17,9 +17,10 @@ from typing import Final
 import structlog
 import trio
 
+from deskwire.engine.core.http1 import END, HEAD_MAX, RequestHead, plain_request
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Quota
-from deskwire.http.api.input.headers import mimetype_of
+from deskwire.http.api.input.headers import PlainFields, mimetype_of
 from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT
 from deskwire.http.api.pipeline import Request, Response, failed, handle, note, parameters
 from deskwire.http.api.rate_limits import header_fields
@@ -28,16 +29,15 @@ from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
 from deskwire.http.server.connection import FrontStream, TlsFrontStream
 from deskwire.http.server.pacing import UNREAD_MAX, UNREAD_S
-from deskwire.http.server.request_head import END, HEAD_MAX, Head, plain_head
 from deskwire.http.server.route_trie import Table
 
 log: Final = structlog.get_logger(__name__)
 
-_Found = tuple[Head, Route, dict[str, str]]
+_Match = tuple[RequestHead, Route, dict[str, str]]
 
 
 class FastPath:
-    """Serves connections until their first request that is for others.
+    """A server of connections until their first request that is for others.
 
     Args:
         routes: all of them; those that are not `direct` are left alone.
@@ -49,15 +49,15 @@ class FastPath:
         self._table = Table(routes, direct=True)
         self._idle_s = idle_s
         self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
-        self._news = trio.Event()
+        self._wakeup = trio.Event()
         self._stopping = False
 
     async def run(self) -> None:
         """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
         while True:
             if not self._waiting:
-                self._news = trio.Event()
-                await self._news.wait()
+                self._wakeup = trio.Event()
+                await self._wakeup.wait()
                 continue
             scope, since = next(iter(self._waiting.items()))
             if trio.current_time() < since + self._idle_s:
@@ -67,13 +67,13 @@ class FastPath:
                 scope.cancel()
 
     def stop(self) -> None:
-        """Let connections end: those that wait for a request at once, the others with their answer."""
+        """Let connections end: those that wait for a request at once, the others with their response."""
         self._stopping = True
         for scope in self._waiting:
             scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """Answer requests; True if the next one is for others, with its bytes pushed back.
+        """Answer requests; return True if the next one is for others, with its bytes pushed back.
 
         Raises BrokenResourceError if the client is gone.
         """
@@ -86,21 +86,21 @@ class FastPath:
                     await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
-                found = self._found(connection)
-                if found is None:
+                match = self._match(connection)
+                if match is None:
                     stream.push_back(connection.buffer)
                     stream.rest(idle=True)
                     return True
-                if not await self._answer(connection, *found):
+                if not await self._respond(connection, *match):
                     return False
         return False
 
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
-        """Wait for the first bytes of a request; False if none come, or too late."""
+        """Wait for the first bytes of a request; return False if none come, or too late."""
         stream.rest(idle=True)
         self._waiting[scope] = trio.current_time()
         if len(self._waiting) == 1:
-            self._news.set()
+            self._wakeup.set()
         try:
             # A request that came with the cancellation is not begun: it would be carried out, or half of it.
             return await connection.receive() and not scope.cancel_called
@@ -108,33 +108,38 @@ class FastPath:
             self._waiting.pop(scope, None)
             stream.rest(idle=False)
 
-    def _found(self, connection: _Connection) -> _Found | None:
-        """The request that has come, taken from the buffer; None if it is for others, or came by halves."""
+    def _match(self, connection: _Connection) -> _Match | None:
+        """Take the request that has come from the buffer; None if it is for others, or came by halves."""
         end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
-        head = plain_head(connection.buffer[:end]) if end >= len(END) else None
+        head = plain_request(connection.buffer[:end]) if end >= len(END) else None
         if head is None or "wait=" in head.query:  # who waits for events may hang up meanwhile
             return None
-        found = self._table.find(head.path.split("/"))  # with nothing encoded in it
-        route = None if found is None else found[0].routes.get(head.method)
-        if found is None or route is None:
+        place = self._table.find(head.path.split("/"))  # with nothing encoded in it
+        route = None if place is None else place[0].routes.get(head.method)
+        if place is None or route is None:
             return None
         connection.begin(end, head.length or 0)
-        return head, route, found[1]
+        return head, route, place[1]
 
-    async def _answer(self, connection: _Connection, head: Head, route: Route, path: dict[str, str]) -> bool:
-        """Carry the request out and write its answer; whether the connection may have another one."""
+    async def _respond(
+        self, connection: _Connection, head: RequestHead, route: Route, path: dict[str, str]
+    ) -> bool:
+        """Carry the request out and write its response; return whether the connection may have another request."""
         services, began = self._services, time.perf_counter()
-        request_id = new_id("req", services.clock())
+        at = services.clock()
+        request_id = new_id("req", at)
         REQUEST_ID.set(request_id)
-        asked = Request(
+        headers = PlainFields(head.fields)
+        request = Request(
             request_id,
+            at,
             head.method,
             route,
             path,
             partial(parameters, head.query),
-            head.headers,
+            headers,
             connection.peer,
-            mimetype_of(head.headers.get("content-type")),
+            mimetype_of(headers.get("content-type")),
             head.length,
             connection,
             connection.whole,
@@ -142,16 +147,16 @@ class FastPath:
         )
         left = None
         try:
-            reply, left = await handle(services, asked)
+            response, left = await handle(services, request)
         except _Gone:
             return False
         except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
-            reply = failed(request_id, error)
-        note(services, head.method, route.path, reply.status, began, request_id)
+            response = failed(request_id, error)
+        note(services, head.method, route.path, response.status, began, request_id)
         if connection.missing and not head.last:
             await self._read_away(connection)
         goes_on = not (head.last or self._stopping or connection.missing)
-        await connection.send(_written(reply, request_id, left, connection.secure, goes_on))
+        await connection.send(_written(response, request_id, left, connection.secure, goes_on))
         return goes_on
 
     async def _read_away(self, connection: _Connection) -> None:
@@ -185,7 +190,7 @@ class _Connection:
         self.secure = isinstance(stream, TlsFrontStream)
 
     async def receive(self) -> bool:
-        """Wait for more bytes; False at the end. Raises BrokenResourceError."""
+        """Wait for more bytes; return False at the end. Raises BrokenResourceError."""
         data = await self._stream.receive_next()
         self.buffer += data
         return bool(data)
@@ -222,7 +227,7 @@ class _Connection:
 
 @lru_cache(maxsize=256)
 def _head(status: int, content_type: str, secure: bool) -> str:
-    """What all answers of a kind have in common."""
+    """Return what all responses of a kind have in common."""
     fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
     if content_type:
         fields.append(("content-type", content_type))
@@ -233,20 +238,21 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
     return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
 
 
-def _written(reply: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
-    """The answer as it goes out."""
-    assert reply.pieces is None, "a direct route answers in one piece"
-    head = _head(reply.status, reply.content_type, secure)
+def _written(response: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
+    """Return the response as it goes out."""
+    assert response.pieces is None, "a direct route answers in one piece"
+    head = _head(response.status, response.content_type, secure)
     # RFC 9110 8.6: no length of what has no content
-    length = "" if reply.status == HTTPStatus.NO_CONTENT else f"content-length: {len(reply.body)}\r\n"
-    own = _lines(reply.headers.items()) if reply.headers else ""
+    length = "" if response.status == HTTPStatus.NO_CONTENT else f"content-length: {len(response.body)}\r\n"
+    own = _lines(response.headers.items()) if response.headers else ""
     quota = "" if left is None else _lines(header_fields(left).items())
     close = "" if goes_on else "connection: close\r\n"
-    told = f"{head}date: {_date(int(time.time()))}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
-    return told.encode("ascii") + reply.body
+    date = _date(int(time.time()))
+    whole = f"{head}date: {date}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
+    return whole.encode("ascii") + response.body
 
 
 @lru_cache(maxsize=1)
 def _date(now_s: int) -> str:
-    """A time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
+    """Write a time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
     return formatdate(now_s, usegmt=True)

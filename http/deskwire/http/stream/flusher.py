@@ -1,8 +1,8 @@
-"""One task that writes what is new to every connection that keeps up.
+"""The one task that writes what is new to every connection that keeps up.
 
 A commit may have something for thousands of connections. Waking a task of each costs more than the write itself;
-and what one connection is to get on several channels goes out in one write. Whoever does not take its frames at
-once, or needs some from the disk, gets a task of its own until it has caught up, and delays nobody.
+and what one connection is to get on several channels goes out in one write. A connection that does not take
+its frames at once, or needs some from the disk, gets a task of its own until it has caught up, and delays nobody.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ class Flushable(Protocol):
     def flush(self) -> None:
         """Write what is new, without waiting."""
 
-    def end(self, goodbye: None) -> None:
-        """End the connection without a word."""
+    def break_off(self) -> None:
+        """End the connection without a goodbye."""
 
 
 class Flusher:
-    """Flushes those that are `due`, in the order they came."""
+    """The queue of connections that are `due`, flushed in the order in which they came."""
 
     def __init__(self) -> None:
         self._due: dict[Flushable, None] = {}
-        self._bell = trio.Event()
+        self._wakeup = trio.Event()
 
     def due(self, connection: Flushable) -> None:
         """Have the connection flushed soon, once however often it is called."""
         self._due[connection] = None
-        self._bell.set()
+        self._wakeup.set()
 
     async def run(self) -> None:
         """Flush until cancelled."""
         while True:
-            await self._bell.wait()
-            due, self._due, self._bell = self._due, {}, trio.Event()
+            await self._wakeup.wait()
+            due, self._due, self._wakeup = self._due, {}, trio.Event()
             for count, connection in enumerate(due, 1):
                 self._flush(connection)
                 if not count % _TURN:
@@ -56,4 +56,4 @@ class Flusher:
             connection.flush()
         except Exception:  # the task's top: one connection's bug ends that connection and nothing else
             log.exception("stream.connection_failed")
-            connection.end(None)
+            connection.break_off()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 import orjson
@@ -21,36 +22,76 @@ _NAME_LIMIT: Final = 200
 _SOCKET_NUMBERS: Final = 10**10
 
 
+class CloseCode(IntEnum):
+    """The codes of close frames and of `pusher:error`: what the client is to do (Pusher protocol, close codes).
+
+    The codes below 4000 are websocket's own (RFC 6455 7.4.1). With 4000 to 4099 a client stays away, with 4100 to 4199
+    it connects again after a pause, with 4200 to 4299 at once; 4301 refuses a message and ends nothing.
+    """
+
+    UNSUPPORTED_DATA = 1003
+    MESSAGE_TOO_BIG = 1009
+    APP_UNKNOWN = 4001
+    PROTOCOL_UNSUPPORTED = 4007
+    UNAUTHORIZED = 4009
+    RECONNECT_LATER = 4100
+    RECONNECT_NOW = 4200
+    PONG_MISSING = 4201
+    CLIENT_EVENT_REFUSED = 4301
+
+
+FIRST_OWN_CODE: Final = 4000
+"""The first code that the Pusher protocol has; those below are websocket's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Close:
-    """An end that the client is told: a close code with its text."""
+    """An end that the client is told: a close code, wsproto's or one of `CloseCode`, with its text."""
 
     code: int
     message: str
 
 
-UNKNOWN_APP: Final = Close(4001, "There is no app with this key.")
-BAD_PROTOCOL: Final = Close(4007, "The protocol version must be 5, 6 or 7.")
-SUPERSEDED: Final = Close(4009, "Superseded by another consumer")
-ENDED: Final = Close(4009, "This consumer has been ended by a call to the API.")
+def too_big(limit: int) -> Close:
+    """Return the end for a message of more than `limit` bytes."""
+    return Close(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
+
+
+UNKNOWN_APP: Final = Close(CloseCode.APP_UNKNOWN, "There is no app with this key.")
+BAD_PROTOCOL: Final = Close(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
+SUPERSEDED: Final = Close(CloseCode.UNAUTHORIZED, "Superseded by another consumer")
+ENDED: Final = Close(CloseCode.UNAUTHORIZED, "This consumer has been ended by a call to the API.")
 PARTLY_ENDED: Final = Close(
-    4100, "A consumer of this connection has been ended by a call to the API; connect again."
+    CloseCode.RECONNECT_LATER,
+    "A consumer of this connection has been ended by a call to the API; connect again.",
 )
-REVOKED: Final = Close(4009, "The server key that authorized this connection has been revoked.")
+REVOKED: Final = Close(
+    CloseCode.UNAUTHORIZED, "The server key that authorized this connection has been revoked."
+)
 PARTLY_REVOKED: Final = Close(
-    4100, "A server key that authorized some of this has been revoked; connect again."
+    CloseCode.RECONNECT_LATER, "A server key that authorized some of this has been revoked; connect again."
 )
-OVER_CAPACITY: Final = Close(4100, "Over capacity; connect again.")
-NEVER_SUBSCRIBED: Final = Close(4100, "No subscription was made; connect again.")
-CROWDED: Final = Close(4100, "Too many connections from this address have not subscribed; connect again.")
-TOO_MANY_FRAMES: Final = Close(4100, "More websocket frames than a connection may send; connect again.")
-TOO_MANY_MESSAGES: Final = Close(4100, "More messages than a connection may send; connect again.")
-TOO_MANY_BYTES: Final = Close(4100, "More bytes than a connection may send; connect again.")
-STANDBY: Final = Close(4100, "The channel is free again; connect and subscribe.")
-SHUTTING_DOWN: Final = Close(4100, "The server is shutting down; connect again in a moment.")
-RESTARTING: Final = Close(4200, "The server is restarting; connect again.")
-NO_PONG: Final = Close(4201, "No pong came back to the server's pings.")
-CLIENT_EVENTS_REFUSED: Final = 4301
+OVER_CAPACITY: Final = Close(CloseCode.RECONNECT_LATER, "Over capacity; connect again.")
+NEVER_SUBSCRIBED: Final = Close(CloseCode.RECONNECT_LATER, "No subscription was made; connect again.")
+CROWDED: Final = Close(
+    CloseCode.RECONNECT_LATER,
+    "Too many connections from this address have not subscribed; connect again.",
+)
+TOO_MANY_FRAMES: Final = Close(
+    CloseCode.RECONNECT_LATER, "More websocket frames than a connection may send; connect again."
+)
+TOO_MANY_MESSAGES: Final = Close(
+    CloseCode.RECONNECT_LATER, "More messages than a connection may send; connect again."
+)
+TOO_MANY_BYTES: Final = Close(
+    CloseCode.RECONNECT_LATER, "More bytes than a connection may send; connect again."
+)
+STANDBY: Final = Close(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")
+SHUTTING_DOWN: Final = Close(
+    CloseCode.RECONNECT_LATER, "The server is shutting down; connect again in a moment."
+)
+RESTARTING: Final = Close(CloseCode.RECONNECT_NOW, "The server is restarting; connect again.")
+NO_PONG: Final = Close(CloseCode.PONG_MISSING, "No pong came back to the server's pings.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +104,14 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """`pusher:unsubscribe`; it has no answer."""
+    """`pusher:unsubscribe`; it has no response."""
 
     channel: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """`pusher:ping`, to be answered at once."""
+    """`pusher:ping`, which gets a `pusher:pong` at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +140,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Not a message; `reason` is for the developer at the other end."""
+    """A frame that is no message; `reason` tells the developer at the other end why."""
 
     reason: str
 
@@ -108,7 +149,7 @@ Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored
 
 
 def decode(text: str) -> Inbound:
-    """The message in one text frame; any text gives a value."""
+    """Return the message in one text frame; any text gives a value."""
     try:
         message = orjson.loads(text)
     except ValueError:
@@ -146,7 +187,7 @@ def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe
 
 
 def _fields(data: object) -> Mapping[str, Any]:
-    """`data` as an object: clients send one, or its JSON text, or an empty text, or nothing."""
+    """Return `data` as an object: clients send one, or its JSON text, or an empty text, or nothing."""
     if isinstance(data, str) and data:
         try:
             data = orjson.loads(data)
@@ -156,40 +197,40 @@ def _fields(data: object) -> Mapping[str, Any]:
 
 
 def new_socket_id() -> str:
-    """A fresh, unguessable socket id: two decimal numbers with a dot (`\\d+\\.\\d+`)."""
+    """Return a fresh, unguessable socket id: two decimal numbers with a dot (`\\d+\\.\\d+`)."""
     return f"{secrets.randbelow(_SOCKET_NUMBERS)}.{secrets.randbelow(_SOCKET_NUMBERS)}"
 
 
 def connection_established(socket_id: str) -> bytes:
-    """The first message of every connection."""
+    """Return the first message of every connection."""
     data = {"socket_id": socket_id, "activity_timeout": ACTIVITY_TIMEOUT_S}
     return _message("pusher:connection_established", None, data)
 
 
 def subscription_succeeded(channel: str, resumed_after: str | None, gap: bool) -> bytes:
-    """The answer to a subscription: where it begins, and whether stored events reach back that far."""
+    """Return the response to a subscription: its start, and whether stored events reach back that far."""
     data = {"resumedAfter": resumed_after, "gap": gap}
     return _message("pusher_internal:subscription_succeeded", channel, data)
 
 
 def subscription_error(channel: str, kind: str, error: str, status: int) -> bytes:
-    """The refusal of a subscription; the connection stays open."""
+    """Return the refusal of a subscription; the connection stays open."""
     return _message("pusher:subscription_error", channel, {"type": kind, "error": error, "status": status})
 
 
 def error(message: str, code: int | None = None) -> bytes:
-    """`pusher:error`. Without a code clients stay connected; with one of 4000 to 4299 they act on it."""
+    """Return `pusher:error`. Without a code clients stay connected; with one of 4000 to 4299 they act on it."""
     data = {"message": message} if code is None else {"code": code, "message": message}
     return orjson.dumps({"event": "pusher:error", "data": data})
 
 
 def pong() -> bytes:
-    """The answer to `pusher:ping`."""
+    """Return the response to `pusher:ping`."""
     return _message("pusher:pong", None, {})
 
 
 def event(kind: str, channel: str, envelope: bytes) -> bytes:
-    """An event with its stored envelope as the JSON text in `data`."""
+    """Return an event, with its stored envelope as the JSON text in `data`."""
     return orjson.dumps({"event": kind, "channel": channel, "data": envelope.decode()})
 
 

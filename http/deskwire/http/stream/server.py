@@ -1,4 +1,4 @@
-"""The realtime stream's websockets: opening one, and closing all (decisions 5)."""
+"""The server of the realtime stream: it opens each websocket, and closes all (decisions 5)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from deskwire.http.server.connection import LINGER_S, FrontStream
 from deskwire.http.server.drain import drain
 from deskwire.http.stream import pusher
 from deskwire.http.stream.flusher import Flusher
-from deskwire.http.stream.limits import Bounds
+from deskwire.http.stream.lifetime import GOODBYE_S
 from deskwire.http.stream.protocol import PusherProtocol
 from deskwire.http.stream.revocations import Revocations
-from deskwire.http.stream.session import GOODBYE_S, Session
+from deskwire.http.stream.session import Session, SessionLimits
 from deskwire.http.stream.strangers import Stranger, Strangers
 from deskwire.http.stream.websocket.frames import close_frame, text_frame
 from deskwire.http.stream.websocket.handshake import Handshake, NoWebsocket, Opening
@@ -39,23 +39,23 @@ log: Final = structlog.get_logger(__name__)
 _OPENING_S: Final = 10.0
 """How long a client may take over its request."""
 _OPENING_AT_THE_STOP_S: Final = 0.5
-"""How long it may once all are told to end; one that is dropped before it is answered may be away for long (ADR 38)."""
+"""The same once all are told to end; a client that is dropped without a response may stay away for long (ADR 38)."""
 _READ: Final = 16 * 1024
 _READS: Final = 1_024
-"""Reads of one request at most. It may have 16 KB; a usual one comes through byte by byte, too."""
+"""Reads of one request at most. It may have 16 KB, and even a usual one may come byte by byte."""
 
 
 class RealtimeStream:
-    """Serves stream connections; `handle` is one connection's task, `run` writes events to all of them.
+    """The stream's connections; `handle` is one connection's task, `run` writes events to all of them.
 
     Args:
-        keys: what tokens are signed with (`token.issue`).
+        keys: the keys that tokens are signed with (`token.issue`).
         ping_s: time between websocket pings; after two without a pong the connection is dropped.
         write_timeout_s: how long one write may take before the connection is dropped.
         inbound_bytes: size of the largest message a client may send.
         unsubscribed_s: how long a connection may stay without ever subscribing.
-        unsubscribed_each: how many of one network may be without a subscription (`Strangers`).
-        trusted_proxies: networks of proxies that say whose connection they pass on.
+        unsubscribed_each: number of one network's connections that may be without a subscription (`Strangers`).
+        trusted_proxies: networks of proxies whose `X-Forwarded-For` is believed.
     """
 
     def __init__(
@@ -76,20 +76,20 @@ class RealtimeStream:
         self._hub = hub
         self._clock = clock
         self._keys = keys
-        self._bounds = Bounds(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
+        self._limits = SessionLimits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
         self._strangers = Strangers(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
-        self._talks: dict[PusherProtocol, None] = {}  # in the order in which they came
-        self._revocations = Revocations(store, self._talks.keys())
+        self._protocols: dict[PusherProtocol, None] = {}  # in the order in which they came
+        self._revocations = Revocations(store, self._protocols.keys())
         self._openings: set[trio.CancelScope] = set()
         self._closing: pusher.Close | None = None
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
-        return len(self._talks)
+        """The number of open connections."""
+        return len(self._protocols)
 
     async def run(self) -> None:
         """Write events to the connections, and end those that have lost their right, until cancelled."""
@@ -98,13 +98,8 @@ class RealtimeStream:
             await self._flusher.run()
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
-        """End connections whose right a commit ends from now on."""
-
-        def changed(commit: CallerCommit) -> None:
-            if commit.callers:
-                self.rights_changed_nowait()
-
-        commits.subscribe(changed)
+        """End connections whose right is ended by a commit from now on."""
+        commits.subscribe(lambda _: self.rights_changed_nowait(), "callers")
 
     def rights_changed_nowait(self) -> None:
         """End connections whose server key was revoked, or whose project was removed; both are on the disk."""
@@ -115,7 +110,7 @@ class RealtimeStream:
 
         Cancellation: the connection is dropped without a goodbye.
         """
-        talk: PusherProtocol | None = None
+        protocol: PusherProtocol | None = None
         stranger: Stranger | None = None
         try:
             opening = await self._open(stream)
@@ -125,33 +120,33 @@ class RealtimeStream:
                 if isinstance(admitted, pusher.Close):
                     await _turn_away(stream, admitted)
                 elif stranger is not None:
-                    talk = self._begin(stream, opening.rest, stranger, admitted)
-                    await talk.session.run(talk)
+                    protocol = self._begin(stream, opening.rest, stranger, admitted)
+                    await protocol.session.run(protocol)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
         except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
-            survived(error, partial(_tell, talk))
+            survived(error, partial(_log_failure, protocol))
         finally:
-            if talk is not None:
-                del self._talks[talk]
+            if protocol is not None:
+                del self._protocols[protocol]
             if stranger is not None:
                 stranger.leave()
             await trio.aclose_forcefully(stream)
 
     def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
-        """End every connection, and each later one likewise; they are gone within 5 s.
+        """End every connection, and each that opens later; they are gone within 5 s.
 
-        A client that has not finished its request, or not read its answer, has half a second for that.
+        A client that has not finished its request, or not read the response, has half a second for that.
         """
         self._closing = goodbye
         for scope in self._openings:
             scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
         self._strangers.close()
-        for talk in list(self._talks):
-            talk.session.end(goodbye)
+        for protocol in list(self._protocols):
+            protocol.session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
-        """The client's request, accepted; None if there is nothing to serve."""
+        """Return the client's request, accepted; None if there is nothing to serve."""
         with trio.CancelScope() as scope:
             if self._closing is not None:
                 scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
@@ -171,8 +166,8 @@ class RealtimeStream:
                     break
         if result is None:
             return None
-        with trio.move_on_after(self._bounds.write_timeout_s) as writing:
-            await stream.send_all(result.answer)
+        with trio.move_on_after(self._limits.write_timeout_s) as writing:
+            await stream.send_all(result.response)
         if writing.cancelled_caught:
             return None
         if isinstance(result, NoWebsocket):
@@ -184,13 +179,13 @@ class RealtimeStream:
     def _begin(
         self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project
     ) -> PusherProtocol:
-        session = Session(stream, self._hub, self._flusher, self.traffic, self._bounds, rest, stranger)
-        talk = PusherProtocol(self._store, self._hub, self._clock, self._keys, session, project)
-        self._talks[talk] = None
-        return talk
+        session = Session(stream, self._hub, self._flusher, self.traffic, self._limits, rest, stranger)
+        protocol = PusherProtocol(self._store, self._hub, self._clock, self._keys, session, project)
+        self._protocols[protocol] = None
+        return protocol
 
     def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
-        """Whom the connection is counted for until it has subscribed; None for this machine's own address (`party_of`)."""
+        """Return the network that the connection counts for until it has subscribed; None for this machine (`party_of`)."""
         peer = stream.peer if isinstance(stream, FrontStream) else None
         return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
@@ -209,7 +204,7 @@ class RealtimeStream:
         return self._closing or project or pusher.UNKNOWN_APP
 
     async def _project(self, stream_key: str) -> Project | None:
-        """The project of a stream key as it is at the return: a change from then on finds the connection here."""
+        """Return the project of a stream key as it is at the return: a later change finds the connection here."""
         changes = None
         while changes != self._revocations.changes:
             changes = self._revocations.changes
@@ -217,13 +212,13 @@ class RealtimeStream:
         return project
 
 
-def _tell(talk: PusherProtocol | None, failure: BaseException) -> None:
-    socket_id = None if talk is None else talk.socket_id
+def _log_failure(protocol: PusherProtocol | None, failure: BaseException) -> None:
+    socket_id = None if protocol is None else protocol.socket_id
     log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
 
 
 async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.Close) -> None:
-    """Say why the connection is refused, and wait for the client to close; what it sends is not parsed."""
+    """Tell the client why it is refused, and wait for it to close; what it sends is not parsed."""
     refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
     with trio.move_on_after(GOODBYE_S):
         await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))

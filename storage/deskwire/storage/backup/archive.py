@@ -31,7 +31,7 @@ _END: Final = bytes(2 * _BLOCK)
 
 
 def is_document(name: str) -> bool:
-    """Whether a member is read into memory."""
+    """Say whether a member is a document, which is read into memory at once."""
     return name in {HEAD, SECRET, MANIFEST, SEAL}
 
 
@@ -83,7 +83,7 @@ class Member:
     sha256: str = ""
 
     def pieces(self) -> Iterator[bytes]:
-        """Its content. Raises CopyError if the archive ends too early, OSError."""
+        """Yield the member's content piece by piece. Raises CopyError if the archive ends too early, and OSError."""
         digest = sha256()
         for piece in _pieces(self._source, self.size, "It is cut short."):
             digest.update(piece)
@@ -91,14 +91,14 @@ class Member:
         self.sha256 = digest.hexdigest()
 
     def document(self) -> bytes:
-        """Its content at once. Raises CopyError if it is too large or cut short."""
+        """Return the member's content at once. Raises CopyError if it is too large or cut short."""
         if self.size > DOCUMENT_BYTES_MAX:
-            raise CopyError(f"{self.name} is too large to be one.")
+            raise CopyError(f"{self.name} is too large.")
         return b"".join(self.pieces())
 
 
 def members(source: BinaryIO) -> Iterator[Member]:
-    """The members in their order; each has to be read to its end before the next is asked for.
+    """Yield the members in their order; each has to be read to its end before the next is asked for.
 
     Raises CopyError for whatever is not an archive that `ArchiveWriter` can have written, OSError.
     """
@@ -107,7 +107,7 @@ def members(source: BinaryIO) -> Iterator[Member]:
         block = _exactly(source, _BLOCK)
         if block == bytes(_BLOCK):
             if _exactly(source, _BLOCK) != block or source.read(1):
-                raise CopyError("Something stands behind its end.")
+                raise CopyError("There is data after its end.")
             return
         member = _member(block)
         if member.name in seen:
@@ -116,15 +116,15 @@ def members(source: BinaryIO) -> Iterator[Member]:
         found = Member(member.name, member.size, source)
         yield found
         if any(_exactly(source, -member.size % _BLOCK)):
-            raise CopyError(f"Something stands behind {member.name}.")
+            raise CopyError(f"There is data after {member.name}.")
 
 
 def _member(block: bytes) -> tarfile.TarInfo:
-    """What a header says, if it is one of ours."""
+    """Return the member that a header describes. Raises CopyError if it is not one that a backup has."""
     try:
         member = tarfile.TarInfo.frombuf(block, "ascii", "backslashreplace")
     except tarfile.HeaderError as error:
-        raise CopyError(f"It is no backup, or was altered ({error}).") from error
+        raise CopyError(f"It is not a backup, or it was altered ({error}).") from error
     if not (is_document(member.name) or member.name == DATABASE or UPLOAD.fullmatch(member.name)):
         raise CopyError(f"{member.name!r} has no place in a backup.")
     if member.type != tarfile.REGTYPE or member.size < 0:

@@ -177,13 +177,13 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
 
 
 def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[Problem]]:
-    """The head, and what is wrong with the data but would not be better without a backup."""
+    """Return the head, and what is wrong with the data but would not be better without a backup."""
     if newer := unknown(connection):
         raise CopyError(
             f"The database was written by a newer Deskwire (it has {', '.join(newer)}): use that one."
         )
-    if found := damage(connection):
-        raise CopyError("The database is damaged, `deskwire check` says more: " + "; ".join(found[:3]))
+    if faults := damage(connection):
+        raise CopyError("The database is damaged, `deskwire check` shows more: " + "; ".join(faults[:3]))
     head = Head(
         format=FORMAT, version=order.version, created_at=order.created_at, migrations=applied(connection)
     )
@@ -201,7 +201,7 @@ def _last_event(connection: sqlite3.Connection) -> str | None:
 
 
 class _Uploads:
-    """What was added of the uploads, and the names of what was not."""
+    """Uploads that were added to a backup, and the names of those that were not."""
 
     def __init__(self) -> None:
         self.files = self.bytes = 0
@@ -250,7 +250,7 @@ def _add_document(writer: ArchiveWriter, name: str, data: bytes) -> None:
 
 @contextmanager
 def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A file beside the target for this process alone; gone afterwards, unless it was renamed."""
+    """Open a file beside the target, for this process alone; it is removed at the end unless it was renamed."""
     part = target.with_name(f".{target.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "r+b") as file:
@@ -270,7 +270,7 @@ def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def _names(part: Path, file: BinaryIO) -> bool:
-    """Whether the path leads to this open file, and nothing else does."""
+    """Say whether the path leads to this open file, and no other path does."""
     status = os.fstat(file.fileno())
     return part.exists() and os.path.samestat(part.stat(), status) and status.st_nlink == 1
 
@@ -291,7 +291,7 @@ def _refuse_existing(order: Order) -> None:
     if order.target.is_dir():
         raise CopyError(f"{order.target} is a directory: name a file.")
     if not order.force and order.target.exists():
-        raise CopyError(f"{order.target} is there already; --force replaces it.")
+        raise CopyError(f"{order.target} already exists; use --force to replace it.")
 
 
 def _rename(order: Order, part: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a backup says about itself: versions, checksums, counts, and a seal that only the installation's secret makes."""
+"""The documents of a backup: versions, checksums, counts, and a seal that only the installation's secret makes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Document(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, strict=True)
 
     def encoded(self) -> bytes:
-        """As it stands in the archive."""
+        """Return the document's bytes in the archive."""
         return orjson.dumps(self.model_dump(by_alias=True), option=orjson.OPT_INDENT_2) + b"\n"
 
 
@@ -34,7 +34,7 @@ DocumentT = TypeVar("DocumentT", bound=_Document)
 
 
 class Head(_Document):
-    """What the reader has to know first.
+    """The first document: all that a reader has to know before it reads on.
 
     Args:
         version: of the program that made it.
@@ -49,7 +49,7 @@ class Head(_Document):
 
 
 class Manifest(_Document):
-    """What must be found in the archive.
+    """The list of everything that must be in the archive.
 
     Args:
         secret: whether the installation's secret is in it.
@@ -91,23 +91,23 @@ def manifest_of(data: bytes) -> Manifest:
 
 
 def secret_id(secret: str) -> str:
-    """What tells an installation's secret from others without telling anything about it."""
+    """Return an id that tells a secret from others and reveals nothing about it."""
     return derived_key(secret, "backup/id").hex()[:16]
 
 
 def fitting(known: Sequence[str], wanted: str | None) -> str | None:
-    """The secret that `secret_id` names so; None if it is not known."""
+    """Return the secret that `secret_id` names so; None if it is not known."""
     return next((each for each in known if hmac.compare_digest(secret_id(each), wanted or "")), None)
 
 
 def seal(secret: str, head: bytes, manifest: bytes) -> bytes:
-    """The line that proves head and manifest to be as they were written."""
+    """Return the line that proves head and manifest to be as they were written."""
     key = derived_key(secret, "backup/seal")
     return hmac.digest(key, sha256(head).digest() + manifest, "sha256").hex().encode() + b"\n"
 
 
 def is_sealed(secret: str, head: bytes, manifest: bytes, given: bytes) -> bool:
-    """Whether the line is the one that this secret makes."""
+    """Say whether the seal is the one that this secret makes of the documents."""
     return hmac.compare_digest(seal(secret, head, manifest), given)
 
 
@@ -115,7 +115,7 @@ def _json(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise CopyError("What it says about itself is not JSON.") from error
+        raise CopyError("A document in it is not JSON.") from error
 
 
 def _checked(model: type[DocumentT], said: Any) -> DocumentT:

@@ -44,7 +44,7 @@ def snapshot(source: Path, target: Path) -> None:
 
 
 def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
-    """A connection to a database that is there, which Ctrl-C can interrupt. Raises sqlite3.Error."""
+    """Open a database that exists, so that Ctrl-C can interrupt its statements. Raises sqlite3.Error."""
     uri = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S)
     connection.set_progress_handler(lambda: 0, _STEPS)
@@ -54,32 +54,32 @@ def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
 
 
 def applied(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database has, oldest first."""
+    """Return the migrations that the database has, oldest first."""
     return [each.name for each in migrations.applied(_wrapped(connection))]
 
 
 def pending(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database still needs, oldest first."""
+    """Return the migrations that the database still needs, oldest first."""
     return [each.name for each in migrations.pending(_wrapped(connection))]
 
 
 def unknown(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database has and this program does not know."""
+    """Return the migrations that the database has and this program does not know."""
     return newer_than_program(_wrapped(connection))
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:
-    """What SQLite finds wrong with the file, and the rows that refer to nothing. Empty if it is sound."""
+    """Return the faults that SQLite finds in the file, and the rows that refer to nothing; none if it is sound."""
     connection.execute("PRAGMA cell_size_check = ON")
-    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
-    broken = [] if found == ["ok"] else found
+    lines = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
+    broken = [] if lines == ["ok"] else lines
     strays = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)
     return broken + [f"{table} row {row} refers to a row of {parent} that is not there"
                      for table, row, parent, _ in strays]  # fmt: skip
 
 
 def row_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many rows each table has."""
+    """Return the number of rows of each table."""
     names = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' "
         "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
@@ -116,6 +116,6 @@ def require_room(folder: Path, needed: int, advice: str) -> None:
 
 
 def database_bytes(path: Path) -> int:
-    """What a copy of the database takes at most."""
+    """Return the bytes that a copy of the database takes at most."""
     wal = path.with_name(f"{path.name}-wal")
     return path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)

@@ -1,4 +1,4 @@
-"""What must hold in the database beyond what SQLite itself sees to: a query each, which finds what breaks it.
+"""Rules that the database keeps beyond what SQLite itself sees to: a query each, which finds the rows that break it.
 
 Each gives rows of what is wrong, as the words that stand in place of `{}` in its sentence. The event log lets go of its oldest
 events, so a conversation's stored events are the last ones of its sequence, all of them if nothing was pruned yet.
@@ -19,7 +19,7 @@ SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is not as it must be; `code` is stable."""
+    """A fault that was found; its `code` is stable."""
 
     code: str
     message: str
@@ -160,7 +160,7 @@ RULES: Final = (
 
 
 def broken_rules(connection: sqlite3.Connection) -> Iterator[Problem]:
-    """Every problem that the rules find, up to SHOWN of each; none before an upgrade, as they are about the newest tables.
+    """Yield the problems that the rules find, up to SHOWN of each; none before an upgrade, as they are about the newest tables.
 
     Raises sqlite3.Error.
     """

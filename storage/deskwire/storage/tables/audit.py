@@ -73,7 +73,7 @@ class AuditReads:
         order: str,
         limit: int,
     ) -> Sequence[AuditRecord]:
-        asked: list[tuple[str, Any]] = [
+        terms: list[tuple[str, Any]] = [
             ("a.organisation = ?", organisation),
             ("a.actor_type = ?" if wanted.actor in ACTOR_TYPES else "a.actor = ?", wanted.actor),
             ("a.action = ?", wanted.action),
@@ -81,14 +81,14 @@ class AuditReads:
             ("a.at >= ?", wanted.since),
             ("a.at < ?", wanted.until),
         ]
-        given = [each for each in asked if each[1] is not None] + ([bound] if bound else [])
-        where = f"WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
+        conditions = [each for each in terms if each[1] is not None] + ([bound] if bound else [])
+        where = f"WHERE {' AND '.join(condition for condition, _ in conditions)}" if conditions else ""
         sql = f"{_RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
-        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in given), limit))]
+        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))]
 
 
 class AuditWrites(ScrubWish):
-    """What writes the trail; a base of whatever changes what the trail is about."""
+    """The writer of the audit trail; a base of all tables whose changes are recorded."""
 
     conn: sqlite3.Connection
     _by: By = UNKNOWN
@@ -139,7 +139,7 @@ class AuditWrites(ScrubWish):
         )
 
     def _concerned(self, deed: Deed) -> Sequence[int | None]:
-        """The organisations whose trail has it; None is the operator's alone."""
+        """Return the organisations whose trail has the record; None is the operator's alone."""
         if deed.account is not None and deed.organisation is None:
             rows = self.conn.execute("SELECT organisation FROM memberships WHERE user = ?", (deed.account,))
             return [row[0] for row in rows] or [None]
@@ -160,7 +160,7 @@ class AuditWrites(ScrubWish):
                 return
 
     def _add(self, slot: int, tally: str, deed: Deed, by: By) -> bool:
-        """Whether there was a record to add to."""
+        """Count a repetition in the record of its slot; False if there is no such record."""
         row = self.conn.execute(
             "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
         ).fetchone()
@@ -210,7 +210,7 @@ class AuditWrites(ScrubWish):
 
 
 def _key(organisation: int | None, deed: Deed, actor: Actor) -> str:
-    """What repetitions are counted by, beside the network."""
+    """Return the key by which repetitions are counted, beside the network."""
     reason = deed.details.get("reason")
     return " ".join(
         str(each or "-") for each in (deed.action, organisation, deed.object, actor.type, actor.id, reason)
@@ -222,7 +222,7 @@ def _shown(changes: Changes) -> Mapping[str, Any]:
 
 
 def _summed(before: Mapping[str, Detail], added: Mapping[str, Detail]) -> Mapping[str, Detail]:
-    """The details of both: numbers are added up."""
+    """Return the details of both: numbers are added up."""
     return {
         name: value + known if isinstance(value, int) and isinstance(known, int) else value
         for name, value in added.items()

@@ -285,7 +285,7 @@ async def test_a_name_is_registered_without_being_resolved() -> None:
     assert await check_url("https://nowhere.invalid/hook", Policy(), spelled_addresses) == ()
 
 
-async def test_couriers_deliver_through_the_proxy_and_log_its_failures(
+async def test_workers_deliver_through_the_proxy_and_log_its_failures(
     tmp_path: Path, receivers: Receivers, proxies: Proxies, mock_clock: MockClock, trusting: ssl.SSLContext
 ) -> None:
     """Decisions 6: a refusal of the proxy is a failed attempt like any other, and tried again."""

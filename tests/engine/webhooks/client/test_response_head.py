@@ -1,4 +1,4 @@
-"""What is taken for a plain answer is read by h11 in the very same way (ADR 28)."""
+"""Plain responses: h11 reads them in the very same way (ADR 28)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deskwire.engine.webhooks.http.response_head import Answer, plain_answer
+from deskwire.engine.core.http1 import ResponseHead, plain_response
 from tests.support.properties import budget
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: a  b\r\n\r\nok"
@@ -74,8 +74,8 @@ def judged(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes, bool] | 
 @budget(1_500)
 @given(answers())
 @example(PLAIN)
-def test_a_plain_answer_is_the_same_to_a_strict_reader(data: bytes) -> None:
-    plain = plain_answer(data)
+def test_a_plain_response_is_the_same_to_a_strict_reader(data: bytes) -> None:
+    plain = plain_response(data)
     if plain is None:
         return
     (status, headers), body = plain
@@ -87,12 +87,12 @@ def test_a_plain_answer_is_the_same_to_a_strict_reader(data: bytes) -> None:
 @given(st.binary(max_size=200), st.integers(0, len(PLAIN)))
 def test_no_bytes_make_the_reading_fail(noise: bytes, at: int) -> None:
     for data in (noise, PLAIN[:at] + noise + PLAIN[at:], PLAIN[:at]):
-        assert plain_answer(data) is None or judged(data) is not None
+        assert plain_response(data) is None or judged(data) is not None
 
 
 def test_an_ordinary_answer_is_plain() -> None:
-    assert plain_answer(PLAIN) == (Answer(200, [(b"content-length", b"2"), (b"x", b"a  b")]), b"ok")
-    assert plain_answer(b"HTTP/1.1 204 No Content\r\n\r\n") == (Answer(204, []), b"")
+    assert plain_response(PLAIN) == (ResponseHead(200, [(b"content-length", b"2"), (b"x", b"a  b")]), b"ok")
+    assert plain_response(b"HTTP/1.1 204 No Content\r\n\r\n") == (ResponseHead(204, []), b"")
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_an_ordinary_answer_is_plain() -> None:
     ],
 )
 def test_one_unusual_thing_makes_it_h11s(data: bytes) -> None:
-    assert plain_answer(data) is None
+    assert plain_response(data) is None

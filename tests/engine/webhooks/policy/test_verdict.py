@@ -1,18 +1,17 @@
-"""What follows from an attempt, for its delivery and for its endpoint's circuit (contract 6.4, decisions 6)."""
+"""The verdict on an attempt, for its delivery and for its endpoint's circuit (contract 6.4, decisions 6)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.retry.breaker import Breaker
+from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
-from deskwire.engine.webhooks.retry.outcome import verdict
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
 from tests.support.sockets.receivers import delivery
 
 NOW = 1_790_000_000_000
-SCHEDULE = Schedule((2.0, 6.0, 12.0), 0.2, 86_400.0)
+SCHEDULE = Schedule(DEFAULT_RETRY_DELAYS_S, 0.2, 86_400.0)
 HALF_OPEN = Circuit(20, NOW - 60_000, 3, NOW, "why")
 GOOD = Attempt(1, NOW, 100, 204, None, b"")
 FAILED = Attempt(1, NOW, 100, 500, "status 500", b"")

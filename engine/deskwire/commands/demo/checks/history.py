@@ -1,4 +1,4 @@
-"""What a replay did and what came out of it: plain records, for the checks to judge.
+"""The record of a replay: its commands and what they caused, for the checks to judge.
 
 Moments called `at` are seconds of one steady clock, the same for commands and arrivals.
 """
@@ -82,7 +82,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Everything that the checks look at.
+    """The facts that the checks look at.
 
     Args:
         ours: what the user ids of this replay's contacts start with; other events are not judged.

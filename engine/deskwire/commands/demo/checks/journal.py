@@ -1,4 +1,4 @@
-"""Where the channels write down what arrives, and where the end of a replay waits for the last of it."""
+"""The journal of everything that arrives on the channels; the end of a replay waits there for the last of it."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def _event_id(body: bytes) -> str | None:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
+    identifier = value.get("id") if isinstance(value, dict) else None
+    return identifier if isinstance(identifier, str) else None

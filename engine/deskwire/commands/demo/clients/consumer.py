@@ -35,7 +35,7 @@ PAUSE_S: Final = 0.2
 
 
 def project_channel(project_id: str) -> str:
-    """The channel that carries every event of a project."""
+    """Return the channel that carries every event of a project."""
     return f"private-project-{project_id}"
 
 
@@ -57,7 +57,7 @@ class Consumer:
 
     @property
     def reconnects(self) -> int:
-        """How often the connection was lost and taken up again."""
+        """The number of times that the connection was lost and taken up again."""
         return max(self.connections - 1, 0)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -80,7 +80,7 @@ class Consumer:
             await trio.sleep(PAUSE_S)
 
     async def _consume(self, socket: WebSocketConnection, task_status: trio.TaskStatus[None]) -> None:
-        """One connection, until it is lost."""
+        """Consume over one connection, until it is lost."""
         while True:
             text = await socket.get_message()
             match decode(text if isinstance(text, str) else text.decode("latin-1")):
@@ -109,10 +109,10 @@ class Consumer:
         body = {"socket_id": socket_id, "channel_name": self._channel, "consumerId": self._consumer_id}
         if self.connections == 0:
             body["resume"] = "live"  # what happened before the demo is none of its business
-        reply = await self._api.call("POST", "/s2s/stream/auth", body, repeatable=True)
-        if reply.outcome != "acknowledged":
-            raise DemoError(f"The stream's authorization was refused: {reply.detail}")
-        return str(reply.body["auth"])
+        result = await self._api.call("POST", "/s2s/stream/auth", body, repeatable=True)
+        if result.outcome != "acknowledged":
+            raise DemoError(f"The stream's authorization was refused: {result.detail}")
+        return str(result.body["auth"])
 
 
 def _version() -> str:

@@ -53,7 +53,7 @@ Frame = Established | Subscribed | Refused | Failure | Event
 
 
 def decode(text: str) -> Frame | None:
-    """What a message from the service says; None for what a consumer may ignore.
+    """Return the frame in a message from the service; None for one that a consumer may ignore.
 
     A message that is not understood comes back as an event with all of its text, so that it is found to be none.
     """
@@ -78,6 +78,6 @@ def decode(text: str) -> Frame | None:
 
 
 def subscribe(channel: str, auth: str) -> str:
-    """The message that subscribes."""
+    """Return the message that subscribes."""
     message: dict[str, Any] = {"event": "pusher:subscribe", "data": {"channel": channel, "auth": auth}}
     return orjson.dumps(message).decode()

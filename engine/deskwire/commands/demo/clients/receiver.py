@@ -40,7 +40,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where to post to, once it runs."""
+        """The URL to post to, once the receiver runs."""
         return f"http://{HOST}:{self._port}{self._path.decode()}"
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -52,7 +52,7 @@ class Receiver:
             task_status.started()
 
     async def _serve(self, stream: trio.SocketStream) -> None:
-        """One connection, until it ends; what goes wrong with it concerns nobody else."""
+        """Serve one connection until it ends; its failures concern no other."""
         http = h11.Connection(h11.SERVER)
         try:
             async with stream:
@@ -62,7 +62,7 @@ class Receiver:
             log.debug("receiver.connection_lost", error=repr(error))
 
     async def _exchange(self, stream: trio.SocketStream, http: h11.Connection) -> None:
-        """One request and its answer; returns with the connection closed if there is none."""
+        """Take one request and respond; without one the connection is closed at the return."""
         request: h11.Request | None = None
         body = bytearray()
         while True:

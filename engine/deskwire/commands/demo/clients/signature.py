@@ -1,4 +1,4 @@
-"""Whether a delivery is genuine, checked as a receiver must: over the raw bytes (contract 6.3)."""
+"""The check that a delivery is genuine, as a receiver must make it: over the raw bytes (contract 6.3)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DIGITS: Final = 15
 
 
 def objection(secret: str, header: str, body: bytes, now: float) -> str | None:
-    """What speaks against the signature; None if it is right.
+    """Return the fault of the signature; None if it is right.
 
     Args:
         secret: the whole secret, `whsec_` included.

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import trio
@@ -18,8 +20,32 @@ _PAUSES: Final = 2
 """How many times as long as a piece of `Paced` work the pause behind it is."""
 
 
+@dataclass(slots=True, eq=False)
+class Tenant:
+    """A project, a user or an address on whose behalf tasks work; a request under way has one of its own.
+
+    Tasks that a request begins inherit it. Work for the service itself is done for nobody.
+
+    Args:
+        who: the key that tells it from others.
+        waiting: whether the request is still under way, so that somebody waits.
+    """
+
+    who: Hashable
+    waiting: bool = True
+
+
+TENANT: Final[ContextVar[Tenant | None]] = ContextVar("tenant", default=None)
+
+
+def present_tenant() -> Hashable:
+    """Return on whose behalf the present task works; None for the service itself."""
+    tenant = TENANT.get()
+    return None if tenant is None else tenant.who
+
+
 class Shares:
-    """So many places. `taken` are those that somebody has.
+    """A number of places. `taken` is how many of them somebody has.
 
     Args:
         total: of them all.
@@ -33,19 +59,29 @@ class Shares:
         self._held: dict[Hashable, int] = {}
 
     def full(self, size: int = 1) -> bool:
-        """Whether there are not so many free."""
+        """Tell whether fewer than so many are free."""
         return self.taken + size > self.total
 
     def fits(self, who: Hashable, size: int = 1) -> bool:
-        """Whether `who` may have so many more now."""
+        """Tell whether `who` may have so many more now."""
         held = 0 if who is None else self._held.get(who, 0)
         return held + size <= self.total - self.taken
 
     def take(self, who: Hashable, size: int = 1) -> None:
-        """Give `who` so many; they fit."""
+        """Give `who` so many, whether or not they fit."""
         self.taken += size
         if who is not None:
             self._held[who] = self._held.get(who, 0) + size
+
+    def take_if_fits(self, who: Hashable, size: int = 1) -> bool:
+        """Give `who` so many if they fit; return whether they did."""
+        held = 0 if who is None else self._held.get(who, 0)
+        if held + size > self.total - self.taken:
+            return False
+        self.taken += size
+        if who is not None:
+            self._held[who] = held + size
+        return True
 
     def give_back(self, who: Hashable, size: int = 1) -> None:
         """Take so many back from `who`."""
@@ -111,7 +147,7 @@ class FairPlaces:
 
 
 def lent(turns: FairPlaces, who: Hashable) -> trio.CapacityLimiter:
-    """A place for a thread, as the limiter of `trio.to_thread.run_sync`: kept until the thread has ended.
+    """Return a place for a thread, as the limiter of `trio.to_thread.run_sync`; it is kept until the thread has ended.
 
     Args:
         who: on whose behalf.

@@ -1,4 +1,4 @@
-"""How often somebody may do something: a bucket that refills at a steady pace (GCRA, ITU-T I.371).
+"""Rate limits: a bucket that refills at a steady pace (GCRA, ITU-T I.371).
 
 A bucket is one number, the time at which it would be full again, so that taking is a comparison. Times are
 whole nanoseconds: nothing is lost to rounding, however long a service runs.
@@ -6,9 +6,8 @@ whole nanoseconds: nothing is lost to rounding, however long a service runs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 _SECOND_NS: Final = 1_000_000_000
@@ -19,25 +18,26 @@ BUCKETS_MAX: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What is allowed: `burst` at once, and on average `per_minute`, at least one.
+    """A rate: `burst` at once, and on average `per_minute`, at least one.
 
     Args:
         minutes: the stretch of time that `per_minute` is for, if it is another one.
+
+    `step_ns` is the time in nanoseconds in which one is refilled.
     """
 
     per_minute: int
     burst: int
     minutes: int = 1
+    step_ns: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def step_ns(self) -> int:
-        """Nanoseconds in which one is refilled."""
-        return -(-60 * self.minutes * _SECOND_NS // self.per_minute)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_ns", -(-60 * self.minutes * _SECOND_NS // self.per_minute))
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one look at a bucket has found.
+    """The state of a bucket at one look.
 
     Args:
         limit: what a full bucket holds.
@@ -53,33 +53,28 @@ class Quota:
 
 
 def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
-    """What a bucket holds that is full at `full_at_ns`."""
-    missing_ns = max(0, full_at_ns - now_ns)
-    missing = -(-missing_ns // rate.step_ns)
-    remaining = max(0, rate.burst - missing)
-    wait_ns = 0 if remaining else missing_ns - (rate.burst - 1) * rate.step_ns
-    return Quota(rate.burst, remaining, _seconds(missing_ns), _seconds(wait_ns))
+    """Return what a bucket holds that is full at `full_at_ns`."""
+    missing_ns, step_ns = max(0, full_at_ns - now_ns), rate.step_ns
+    remaining = max(0, rate.burst - -(-missing_ns // step_ns))
+    wait_ns = 0 if remaining else missing_ns - (rate.burst - 1) * step_ns
+    return Quota(rate.burst, remaining, -(-missing_ns // _SECOND_NS), -(-wait_ns // _SECOND_NS))
 
 
 def take(rate: Rate, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
-    """When the bucket is full again after so many were taken; None if it held fewer."""
+    """Return when the bucket is full again after so many were taken; None if it held fewer."""
     step_ns = rate.step_ns
     after = max(full_at_ns, now_ns) + count * step_ns
     return after if after - now_ns <= rate.burst * step_ns else None
 
 
 def taken(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
-    """What is left in a bucket from which one was just taken."""
-    left = quota(rate, full_at_ns, now_ns)
-    return Quota(left.limit, left.remaining, left.reset_s, 0)
-
-
-def _seconds(ns: int) -> int:
-    return math.ceil(ns / _SECOND_NS)
+    """Return what is left in a bucket from which one was just taken."""
+    missing_ns = full_at_ns - now_ns
+    return Quota(rate.burst, rate.burst - -(-missing_ns // rate.step_ns), -(-missing_ns // _SECOND_NS), 0)
 
 
 def nanoseconds(now_s: float) -> int:
-    """A time in seconds as buckets count it."""
+    """Convert a time in seconds to the nanoseconds that buckets count in."""
     return int(now_s * _SECOND_NS)
 
 
@@ -100,7 +95,7 @@ class Buckets:
         self._room = BUCKETS_MAX
 
     def take(self, who: Hashable, now_s: float) -> Quota | None:
-        """Take one for `who`; what is left. With a `retry_after_s` there was none. None if there is no limit."""
+        """Take one for `who`, and return what is left. With a `retry_after_s` there was none. None if there is no limit."""
         if self._rate is None:
             return None
         now, before = nanoseconds(now_s), self._full_at.get(who, 0)
@@ -114,13 +109,13 @@ class Buckets:
         return taken(self._rate, after, now)
 
     def look(self, who: Hashable, now_s: float) -> Quota | None:
-        """What `who` has left, taking nothing; None if there is no limit."""
+        """Return what `who` has left, taking nothing; None if there is no limit."""
         if self._rate is None:
             return None
         return quota(self._rate, self._full_at.get(who, 0), nanoseconds(now_s))
 
     def __len__(self) -> int:
-        """How many buckets are kept."""
+        """Return how many buckets are kept."""
         return len(self._full_at)
 
     def _drop_the_full(self, now: int) -> None:

@@ -9,25 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.surveys.definition import Question
 from deskwire.engine.surveys.insights.comments import Comment
 from deskwire.engine.surveys.insights.sample import Sample
-from deskwire.engine.surveys.insights.scores import score_of
+from deskwire.engine.surveys.insights.scores import drop_threshold, score_of, scoring_of
 from deskwire.engine.surveys.insights.themes import Theme
 
 DAY_MS: Final = 86_400_000
 RECENT_DAYS: Final = 7
 BEFORE_DAYS: Final = 28
 RESPONSES_MIN: Final = 20
-"""Responses, or comments, that each of the two times needs."""
+"""The responses, or comments, that each of the two periods needs."""
 MENTIONS_MIN: Final = 5
 SPIKE: Final = 2.0
-"""How many times its former share of the comments a negative theme must have."""
+"""The factor by which a negative theme's share of the comments must have grown."""
 SEVERE: Final = 2.0
-"""How many times the threshold makes it critical."""
-_DROPS: Final = {"nps": 10.0, "csat": 10.0}
-_DROP_SHARE: Final = 0.1
-"""Of a scale's length: the drop of a mean."""
+"""The multiple of the threshold from which an alert is critical."""
 
 
 def alerts(
@@ -37,10 +33,10 @@ def alerts(
     before: Mapping[str, str],
     now: int,
 ) -> list[dict[str, Any]]:
-    """The alerts `{id, severity, message, createdAt}` at `now` (ms).
+    """Return the alerts `{id, severity, message, createdAt}` at `now` (ms).
 
     Args:
-        before: since when each alert was there that is stored already; it keeps that time.
+        before: the `createdAt` of each alert that is stored already, by its id; it keeps that time.
     """
     found = [*_drop(sample, now), *_spikes(themes, comments, now)]
     return [{**each, "createdAt": before.get(each["id"], iso(now))} for each in found]
@@ -61,19 +57,11 @@ def _drop(sample: Sample, now: int) -> Iterator[dict[str, Any]]:
     was, is_now = score_of(question, earlier), score_of(question, recent)
     assert was is not None
     assert is_now is not None
-    drop, threshold = was - is_now, _threshold(question)
+    drop, threshold = was - is_now, drop_threshold(question)
     if drop >= threshold:
-        name = question.type.upper() if question.type != "rating" else "rating"
+        name = scoring_of(question).name
         message = f"The {name} of the last {RECENT_DAYS} days is {is_now:g}, down from {was:g} in the {BEFORE_DAYS} days before."
         yield _alert("score_drop", drop / threshold, message)
-
-
-def _threshold(question: Question) -> float:
-    if question.type in _DROPS:
-        return _DROPS[question.type]
-    assert question.scale is not None
-    low, high = question.scale
-    return (high - low) * _DROP_SHARE
 
 
 def _spikes(themes: Sequence[Theme], comments: Sequence[Comment], now: int) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What respondents wrote in their own words, bounded, with how they felt (decisions 7)."""
+"""The comments of respondents: answers in their own words, bounded, with how they felt (decisions 7)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import feeling
+from deskwire.engine.surveys.question_types import TYPES
 
 COMMENTS_MAX: Final = 20_000
 CHARACTERS_MAX: Final = 2_000
@@ -25,7 +26,7 @@ Sentiment = Literal["positive", "neutral", "negative"]
 class Comment:
     """One answer in words. `feeling` is that of the response's score (`scores.feeling`), None without one.
 
-    `respondent` is the same for what one person wrote, as far as that is known.
+    `respondent` is the same in all comments of one person, as far as that is known.
     """
 
     text: str
@@ -37,11 +38,11 @@ class Comment:
 
 
 def comments(sample: Sample) -> list[Comment]:
-    """Every answer to a question for text, newest first, up to the bounds."""
+    """Return the answers in the respondents' own words, newest first, up to the bounds."""
     score = sample.score_question
     felt = [None] * len(sample.responses) if score is None else sample.answers(score)
     texts = {
-        number: [question.id for question in definition.questions if question.type == "text"]
+        number: [question.id for question in definition.questions if TYPES[question.type].is_comment]
         for number, definition in sample.definitions.items()
     }
     found: list[Comment] = []
@@ -62,14 +63,14 @@ def comments(sample: Sample) -> list[Comment]:
 
 
 def sentiment(mentions: Sequence[Comment]) -> Sentiment:
-    """How those felt who wrote these comments: the mean of their scores, neutral without any."""
+    """Return the feeling of those who wrote these comments: the mean of their scores, neutral without any."""
     known = [comment.feeling for comment in mentions if comment.feeling is not None]
     mean = sum(known) / len(known) if known else 0.0
     return "positive" if mean > _LEANING else "negative" if mean < -_LEANING else "neutral"
 
 
 def counts_by_version(mentions: Sequence[Comment]) -> dict[str, int]:
-    """How many of the comments each version has, by its number as a text."""
+    """Count the comments of each version, by its number as a text."""
     counts: dict[str, int] = {}
     for comment in mentions:
         counts[str(comment.version)] = counts.get(str(comment.version), 0) + 1
@@ -77,5 +78,5 @@ def counts_by_version(mentions: Sequence[Comment]) -> dict[str, int]:
 
 
 def quotes(mentions: Sequence[Comment]) -> list[str]:
-    """Up to three different comments, the newest first, cut to 300 characters."""
+    """Return up to three different comments, the newest first, cut to 300 characters."""
     return list(dict.fromkeys(comment.text[:QUOTE_MAX].strip() for comment in mentions))[:_QUOTES]

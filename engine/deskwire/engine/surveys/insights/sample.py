@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from deskwire.engine.surveys.definition import Definition, Question
+from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.survey import Response
-
-_SCORED = ("nps", "csat", "ces", "rating")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,15 @@ class Sample:
     @property
     def score_question(self) -> Question | None:
         """The published version's score: its first NPS question, else CSAT, else CES, else rating."""
-        for kind in _SCORED:
+        scored = [kind for kind, rules in TYPES.items() if rules.scoring is not None]
+        for kind in scored:
             for question in self.definition.questions:
                 if question.type == kind:
                     return question
         return None
 
     def answers(self, question: Question) -> list[Any]:
-        """The answer of each response to `question`, None for none.
+        """Return the answer of each response to a question, None for none.
 
         A version counts if its question of the same id has the same type and scale: other answers compare with
         nothing.
@@ -44,7 +44,8 @@ class Sample:
             number
             for number, definition in self.definitions.items()
             if (other := definition.question(question.id)) is not None
-            and (other.type, other.scale) == (question.type, question.scale)
+            and other.type == question.type
+            and TYPES[other.type].scale(other) == TYPES[question.type].scale(question)
         }
         return [
             response.answers.get(question.id) if response.version in same else None

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from deskwire.engine.surveys.insights.scores import Score
+from deskwire.engine.surveys.insights.scores import Score, scoring_of
 from deskwire.engine.surveys.insights.themes import Theme
 
 _SHOWN: Final = 3
-_NAMES: Final = {"nps": "NPS", "csat": "CSAT", "ces": "CES", "rating": "Rating"}
 
 
 def plain_summary(
     responses: int, scores: Sequence[Score], themes: Sequence[Theme], drivers: Sequence[Mapping[str, Any]]
 ) -> str:
-    """How many responses there are, the scores, what is mentioned most, and the strongest driver; in English."""
+    """Return sentences on the responses, the scores, the most mentioned themes and the strongest driver; in English."""
     said = [f"{responses:,} response{'' if responses == 1 else 's'}."]
     for each in scores:
         if each.score is not None:
-            unit = " %" if each.question.type == "csat" else ""
-            said.append(f"{_NAMES[each.question.type]} {each.score:g}{unit} from {each.count:,}.")
+            scoring = scoring_of(each.question)
+            name = scoring.name[:1].upper() + scoring.name[1:]
+            said.append(f"{name} {each.score:g}{scoring.unit} from {each.count:,}.")
     if themes:
         mentioned = ", ".join(f"{each.title} ({each.count:,}, {each.sentiment})" for each in themes[:_SHOWN])
         said.append(f"Mentioned most: {mentioned}.")

@@ -1,60 +1,47 @@
-"""`min` and `max` of a question: what each type makes of them."""
+"""The check of a question's `min` and `max`, by the rule of its type."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-from deskwire.engine.definitions.checks import NUMBER_MAX, is_number, is_whole
+from deskwire.engine.definitions.checks import is_number, is_whole
 from deskwire.engine.definitions.rules import DefinitionError
-from deskwire.engine.surveys.definition import TEXT_MAX
+from deskwire.engine.surveys.definition import QuestionType
+from deskwire.engine.surveys.question_types import TYPES, Bounds
 from deskwire.engine.surveys.validation.rules import broken
 
-_RATING_MAX: Final = 100
-_BOUNDED: Final = frozenset({"rating", "number", "text", "multiple_choice"})
 
-
-def bounds_errors(question: Mapping[str, Any], path: str, kind: str) -> Iterator[DefinitionError]:
-    """What is wrong with the bounds of a question of a known type."""
-    given = [name for name in ("min", "max") if name in question]
-    if kind not in _BOUNDED:
-        for name in given:
+def bounds_errors(question: Mapping[str, Any], path: str, kind: QuestionType) -> Iterator[DefinitionError]:
+    """Yield what is wrong with the bounds of a question of this type."""
+    choices = question.get("choices")
+    bounds = TYPES[kind].bounds(len(choices) if isinstance(choices, list) else 0)
+    names = [name for name in ("min", "max") if name in question]
+    if bounds is None:
+        for name in names:
             yield broken("bounds_not_allowed", f"{path}/{name}", f"A question of type {kind} has no {name}.")
         return
-    fine = is_number if kind == "number" else is_whole
-    bad = [name for name in given if not fine(question[name])]
-    for name in bad:
-        wanted = "a number" if kind == "number" else "an integer"
-        yield broken("wrong_type", f"{path}/{name}", f"This must be {wanted}.")
-    if not bad:
-        yield from _contradictions(question, path, kind, given)
+    fits = is_whole if bounds.whole else is_number
+    misfits = [name for name in names if not fits(question[name])]
+    for name in misfits:
+        type_ = "an integer" if bounds.whole else "a number"
+        yield broken("wrong_type", f"{path}/{name}", f"This must be {type_}.")
+    if not misfits:
+        yield from _contradictions(question, path, bounds, names)
 
 
 def _contradictions(
-    question: Mapping[str, Any], path: str, kind: str, given: list[str]
+    question: Mapping[str, Any], path: str, bounds: Bounds, names: list[str]
 ) -> Iterator[DefinitionError]:
-    least, most = _reach(question, kind)
-    for name in given:
+    least, most = bounds.least, bounds.most
+    for name in names:
         if not least <= question[name] <= most:
             message = f"This must be from {least:,} to {most:,}."
             yield broken("bad_bounds", f"{path}/{name}", message)
             return
-    low, high = (
-        question.get("min", 1 if kind == "rating" else least),
-        question.get("max", 5 if kind == "rating" else most),
-    )
-    if low > high or (kind == "rating" and low == high):
-        yield broken("bad_bounds", f"{path}/{given[0]}", "min must be less than max.")
-    if kind in ("text", "multiple_choice") and high == 0:
+    default = (least, most) if bounds.default is None else bounds.default
+    low, high = question.get("min", default[0]), question.get("max", default[1])
+    if low > high or (bounds.apart and low == high):
+        yield broken("bad_bounds", f"{path}/{names[0]}", "min must be less than max.")
+    if bounds.positive and high == 0:
         yield broken("bad_bounds", f"{path}/max", "max must be at least 1.")
-
-
-def _reach(question: Mapping[str, Any], kind: str) -> tuple[int, int]:
-    if kind == "number":
-        return -NUMBER_MAX, NUMBER_MAX
-    if kind == "rating":
-        return 0, _RATING_MAX
-    if kind == "text":
-        return 0, TEXT_MAX
-    choices = question.get("choices")
-    return 0, len(choices) if isinstance(choices, list) and choices else TEXT_MAX

@@ -1,4 +1,4 @@
-"""Where the jumps of a definition lead: to known questions, forwards, and past none for ever. Total over any JSON."""
+"""The jumps of a definition: they lead to known questions, forwards, and leave none out. Total over any JSON."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from typing import Any, Final
 
 from deskwire.engine.definitions.checks import (
     Errors,
-    is_date,
-    is_number,
-    is_whole,
     items,
     listed,
     members,
     wrong_type,
 )
 from deskwire.engine.definitions.rules import DefinitionError
-from deskwire.engine.surveys.conditions import ALL_OPERATORS, OPERATORS, PRESENCE, holds, telling_answers
-from deskwire.engine.surveys.definition import END, QUESTION_TYPES, Condition, Question
+from deskwire.engine.surveys.conditions import OPERATORS, PRESENCE, holds, telling_answers
+from deskwire.engine.surveys.definition import END, Condition, Question
+from deskwire.engine.surveys.question_types import TYPES, known_type
 from deskwire.engine.surveys.validation.bounds import bounds_errors
 from deskwire.engine.surveys.validation.rules import broken
 from deskwire.engine.surveys.validation.shape import CHOICES_MAX, LOGIC_MAX, QUESTIONS_MAX
 
 VALUES_MAX: Final = 100
-"""Values that `in` may list."""
+"""The values that `in` may list."""
 
 _WORK_MAX: Final = 200_000
-"""Answers times jumps that are tried for one question; beyond it is looked at as one of an open type."""
+"""Answers times jumps that are tried for one question; beyond, it is treated as one of an open type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class _Leap:
 
 
 def flow_errors(value: Any) -> Errors:
-    """What is wrong with the logic of a definition, whatever else may be wrong with it."""
+    """Yield what is wrong with the logic of a definition, whatever else may be wrong with it."""
     if not isinstance(value, Mapping):
         return
     logic = value.get("logic", [])
@@ -63,11 +61,11 @@ def flow_errors(value: Any) -> Errors:
 
 
 def _readable(value: Any) -> Question | None:
-    """A question as far as jumps need it; None if it has no usable id and type."""
+    """Return a question as far as jumps need it; None if it has no usable id and type."""
     if not isinstance(value, Mapping) or not isinstance(value.get("id"), str):
         return None
-    kind = value.get("type")
-    if kind not in QUESTION_TYPES:
+    kind = known_type(value.get("type"))
+    if kind is None:
         return None
     choices: dict[str, Mapping[str, str]] = {
         choice["id"]: {}
@@ -128,15 +126,14 @@ def _condition(
         if "op" in value:
             yield wrong_type(f"{path}/op", "a string")
         return None
-    if op not in ALL_OPERATORS:
-        yield broken(
-            "unknown_operator", f"{path}/op", f"The operators are {', '.join(sorted(ALL_OPERATORS))}."
-        )
+    if op not in OPERATORS:
+        yield broken("unknown_operator", f"{path}/op", f"The operators are {', '.join(sorted(OPERATORS))}.")
         return None
     if op in PRESENCE:
         return Condition(op)
-    if op not in OPERATORS[question.type]:
-        known = ", ".join((*OPERATORS[question.type], *PRESENCE))
+    operators = TYPES[question.type].operators
+    if op not in operators:
+        known = ", ".join((*operators, *PRESENCE))
         yield broken("operator_mismatch", f"{path}/op", f"The operators of type {question.type} are {known}.")
         return None
     if "value" not in value:
@@ -151,30 +148,14 @@ def _value(value: Any, path: str, op: str, question: Question) -> Errors:
         yield from items(value, path, VALUES_MAX)
         for index, each in enumerate(listed(value, VALUES_MAX)):
             yield from _value(each, f"{path}/{index}", "eq", question)
-    elif not _comparable(value, question):
+    elif not TYPES[question.type].comparable(question, value):
         yield broken(
             "condition_value", path, f"An answer of type {question.type} is never compared with this."
         )
 
 
-def _comparable(value: Any, question: Question) -> bool:
-    if question.scale is not None:
-        return is_whole(value)
-    match question.type:
-        case "number":
-            return is_number(value)
-        case "boolean":
-            return isinstance(value, bool)
-        case "date":
-            return is_date(value)
-        case "text":
-            return isinstance(value, str) and bool(value.strip())
-        case _:
-            return isinstance(value, str) and value in (question.choices or ())
-
-
 def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, complete: bool) -> Errors:
-    """Jumps that are never taken, and questions that are never asked.
+    """Yield jumps that are never taken, and questions that are never asked.
 
     Without all jumps (`complete` is false) a question that seems unreachable may be reached by one of the others.
     """
@@ -203,7 +184,7 @@ def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, compl
 
 
 def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
-    """Which of a question's jumps some answer takes, and whether some answer takes none."""
+    """Return those of a question's jumps that some answer takes, and whether some answer takes none."""
     answers = telling_answers(question, [leap.when for leap in leaps])
     if answers is not None and len(answers) * len(leaps) <= _WORK_MAX:
         first = {
@@ -222,7 +203,7 @@ def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
 
 
 def _possible(question: Question, leap: _Leap) -> bool:
-    """Whether any answer meets a jump's condition."""
+    """Tell whether any answer meets a jump's condition."""
     answers = telling_answers(question, [leap.when])
     if answers is not None:
         return any(holds(leap.when, answer) for answer in answers)
@@ -230,7 +211,4 @@ def _possible(question: Question, leap: _Leap) -> bool:
         return True
     if leap.when.op == "not_answered":
         return not question.required
-    longest = question.maximum
-    if question.type == "text" and leap.when.op == "contains" and longest is not None:
-        return len(leap.when.value) <= longest
-    return True
+    return leap.when.op in PRESENCE or TYPES[question.type].can_meet(question, leap.when)

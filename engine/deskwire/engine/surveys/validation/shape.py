@@ -16,7 +16,8 @@ from deskwire.engine.definitions.checks import (
     text,
     wrong_type,
 )
-from deskwire.engine.surveys.definition import CHOICE_TYPES, END, QUESTION_TYPES, SCHEMA_VERSION
+from deskwire.engine.surveys.definition import END, SCHEMA_VERSION, QuestionType
+from deskwire.engine.surveys.question_types import TYPES, known_type
 from deskwire.engine.surveys.validation.bounds import bounds_errors
 from deskwire.engine.surveys.validation.rules import broken
 
@@ -30,7 +31,7 @@ TEXT_MAX: Final = 2_000
 
 
 def definition_shape(value: Any) -> Errors:
-    """What is wrong with the members of a definition, apart from where its jumps lead."""
+    """Yield what is wrong with the members of a definition, apart from where its jumps lead."""
     if not isinstance(value, Mapping):
         yield wrong_type("", "an object")
         return
@@ -57,7 +58,7 @@ _OPTIONAL: Final = ("logic", "thankYou")
 
 
 def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """The languages as far as they are well-formed."""
+    """Return the languages, as far as they are well-formed."""
     return tuple(
         each
         for each in listed(value.get("languages"), LANGUAGES_MAX)
@@ -66,7 +67,7 @@ def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def texts(value: Any, path: str, languages: Sequence[str]) -> Errors:
-    """What is wrong with a text in several languages."""
+    """Yield what is wrong with a text in several languages."""
     if not isinstance(value, Mapping):
         yield wrong_type(path, "an object with a text for each language")
         return
@@ -118,19 +119,19 @@ def _question(value: Any, path: str, languages: Sequence[str]) -> Errors:
         yield from texts(value["title"], f"{path}/title", languages)
     if not isinstance(value.get("required", False), bool):
         yield wrong_type(f"{path}/required", "true or false")
-    kind = value.get("type")
-    if "type" in value and not isinstance(kind, str):
-        yield wrong_type(f"{path}/type", "a string")
-    elif "type" in value and kind not in QUESTION_TYPES:
-        yield broken("unknown_type", f"{path}/type", f"The types are {', '.join(QUESTION_TYPES)}.")
-    if kind in QUESTION_TYPES:
+    kind = known_type(value.get("type"))
+    if kind is not None:
         yield from _choices(value, path, kind, languages)
         yield from bounds_errors(value, path, kind)
+    elif "type" in value and not isinstance(value["type"], str):
+        yield wrong_type(f"{path}/type", "a string")
+    elif "type" in value:
+        yield broken("unknown_type", f"{path}/type", f"The types are {', '.join(TYPES)}.")
 
 
-def _choices(question: Mapping[str, Any], path: str, kind: str, languages: Sequence[str]) -> Errors:
+def _choices(question: Mapping[str, Any], path: str, kind: QuestionType, languages: Sequence[str]) -> Errors:
     here = f"{path}/choices"
-    if kind not in CHOICE_TYPES:
+    if not TYPES[kind].has_choices:
         if "choices" in question:
             yield broken("choices_not_allowed", here, f"A question of type {kind} has no choices.")
         return

@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and when it ends; pure, over what is stored (contract 6.4.2, ADR 40).
+"""The schedule of a delivery's attempts, and its end; pure, over stored times (contract 6.4.2, ADR 40).
 
 The attempts of a delivery are planned from its first one. None begins before the one before it has ended, so a receiver
 that lets each time run out moves them together, not apart. When an attempt could not begin at its time, as the receiver
@@ -10,36 +10,48 @@ A delivery that is older than the horizon is not sent any more, whatever it has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeVar
 
+from deskwire.engine.core.record import changed
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.circuit import PAUSE_MAX_MS
 
+DEFAULT_RETRY_DELAYS_S: Final = (2.0, 6.0, 12.0)
+"""Seconds from each attempt's planned start to the next one's (contract 6.4.2, decisions 6)."""
+
 _PAUSE_MIN_MS: Final = 1_000
-"""What a receiver gets that asks for no pause at all, with `Retry-After: 0`: such answers use up no attempt."""
+"""Pause after a `Retry-After: 0`, which asks for none: such a response uses up no attempt."""
 
 
-class Plan(Protocol):
-    """When the attempts of a delivery are made, be it a row (`deliveries.Delivery`) or in memory alone."""
+class AttemptPlan(Protocol):
+    """The times of a delivery's attempts, be it a row (`delivery.Delivery`) or in memory alone."""
+
+    @property
+    def attempts(self) -> int:
+        """The number of attempts that were made."""
 
     @property
     def due_at(self) -> int:
-        """When the attempt was due, in milliseconds since the epoch."""
+        """The time at which the next attempt is due, in milliseconds since the epoch."""
 
     @property
     def planned_from(self) -> int | None:
-        """From when on the attempts are planned (ms), None before the first one has ended."""
+        """The time from which its attempts are planned (ms), None before the first one has ended."""
 
     @property
     def failing_since(self) -> int | None:
-        """When the first attempt had failed (ms), None if none has."""
+        """The time at which its first attempt had failed (ms), None if none has."""
+
+
+_P = TypeVar("_P", bound=AttemptPlan)
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """What becomes of the `Plan` after an attempt.
+    """The plan for a delivery's next attempt.
 
-    `repeats` says that the attempt used up none: the next one has its number.
+    Args:
+        repeats: whether the last attempt does not count, so that the next one has its number.
     """
 
     due_at: int
@@ -47,12 +59,24 @@ class Retry:
     failing_since: int | None
     repeats: bool = False
 
+    def applied_to(self, delivery: _P) -> _P:
+        """Return a delivery (a `record.value`) with its next attempt planned."""
+        return changed(
+            delivery,
+            attempts=delivery.attempts + (not self.repeats),
+            due_at=self.due_at,
+            planned_from=self.planned_from,
+            failing_since=self.failing_since,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing more is sent; `reason` says in words why a delivery was dropped or skipped.
+    """The end of a delivery.
 
-    `missed` is set if an outage of the receiver made it use up its attempts.
+    Args:
+        reason: the reason for which it was dropped or skipped, in words.
+        missed: whether an outage of the receiver made it use up its attempts.
     """
 
     status: Literal["delivered", "dropped", "skipped"]
@@ -62,49 +86,49 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How often and how long a delivery is tried.
+    """The rules for a delivery's attempts.
 
     Args:
-        retry_after_s: from each attempt's planned start to the next one's.
+        retry_delays_s: seconds from each attempt's planned start to the next one's; one attempt more than delays.
         jitter: share of the time since the first attempt by which a retry varies, up and down, 0 to 1.
         horizon_s: age of a delivery after which no attempt begins.
     """
 
-    retry_after_s: tuple[float, ...]
+    retry_delays_s: tuple[float, ...]
     jitter: float
     horizon_s: float
 
     def after_failure(
-        self, attempt: Attempt, plan: Plan, fraction: float, succeeded_at: int | None
+        self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None
     ) -> Retry | Ended:
         """Return what follows from an attempt that has just failed.
 
-        If no attempt of the endpoint that began behind the delivery's first failure had succeeded as its last attempt
-        began, it was an outage, and not the event, that made it use up its attempts.
+        A delivery that has used up its attempts was missed, in an outage, if no attempt to the endpoint that began after
+        the delivery's first failure had succeeded when its last attempt began.
 
         Args:
-            fraction: where in the jitter's range the next start lies, 0 (soonest) to 1 (latest).
-            succeeded_at: as this attempt began, when the endpoint's last successful one had begun (ms).
+            fraction: place of the next start in the jitter's range, 0 (soonest) to 1 (latest).
+            succeeded_at: begin (ms) of the endpoint's last successful attempt, as known when this one began.
         """
         ended_at = attempt.at + attempt.latency_ms
         failing_since = ended_at if plan.failing_since is None else plan.failing_since
-        if attempt.number > len(self.retry_after_s):
+        if attempt.number > len(self.retry_delays_s):
             return _used_up(attempt, missed=succeeded_at is None or succeeded_at <= failing_since)
         began = attempt.at if plan.planned_from is None else plan.planned_from + _late(plan, attempt.at)
-        after_s = sum(self.retry_after_s[: attempt.number]) * (1 + self.jitter * (2 * fraction - 1))
+        after_s = sum(self.retry_delays_s[: attempt.number]) * (1 + self.jitter * (2 * fraction - 1))
         return Retry(max(ended_at, began + round(after_s * 1000)), began, failing_since)
 
-    def after_pause_asked(self, attempt: Attempt, plan: Plan) -> Retry:
-        """Return when the same attempt is made again that was answered with `Retry-After`."""
+    def after_pause_asked(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
+        """Plan an attempt once more that was answered with `Retry-After`."""
         pause_ms = min(max(attempt.wait_ms or 0, _PAUSE_MIN_MS), PAUSE_MAX_MS)
         return _again(plan, attempt.at + attempt.latency_ms + pause_ms)
 
-    def after_probe(self, attempt: Attempt, plan: Plan) -> Retry:
-        """Return when a delivery is due again whose attempt was a probe that failed: it keeps its attempts."""
+    def after_probe(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
+        """Plan a delivery's next attempt after a probe that failed, which uses up no attempt."""
         return _again(plan, attempt.at + attempt.latency_ms)
 
     def too_late(self, created_at: int, now: int) -> Ended | None:
-        """The end of a delivery that is older than the horizon, None if it may still be sent.
+        """Return the end of a delivery that is older than the horizon, None if it may still be sent.
 
         Args:
             created_at, now: milliseconds since the epoch.
@@ -112,28 +136,28 @@ class Schedule:
         return Ended("skipped", self.too_late_reason()) if created_at < self.horizon(now) else None
 
     def horizon(self, now: int) -> int:
-        """The time (ms) before which nothing was made that is still sent at `now`."""
+        """Return the time (ms) before which no delivery was made that is still sent at `now`."""
         return now - round(self.horizon_s * 1000)
 
     def too_late_reason(self) -> str:
-        """Why a delivery ends that is older than the horizon."""
+        """Return the reason for which a delivery older than the horizon ends."""
         return f"it was still pending {self.horizon_s:g} s after it was made"
 
     @property
     def ahead_max_ms(self) -> int:
-        """How far ahead of an attempt's end the next one is planned at most, in milliseconds."""
-        return round(sum(self.retry_after_s) * (1 + self.jitter) * 1000) + PAUSE_MAX_MS
+        """The longest time from an attempt's end to the next one's planned start, in milliseconds."""
+        return round(sum(self.retry_delays_s) * (1 + self.jitter) * 1000) + PAUSE_MAX_MS
 
 
 def _used_up(attempt: Attempt, *, missed: bool) -> Ended:
     return Ended("dropped", f"{attempt.number} attempts failed; the last: {attempt.error}", missed)
 
 
-def _again(plan: Plan, due_at: int) -> Retry:
-    """The same attempt at `due_at`, with what is left of the plan moved as far."""
+def _again(plan: AttemptPlan, due_at: int) -> Retry:
+    """Return the same attempt at `due_at`, with the rest of the plan moved as far."""
     began = due_at if plan.planned_from is None else plan.planned_from + _late(plan, due_at)
     return Retry(due_at, began, plan.failing_since, repeats=True)
 
 
-def _late(plan: Plan, at: int) -> int:
+def _late(plan: AttemptPlan, at: int) -> int:
     return max(0, at - plan.due_at)

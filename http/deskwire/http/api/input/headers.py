@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 
 class Fields(Protocol):
-    """What is asked of a request's headers, by their names in small letters; they came in whatever case (RFC 9110 5.1)."""
+    """The headers of a request by their names in small letters; they came in whatever case (RFC 9110 5.1)."""
 
     def get(self, key: str, /) -> str | None:
-        """The first value of the name, None without one."""
+        """Return the first value of the name; None without one."""
 
     def getlist(self, key: str, /) -> Sequence[str]:
-        """All values of the name, in the order in which they came."""
+        """Return all values of the name, in the order in which they came."""
 
 
+@dataclass(slots=True)
 class PlainFields:
-    """`Fields` of a request that no framework has read.
+    """The `Fields` of a request that no framework has read.
 
     Args:
-        values: of each name, in small letters.
+        values: the values of each name, in small letters.
     """
 
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
-        self._values = values
+    values: Mapping[str, Sequence[str]]
 
     def get(self, key: str, /) -> str | None:
         """See `Fields`."""
-        values = self._values.get(key)
+        values = self.values.get(key)
         return values[0] if values else None
 
     def getlist(self, key: str, /) -> Sequence[str]:
         """See `Fields`."""
-        return self._values.get(key, ())
+        return self.values.get(key, ())
 
 
 @lru_cache(maxsize=256)  # clients write the same one or two all the time
 def mimetype_of(content_type: str | None) -> str:
-    """What a `Content-Type` says without its parameters, in small letters."""
+    """Return a `Content-Type` without its parameters, in small letters."""
     return (content_type or "").partition(";")[0].strip().lower()

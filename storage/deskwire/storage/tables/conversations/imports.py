@@ -1,4 +1,4 @@
-"""What was brought in from elsewhere, many rows at a time."""
+"""Imported conversations and messages, many rows at a time."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ class ImportWrites:
 
 
 def _json(values: Collection[object]) -> str:
-    """A list to be looked up in one statement."""
+    """Return a list as JSON, to be looked up in one statement."""
     return orjson.dumps(list(values)).decode()

@@ -1,4 +1,4 @@
-"""Who holds which stream channel, and how far it has confirmed."""
+"""The consumers of stream channels: the holder of each, and the position that it has confirmed."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import Mint
-from deskwire.engine.events.topic import Topic, lanes_of
-from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope
+from deskwire.engine.events.types import Draft, StoredEvent, Topic, encode_envelope, topics_of
 from deskwire.storage.scrub import ScrubWish
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body"
@@ -53,7 +52,7 @@ _OF_LANE: Final = {"conversation": _OF_CONVERSATION, "contact": _OF_CONTACT}
 
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
-    """The event in a row of EVENT_COLUMNS."""
+    """Return the event in a row of EVENT_COLUMNS."""
     return StoredEvent(*row)
 
 
@@ -154,7 +153,7 @@ class EventWrites(ScrubWish):
             conversation,
             draft.sequence,
             encode_envelope(draft, event_id, project.id, at),
-            () if directed else lanes_of(project.rowid, draft.data),
+            () if directed else topics_of(project.rowid, draft.data),
         )
         self.conn.execute(
             "INSERT INTO events (position, id, type, project, conversation, sequence, body, created_at) "

@@ -173,7 +173,7 @@ class EndpointWrites(AuditWrites):
         ).rowcount
 
     def _pending(self, endpoint: int) -> int:
-        """How many deliveries wait for an endpoint, as far as they are counted."""
+        """Count the deliveries that wait for an endpoint, up to the most that are counted."""
         (pending,) = self.conn.execute(
             "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)",
             (endpoint, _PENDING_MAX),

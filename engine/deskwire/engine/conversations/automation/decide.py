@@ -1,0 +1,244 @@
+"""The decision on a command for a conversation and the workflow that runs in it (decisions 7; ADR 20).
+
+- A conversation that becomes visible starts the project's workflow for that, unless an agent was there before.
+- An agent's reply, and a close that is not the workflow's own, end it as handed off.
+- What the contact writes answers a step only if that takes free text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any, Final, Literal, assert_never
+
+from deskwire.engine.conversations.automation.answers import answer_problems, answer_text, text_answer
+from deskwire.engine.conversations.automation.interpreter import (
+    Answered,
+    Begin,
+    Effect,
+    Elapsed,
+    Ended,
+    Input,
+    Say,
+    Surroundings,
+    advance,
+)
+from deskwire.engine.conversations.commands import (
+    AnswerStep,
+    Assign,
+    Close,
+    Command,
+    Create,
+    Delete,
+    Expire,
+    LinkTicket,
+    MarkRead,
+    Patch,
+    PostMessage,
+    Rate,
+    Reopen,
+    ReplaceNetworkLogs,
+    StartWorkflow,
+    WakeWorkflow,
+    WorkflowCommand,
+)
+from deskwire.engine.conversations.conversation import Author, Conversation
+from deskwire.engine.conversations.decide import decide, evolve
+from deskwire.engine.conversations.facts import (
+    Assigned,
+    Closed,
+    Created,
+    Deleted,
+    Fact,
+    MessagePosted,
+    NetworkLogsReplaced,
+    Reopened,
+    Revealed,
+    Updated,
+    WorkflowCompleted,
+    WorkflowWaits,
+)
+from deskwire.engine.core.errors import Conflict, Invalid
+from deskwire.engine.workflows.definition import Buttons, Form
+from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.workflow import Published
+
+TRIGGERED: Final = "triggered"
+
+
+def workflow_needed(
+    state: Conversation | None, command: Command | WorkflowCommand
+) -> Literal["triggered"] | int | None:
+    """Return the workflow that `decide_with_workflow` needs: the triggered one, a version by its storage key, or none."""
+    run = None if state is None else state.run
+    match command:
+        case PostMessage():
+            return run.version if run is not None and _is_answer(run, command) else None
+        case Create():
+            return TRIGGERED if command.visible else None
+        case Patch(given):
+            hidden = state is not None and not state.visible
+            return TRIGGERED if hidden and given.get("visible") else None
+        case AnswerStep() | WakeWorkflow():
+            return None if run is None else run.version
+        case Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs():
+            return None
+        case Expire() | Delete() | StartWorkflow():
+            return None
+        case _:
+            assert_never(command)
+
+
+def decide_with_workflow(
+    state: Conversation | None,
+    command: Command | WorkflowCommand,
+    at: int,
+    workflow: Published | None,
+    ids: Iterator[str],
+) -> tuple[Fact, ...]:
+    """Return what follows from `command` at time `at` (ms), its workflow's part included; touch nothing.
+
+    Args:
+        workflow: the one that `workflow_needed` names.
+        ids: fresh ids for messages.
+
+    Raises as `decide`; also Conflict for a step that is not pending, and Invalid for an answer that does not fit it.
+    """
+    match command:
+        case StartWorkflow(started):
+            return tuple(_started(_existing(state), started, at, ids))
+        case AnswerStep(action_id, value):
+            return tuple(_answered(_existing(state), action_id, value, at, workflow, ids))
+        case WakeWorkflow():
+            return tuple(_woken(_existing(state), at, workflow, ids))
+        case _:
+            facts = decide(state, command, at)
+            if workflow is None and (state is None or state.run is None):
+                return facts
+            return (*facts, *_consequences(state, command, facts, at, workflow, ids))
+
+
+def _existing(state: Conversation | None) -> Conversation:
+    assert state is not None, "only Create may start a conversation"
+    return state
+
+
+def _started(state: Conversation, workflow: Published, at: int, ids: Iterator[str]) -> Iterator[Fact]:
+    if state.run is not None:
+        raise Conflict("A workflow runs in the conversation already.", code="workflow_running")
+    if state.status == "CLOSED":
+        raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
+    if not state.visible:
+        raise Conflict("The conversation is hidden; make it visible first.", code="conversation_hidden")
+    yield from _moved(state, workflow, Run(workflow.workflow_id, workflow.version), Begin(), at, ids)
+
+
+def _answered(
+    state: Conversation, action_id: int, value: Any, at: int, workflow: Published | None, ids: Iterator[str]
+) -> Iterator[Fact]:
+    run = state.run
+    if run is None or run.action_id != action_id or workflow is None:
+        raise Conflict("This step is not pending, or not any more.", code="step_not_pending")
+    action = workflow.definition.action((run.flow, run.action))
+    assert isinstance(action, Buttons | Form), "only these wait for the contact"
+    problems = answer_problems(action, value)
+    if problems:
+        raise Invalid(*problems)
+    facts: tuple[Fact, ...] = ()
+    if text := answer_text(action, value):
+        facts = decide(state, PostMessage(next(ids), Author("contact"), text), at)
+    yield from facts
+    yield from _moved(_after(state, facts), workflow, run, Answered(value), at, ids)
+
+
+def _woken(state: Conversation, at: int, workflow: Published | None, ids: Iterator[str]) -> Iterator[Fact]:
+    run = state.run
+    if run is not None and run.due_at is not None and run.due_at <= at and workflow is not None:
+        yield from _moved(state, workflow, run, Elapsed(), at, ids)
+
+
+def _consequences(
+    before: Conversation | None,
+    command: Command,
+    facts: tuple[Fact, ...],
+    at: int,
+    workflow: Published | None,
+    ids: Iterator[str],
+) -> Iterator[Fact]:
+    """Yield what a plain command brings about in the workflow that runs, or that starts with it."""
+    if not facts or any(isinstance(fact, Deleted) for fact in facts):
+        return
+    state = _after(before, facts)
+    run = state.run
+    if run is None:
+        if workflow is not None and _becomes_visible(facts) and state.status != "CLOSED" and not state.human:
+            yield from _moved(state, workflow, Run(workflow.workflow_id, workflow.version), Begin(), at, ids)
+    elif any(map(_takes_over, facts)):
+        yield WorkflowCompleted(run.workflow_id, "handed_off")
+    elif workflow is not None and isinstance(command, PostMessage) and _is_answer(run, command):
+        action = workflow.definition.action((run.flow, run.action))
+        assert isinstance(action, Buttons), "only buttons take free text"
+        yield from _moved(state, workflow, run, Answered(text_answer(action, command.text)), at, ids)
+
+
+def _becomes_visible(facts: Sequence[Fact]) -> bool:
+    return any(
+        isinstance(fact, Revealed) or (isinstance(fact, Created) and fact.conversation.visible)
+        for fact in facts
+    )
+
+
+def _takes_over(fact: Fact) -> bool:
+    match fact:
+        case Closed():
+            return True
+        case MessagePosted(message):
+            return message.author.type == "agent" and not message.internal
+        case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
+            return False
+        case WorkflowWaits() | WorkflowCompleted() | Deleted():
+            return False
+        case _:
+            assert_never(fact)
+
+
+def _is_answer(run: Run, command: PostMessage) -> bool:
+    return (
+        run.takes_text
+        and command.author.type == "contact"
+        and not command.internal
+        and bool(command.text.strip())
+    )
+
+
+def _moved(
+    state: Conversation, workflow: Published, run: Run, input_: Input, at: int, ids: Iterator[str]
+) -> Iterator[Fact]:
+    """Yield the facts that the workflow makes until it rests or ends."""
+    around = Surroundings(at, state.attributes, workflow.assignees)
+    effects, rest = advance(workflow.definition, run, input_, around)
+    for effect in effects:
+        facts = _facts_of(effect, state, run, at, ids)
+        yield from facts
+        state = _after(state, facts)
+    if rest is not None:
+        yield WorkflowWaits(rest)
+
+
+def _facts_of(effect: Effect, state: Conversation, run: Run, at: int, ids: Iterator[str]) -> tuple[Fact, ...]:
+    match effect:
+        case Ended(reason, stopped):
+            return (WorkflowCompleted(run.workflow_id, reason, stopped),)
+        case Say(text):
+            # Ours: no name, as that of the workflow is not for customers (ADR 20)
+            return decide(state, PostMessage(next(ids), Author("bot", run.workflow_id), text), at)
+        case Assign() | Patch() | Close():
+            return decide(state, effect, at)
+        case _:
+            assert_never(effect)
+
+
+def _after(state: Conversation | None, facts: Sequence[Fact]) -> Conversation:
+    after = reduce(evolve, facts, state)
+    assert after is not None, "only Create may start a conversation"
+    return after

@@ -1,0 +1,221 @@
+"""The interpreter of workflows: takes a run and an input, returns the effects and the run at rest (decisions 7).
+
+Rules:
+
+- Actions are carried out in order until one waits or the workflow ends; the end of a flow is its end.
+- An action that asks the contact first writes its text as a message of the bot.
+- A workflow that can't go on ends as handed off, so that an agent takes over: at the step limit, when the
+  conversation would have too many attributes, and when an assignee no longer exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, assert_never
+
+import orjson
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.commands import Assign, Close, Patch
+from deskwire.engine.definitions.attributes import merged, overfull
+from deskwire.engine.workflows.definition import (
+    Answer,
+    Attribute,
+    Branch,
+    Buttons,
+    CloseConversation,
+    Definition,
+    Form,
+    Give,
+    HandOff,
+    Operand,
+    Place,
+    Send,
+    SetAttributes,
+    Wait,
+)
+from deskwire.engine.workflows.run import Ending, Run, Stop
+
+_Immediate = Send | Give | SetAttributes | CloseConversation | HandOff
+"""Actions that are carried out at once and lead nowhere but to the next one, or to the end."""
+
+STEPS_MAX: Final = 1_000
+"""Actions that one run carries out at most; more would be an endless loop, or as good as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The workflow starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The contact has answered the pending step with a value that fits it."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """The time that the workflow waited for has come."""
+
+
+Input = Begin | Answered | Elapsed
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """The bot writes a message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The workflow is over; `stopped` says why if it could not go on."""
+
+    reason: Ending
+    stopped: Stop | None = None
+
+
+Effect = Say | Assign | Patch | Close | Ended
+"""Something that a workflow does to its conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The surroundings of a workflow: the time (ms), the conversation's attributes, assignees by type and id."""
+
+    at: int
+    attributes: Mapping[str, Any]
+    assignees: Mapping[tuple[str, str], Assignee]
+
+
+def advance(
+    definition: Definition, run: Run, input_: Input, around: Surroundings
+) -> tuple[tuple[Effect, ...], Run | None]:
+    """Return what the workflow does upon an input, and the run at rest; None if it has ended (the last effect)."""
+    place, run = _resumed(definition, run, input_)
+    effects: list[Effect] = []
+    while place is not None:
+        if run.steps >= STEPS_MAX:
+            return (*effects, Ended("handed_off", "step_limit")), None
+        run = replace(run, steps=run.steps + 1, flow=place[0], action=place[1])
+        action = definition.action(place)
+        match action:
+            case Buttons() | Form():
+                return (*effects, Say(action.text)), replace(run, step=_step(definition, run, action))
+            case Wait(_, seconds):
+                return tuple(effects), replace(run, due_at=around.at + seconds * 1000)
+            case Branch():
+                place = _branched(definition, action, run, around)
+            case Send() | Give() | SetAttributes() | CloseConversation() | HandOff():
+                done = _done(action, around)
+                effects += done
+                if isinstance(done[-1], Ended):
+                    return tuple(effects), None
+                if isinstance(action, SetAttributes):
+                    around = replace(around, attributes=merged(around.attributes, action.attributes))
+                place = definition.behind(place)
+            case _:
+                assert_never(action)
+    return (*effects, Ended("completed")), None
+
+
+def _resumed(definition: Definition, run: Run, input_: Input) -> tuple[Place | None, Run]:
+    """Return the place at which the run goes on, and the run: with the answer, and waiting for nothing."""
+    here = (run.flow, run.action)
+    awake = replace(run, step=None, due_at=None)
+    match input_:
+        case Begin():
+            return (0, 0), awake
+        case Elapsed():
+            return definition.behind(here), awake
+        case Answered(value):
+            action = definition.action(here)
+            awake = replace(awake, answers={**run.answers, str(action.id): value})
+            option = action.option(value) if isinstance(action, Buttons) else None
+            if option is not None and option.goto is not None:
+                return definition.entry(option.goto), awake
+            return definition.behind(here), awake
+        case _:
+            assert_never(input_)
+
+
+def _done(action: _Immediate, around: Surroundings) -> tuple[Effect, ...]:
+    match action:
+        case Send(_, text):
+            return (Say(text),)
+        case Give(_, kind, assignee_id):
+            assignee = around.assignees.get((kind, assignee_id))
+            return (Ended("handed_off", "assignee_gone") if assignee is None else Assign(assignee),)
+        case SetAttributes(_, attributes):
+            if overfull(merged(around.attributes, attributes)) is not None:
+                return (Ended("handed_off", "attributes_full"),)
+            return (Patch({"attributes": attributes}),)
+        case CloseConversation():
+            return (Close("bot"), Ended("completed"))
+        case HandOff():
+            return (Ended("handed_off"),)
+        case _:
+            assert_never(action)
+
+
+def _branched(definition: Definition, action: Branch, run: Run, around: Surroundings) -> Place | None:
+    case = _as_case(_value(action.on, run, around))
+    target = action.default if case is None else action.cases.get(case, action.default)
+    return definition.entry(target)
+
+
+def _value(operand: Operand, run: Run, around: Surroundings) -> Any:
+    match operand:
+        case Attribute(key):
+            return around.attributes.get(key)
+        case Answer(action_id, field):
+            answer = run.answers.get(str(action_id))
+            if field is None:
+                return answer
+            return answer.get(field) if isinstance(answer, Mapping) else None
+        case _:
+            assert_never(operand)
+
+
+def _as_case(value: Any) -> str | None:
+    """Return the case that a value is: a text itself, a number or boolean as JSON; None for anything else."""
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(value).decode() if isinstance(value, bool | int | float) else None
+
+
+def _step(definition: Definition, run: Run, action: Buttons | Form) -> Mapping[str, Any]:
+    """Return the pending step as the contact's side sees it (contract 2.5): without the targets of its options."""
+    shown = _shown(action)
+    return {
+        "workflowId": run.workflow_id,
+        "stepType": shown["type"],
+        "actionFlowId": definition.flows[run.flow].id,
+        "actionId": action.id,
+        "action": shown,
+    }
+
+
+def _shown(action: Buttons | Form) -> Mapping[str, Any]:
+    match action:
+        case Buttons():
+            options = [{"id": option.id, "label": option.label} for option in action.options]
+            return {
+                "id": action.id,
+                "type": "buttons",
+                "text": action.text,
+                "options": options,
+                "allowText": action.allow_text,
+            }
+        case Form():
+            fields = [
+                {"id": field.id, "type": field.type, "label": field.label, "required": field.required}
+                for field in action.fields
+            ]
+            return {"id": action.id, "type": "form", "text": action.text, "fields": fields}
+        case _:
+            assert_never(action)

@@ -1,0 +1,89 @@
+"""Finds workflows in the store: by id, by trigger or by version, with those assignees that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, assert_never
+
+from deskwire.engine.accounts.people import Assignee, Project
+from deskwire.engine.core.errors import NotFound
+from deskwire.engine.definitions.checks import listed
+from deskwire.engine.definitions.rules import DefinitionError
+from deskwire.engine.workflows.definition import Give, definition_of
+from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader
+from deskwire.engine.workflows.validation.rules import broken
+from deskwire.engine.workflows.validation.shape import ACTIONS_MAX, FLOWS_MAX
+from deskwire.engine.workflows.workflow import Published, Workflow
+
+
+def workflow_for(
+    reader: PublishedReader, project: Project, needed: Literal["triggered"] | int | None
+) -> Published | None:
+    """Return the workflow that `decide.workflow_needed` asks for; a few rows by their keys."""
+    if needed is None:
+        return None
+    return triggered(reader, project) if needed == "triggered" else running(reader, project, needed)
+
+
+def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) -> Workflow:
+    """Return the project's workflow with this id. Raises NotFound."""
+    workflow = reader.workflow(project.rowid, workflow_id)
+    if workflow is None:
+        raise NotFound("There is no such workflow.", code="workflow_not_found")
+    return workflow
+
+
+def triggered(reader: PublishedReader, project: Project) -> Published | None:
+    """Return the workflow that a new conversation starts: of those with that trigger the newest (ADR 20)."""
+    newest = reader.workflows(project.rowid, "conversation.created", None, 1)
+    return published(reader, project, newest[0]) if newest else None
+
+
+def published(reader: PublishedReader, project: Project, workflow: Workflow) -> Published:
+    """Return a workflow's present version."""
+    version, flows = reader.workflow_flows(workflow)
+    return _published(reader, project, workflow.id, version, flows)
+
+
+def running(reader: PublishedReader, project: Project, version: int) -> Published:
+    """Return the version that a conversation runs, by its storage key."""
+    stored = reader.workflow_version(version)
+    assert stored is not None, "a version that runs is kept"
+    workflow_id, flows = stored
+    return _published(reader, project, workflow_id, version, flows)
+
+
+def assignee_errors(reader: PublishedReader, project: Project, flows: Any) -> Iterator[DefinitionError]:
+    """Yield an error for each action that assigns to somebody whom the project does not have. Total over any JSON."""
+    for index, flow in enumerate(listed(flows, FLOWS_MAX)):
+        actions = flow.get("actions") if isinstance(flow, Mapping) else None
+        for position, action in enumerate(listed(actions, ACTIONS_MAX)):
+            match action:
+                case {
+                    "type": "assign",
+                    "assignee": {"type": "user" | "team" as kind, "id": str(assignee_id)},
+                }:
+                    if _assignee(reader, project, Give(0, kind, assignee_id)) is None:
+                        yield broken("unknown_assignee", f"/flows/{index}/actions/{position}/assignee/id")
+
+
+def _published(
+    reader: PublishedReader, project: Project, workflow_id: str, version: int, flows: Sequence[Any]
+) -> Published:
+    definition = definition_of(flows)
+    present = (_assignee(reader, project, give) for give in definition.given())
+    assignees: dict[tuple[str, str], Assignee] = {
+        (assignee.type, assignee.id): assignee for assignee in present if assignee is not None
+    }
+    return Published(workflow_id, version, definition, assignees)
+
+
+def _assignee(reader: PublishedReader, project: Project, give: Give) -> Assignee | None:
+    match give.type:
+        case "user":
+            name = reader.member_name(project.organisation, give.assignee_id)
+        case "team":
+            name = reader.team_name(project.rowid, give.assignee_id)
+        case _:
+            assert_never(give.type)
+    return None if name is None else Assignee(give.type, give.assignee_id, name)

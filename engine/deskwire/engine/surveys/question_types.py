@@ -1,0 +1,371 @@
+"""The types of survey questions: one registry of everything that depends on a question's type (decisions 7).
+
+A new type is a name in `definition.QuestionType` and an entry in `TYPES`. The validation of definitions, the logic,
+the checks of answers, the CSV export, the insights, the API's schemas and the reference page all read these two.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar, Final, cast
+
+from deskwire.engine.core.errors import Problem
+from deskwire.engine.definitions.checks import NUMBER_MAX, is_date, is_number, is_whole
+from deskwire.engine.surveys.definition import Condition, Question, QuestionType, localized
+from deskwire.engine.surveys.scoring import CES, CSAT, NPS, RATING, Scale, Scoring
+
+TEXT_MAX: Final = 20_000
+"""Characters of an answer, unless the question allows fewer."""
+
+_RATING_MAX: Final = 100
+_ORDERED: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The values that a question's `min` and `max` may have.
+
+    Args:
+        least, most: both must lie between these.
+        whole: both must be integers.
+        default: their values where the question does not give them; None for `least` and `most`.
+        apart: `min` must be less than `max`, not equal to it.
+        positive: `max` must be at least 1.
+    """
+
+    least: int
+    most: int
+    whole: bool = True
+    default: Scale | None = None
+    apart: bool = False
+    positive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A number that insights read from each answer to a question.
+
+    Args:
+        read: makes the number of an answer.
+        is_group: the number is 1 or 0: the respondent belongs to the group of this title, or does not.
+    """
+
+    id: str
+    title: str
+    read: Callable[[Any], float]
+    is_group: bool
+
+
+class TypeRules(ABC):
+    """The rules of one type of question."""
+
+    operators: ClassVar[tuple[str, ...]]
+    """The operators of conditions that the type has besides `answered` and `not_answered`."""
+
+    has_choices: ClassVar[bool] = False
+    is_comment: ClassVar[bool] = False
+    """Answers are in the respondent's own words, in which insights look for themes."""
+
+    scoring: Scoring | None = None
+    """The way in which insights score the answers; None for a type that has no scale."""
+
+    def scale(self, question: Question) -> Scale | None:
+        """Return the least and the largest answer, None if the type has no scale."""
+        return None
+
+    def bounds(self, choices: int) -> Bounds | None:
+        """Return the rule for `min` and `max` of a question with so many choices; None if it has neither."""
+        return None
+
+    @abstractmethod
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """Yield everything that is wrong with an answer, whatever JSON it is; it stands at `pointer`."""
+
+    @abstractmethod
+    def comparable(self, question: Question, value: Any) -> bool:
+        """Tell whether a condition may compare an answer with this value, whatever JSON it is."""
+
+    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
+        """Return answers that between them compare in every possible way with these values; None for open types."""
+        return None
+
+    def can_meet(self, question: Question, condition: Condition) -> bool:
+        """Tell whether an answer of an open type can meet a condition that compares it with a value."""
+        return True
+
+    def words(self, question: Question, answer: Any, language: str) -> str:
+        """Return an answer as people read it in an export."""
+        return str(answer)
+
+    def features(self, question: Question, language: str) -> Iterator[Feature]:
+        """Yield what insights read from the answers as numbers; nothing if the type has none."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRules(TypeRules):
+    """An integer on a scale. With `adjustable` the question's `min` and `max` may say another one."""
+
+    ends: Scale
+    scoring: Scoring
+    adjustable: bool = False
+    operators: ClassVar = _ORDERED
+
+    def scale(self, question: Question) -> Scale:
+        """See `TypeRules.scale`."""
+        low, high = self.ends
+        return (
+            low if question.minimum is None else int(question.minimum),
+            high if question.maximum is None else int(question.maximum),
+        )
+
+    def bounds(self, choices: int) -> Bounds | None:
+        """See `TypeRules.bounds`."""
+        return Bounds(0, _RATING_MAX, default=self.ends, apart=True) if self.adjustable else None
+
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """See `TypeRules.problems`."""
+        low, high = self.scale(question)
+        if not is_whole(answer) or not low <= answer <= high:
+            yield _bad_answer(pointer, f"This must be an integer from {low} to {high}.")
+
+    def comparable(self, question: Question, value: Any) -> bool:
+        """See `TypeRules.comparable`."""
+        return is_whole(value)
+
+    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.telling_answers`: all of the scale."""
+        low, high = self.scale(question)
+        return list(range(low, high + 1))
+
+    def features(self, question: Question, language: str) -> Iterator[Feature]:
+        """See `TypeRules.features`: the answer."""
+        yield Feature(question.id, localized(question.title, language), float, is_group=False)
+
+
+class ChoiceRules(TypeRules):
+    """The id of one of the question's choices."""
+
+    operators: ClassVar[tuple[str, ...]] = ("eq", "ne", "in")
+    has_choices = True
+
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """See `TypeRules.problems`."""
+        if not isinstance(answer, str) or answer not in (question.choices or ()):
+            yield _bad_answer(pointer, "This must be the id of one of the choices.")
+
+    def comparable(self, question: Question, value: Any) -> bool:
+        """See `TypeRules.comparable`."""
+        return isinstance(value, str) and value in (question.choices or ())
+
+    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
+        """See `TypeRules.telling_answers`: all choices."""
+        return list(question.choices or ()) or None
+
+    def words(self, question: Question, answer: Any, language: str) -> str:
+        """See `TypeRules.words`: the choice's label."""
+        label = (question.choices or {}).get(answer)
+        return str(answer) if label is None else localized(label, language)
+
+    def features(self, question: Question, language: str) -> Iterator[Feature]:
+        """See `TypeRules.features`: a group for each choice."""
+        title = localized(question.title, language)
+        for choice, label in (question.choices or {}).items():
+            chose = partial(self._chose, choice)
+            yield Feature(
+                f"{question.id}:{choice}", f"{title} {localized(label, language)}", chose, is_group=True
+            )
+
+    def _chose(self, choice: str, answer: Any) -> float:
+        return float(answer == choice)
+
+
+class ChoicesRules(ChoiceRules):
+    """An array of ids of the question's choices."""
+
+    operators = ("contains",)
+
+    def bounds(self, choices: int) -> Bounds | None:
+        """See `TypeRules.bounds`."""
+        return Bounds(0, choices or TEXT_MAX, positive=True)
+
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """See `TypeRules.problems`."""
+        choices = question.choices or {}
+        if not isinstance(answer, list) or len(answer) > len(choices):
+            yield _bad_answer(pointer, "This must be an array of ids of choices, each of them once.")
+            return
+        for index, choice in enumerate(answer):
+            if not isinstance(choice, str) or choice not in choices or choice in answer[:index]:
+                yield _bad_answer(
+                    f"{pointer}/{index}", "This must be the id of one of the choices, and listed once."
+                )
+        if not answer or not _within(question, len(answer)):
+            yield _bad_answer(
+                pointer, f"The number of choices must be at least 1{_bounds_in_words(question)}."
+            )
+
+    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
+        """See `TypeRules.telling_answers`: the choices can be combined in too many ways."""
+        return None
+
+    def words(self, question: Question, answer: Any, language: str) -> str:
+        """See `TypeRules.words`: the labels, with `; ` between them."""
+        return "; ".join(super(ChoicesRules, self).words(question, choice, language) for choice in answer)
+
+    def _chose(self, choice: str, answer: Any) -> float:
+        return float(choice in answer)
+
+
+class TextRules(TypeRules):
+    """A text."""
+
+    operators = ("contains",)
+    is_comment = True
+
+    def bounds(self, choices: int) -> Bounds | None:
+        """See `TypeRules.bounds`."""
+        return Bounds(0, TEXT_MAX, positive=True)
+
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """See `TypeRules.problems`."""
+        if not isinstance(answer, str) or not answer.strip():
+            yield _bad_answer(pointer, "This must be a text; leave out what was not answered.")
+        elif len(answer) > TEXT_MAX or not _within(question, len(answer)):
+            yield _bad_answer(
+                pointer,
+                f"The number of characters must be at most {TEXT_MAX:,}{_bounds_in_words(question)}.",
+            )
+
+    def comparable(self, question: Question, value: Any) -> bool:
+        """See `TypeRules.comparable`."""
+        return isinstance(value, str) and bool(value.strip())
+
+    def can_meet(self, question: Question, condition: Condition) -> bool:
+        """See `TypeRules.can_meet`: a text contains none that is longer than it may be."""
+        longest = question.maximum
+        return condition.op != "contains" or longest is None or len(condition.value) <= longest
+
+
+class NumberRules(TypeRules):
+    """A number."""
+
+    operators = _ORDERED
+
+    def bounds(self, choices: int) -> Bounds | None:
+        """See `TypeRules.bounds`."""
+        return Bounds(-NUMBER_MAX, NUMBER_MAX, whole=False)
+
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """See `TypeRules.problems`."""
+        if not is_number(answer) or not _within(question, answer):
+            yield _bad_answer(pointer, f"This must be a number{_bounds_in_words(question)}.")
+
+    def comparable(self, question: Question, value: Any) -> bool:
+        """See `TypeRules.comparable`."""
+        return is_number(value)
+
+    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.telling_answers`: numbers at, between and around the values, within the bounds."""
+        bounds = [bound for bound in (question.minimum, question.maximum) if bound is not None]
+        marks = sorted({*values, *bounds})
+        if not marks:
+            return [0]
+        between = [(low + high) / 2 for low, high in pairwise(marks)]
+        low = marks[0] - 1 if question.minimum is None else question.minimum
+        high = marks[-1] + 1 if question.maximum is None else question.maximum
+        return [number for number in {low, high, *marks, *between} if low <= number <= high]
+
+    def features(self, question: Question, language: str) -> Iterator[Feature]:
+        """See `TypeRules.features`: the answer."""
+        yield Feature(question.id, localized(question.title, language), float, is_group=False)
+
+
+class DateRules(TypeRules):
+    """A date."""
+
+    operators = _ORDERED
+
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """See `TypeRules.problems`."""
+        if not is_date(answer):
+            yield _bad_answer(pointer, "This must be a date such as 2026-11-01.")
+
+    def comparable(self, question: Question, value: Any) -> bool:
+        """See `TypeRules.comparable`."""
+        return is_date(value)
+
+    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.telling_answers`: the values with the days before and after them."""
+        days = {date.fromisoformat(value) for value in values} or {date(2000, 1, 1)}
+        before = {day - _DAY for day in days if day > date.min}
+        after = {day + _DAY for day in days if day < date.max}
+        return [day.isoformat() for day in days | before | after]
+
+
+class BooleanRules(TypeRules):
+    """A yes or a no."""
+
+    operators = ("eq",)
+
+    def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
+        """See `TypeRules.problems`."""
+        if not isinstance(answer, bool):
+            yield _bad_answer(pointer, "This must be true or false.")
+
+    def comparable(self, question: Question, value: Any) -> bool:
+        """See `TypeRules.comparable`."""
+        return isinstance(value, bool)
+
+    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.telling_answers`: both."""
+        return [False, True]
+
+    def words(self, question: Question, answer: Any, language: str) -> str:
+        """See `TypeRules.words`."""
+        return "true" if answer else "false"
+
+    def features(self, question: Question, language: str) -> Iterator[Feature]:
+        """See `TypeRules.features`: the group of those who say yes."""
+        yield Feature(question.id, localized(question.title, language), float, is_group=True)
+
+
+def _bad_answer(pointer: str, message: str) -> Problem:
+    return Problem(pointer, "bad_answer", message)
+
+
+def _within(question: Question, value: float) -> bool:
+    low, high = question.minimum, question.maximum
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _bounds_in_words(question: Question) -> str:
+    low, high = question.minimum, question.maximum
+    words = ([] if low is None else [f"at least {low:,}"]) + ([] if high is None else [f"at most {high:,}"])
+    return f", {' and '.join(words)}" if words else ""
+
+
+TYPES: Final[Mapping[QuestionType, TypeRules]] = {
+    "nps": ScaleRules((0, 10), NPS),
+    "csat": ScaleRules((1, 5), CSAT),
+    "ces": ScaleRules((1, 7), CES),
+    "rating": ScaleRules((1, 5), RATING, adjustable=True),
+    "single_choice": ChoiceRules(),
+    "multiple_choice": ChoicesRules(),
+    "text": TextRules(),
+    "number": NumberRules(),
+    "date": DateRules(),
+    "boolean": BooleanRules(),
+}
+"""The rules of every type. A survey's score is that of its first question of the first type here that has one."""
+
+
+def known_type(name: Any) -> QuestionType | None:
+    """Return the type of this name, whatever JSON it is; None if there is none."""
+    return cast(QuestionType, name) if isinstance(name, str) and name in TYPES else None

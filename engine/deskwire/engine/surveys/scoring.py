@@ -1,0 +1,76 @@
+"""The scores that insights give the answers to a scale: NPS, CSAT, and means for CES and ratings (decisions 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_PROMOTER: Final = 9
+_DETRACTOR: Final = 6
+_SATISFIED: Final = 4
+_LOW: Final = 0.4
+_HIGH: Final = 0.6
+_DROP_SHARE: Final = 0.1
+"""The share of a scale's length by which a mean must fall for an alert."""
+
+Scale = tuple[int, int]
+"""The least and the largest answer of a scale."""
+
+
+def leaning(answer: int, scale: Scale) -> int:
+    """Return 1 for an answer in the upper part of a scale, -1 for one in the lower part, 0 in between."""
+    low, high = scale
+    share = (answer - low) / (high - low)
+    return 1 if share > _HIGH else -1 if share < _LOW else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A way to score the answers to a scale.
+
+    Args:
+        name: the score's name within a sentence.
+        score: computes the score of one or more answers.
+        feeling: tells a good (1), a mixed (0) and a bad (-1) experience apart by one answer.
+        unit: follows the score in a sentence.
+        drop: the fall of the score that raises an alert; None for a tenth of the scale's length.
+    """
+
+    name: str
+    score: Callable[[Sequence[int]], float]
+    feeling: Callable[[int, Scale], int] = leaning
+    unit: str = ""
+    drop: float | None = None
+
+    def drop_of(self, scale: Scale) -> float:
+        """Return the fall of the score that raises an alert for a question with this scale."""
+        low, high = scale
+        return (high - low) * _DROP_SHARE if self.drop is None else self.drop
+
+
+def mean(answers: Sequence[int]) -> float:
+    """Return the mean, with two digits behind the point."""
+    return round(sum(answers) / len(answers), 2)
+
+
+def _nps(answers: Sequence[int]) -> float:
+    """Return the percentage of 9 and 10 less that of 0 to 6, from -100 to 100."""
+    promoters = sum(answer >= _PROMOTER for answer in answers)
+    detractors = sum(answer <= _DETRACTOR for answer in answers)
+    return round(100 * (promoters - detractors) / len(answers), 1)
+
+
+def _nps_feeling(answer: int, scale: Scale) -> int:
+    return 1 if answer >= _PROMOTER else -1 if answer <= _DETRACTOR else 0
+
+
+def _csat(answers: Sequence[int]) -> float:
+    """Return the percentage of 4 and 5."""
+    return round(100 * sum(answer >= _SATISFIED for answer in answers) / len(answers), 1)
+
+
+NPS: Final = Scoring("NPS", _nps, _nps_feeling, drop=10.0)
+CSAT: Final = Scoring("CSAT", _csat, unit=" %", drop=10.0)
+CES: Final = Scoring("CES", mean)
+RATING: Final = Scoring("rating", mean)

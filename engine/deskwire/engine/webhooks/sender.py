@@ -1,0 +1,151 @@
+"""The part that both workers of an endpoint share: signing, posting, judging an attempt, and waiting for work.
+
+`worker.EndpointWorker` sends what is stored, `ephemeral.EphemeralWorker` what is in memory alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import partial
+from typing import Final, Protocol, Self
+
+import structlog
+import trio
+
+from deskwire.engine.core.failure import contained
+from deskwire.engine.webhooks.context import DeliveryContext
+from deskwire.engine.webhooks.delivery import Attempt
+from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.http.client import Postable
+from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
+from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
+from deskwire.engine.webhooks.retry.schedule import AttemptPlan, Ended, Retry
+from deskwire.engine.webhooks.signature import SigningSecrets
+
+log: Final = structlog.get_logger(__name__)
+
+_CLOSE_S: Final = 1.0
+"""Bound for closing connections at the end; it needs no network, so this is only for bugs."""
+
+_NEVER: Final = float("inf")
+
+
+class Sendable(Postable, AttemptPlan, Protocol):
+    """A delivery that can be sent: a row or one in memory alone."""
+
+
+class Sender(ABC):
+    """One endpoint's worker, without its queue.
+
+    A worker is run once; after a failure a new one takes its place.
+
+    Args:
+        endpoint: the endpoint that it sends to.
+        context: the parts that all workers share.
+        breaker: the endpoint's circuit, which both of its workers share.
+    """
+
+    _failure_event: str
+    """The log's event for an attempt that was ended by a bug."""
+
+    def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: Breaker) -> None:
+        self.endpoint = endpoint
+        self.breaker: Final = breaker
+        self._context = context
+        self._client: Final = context.client(endpoint.url)
+        self._signing: SigningSecrets | None = None
+        self._wakeup = trio.Event()
+
+    @property
+    @abstractmethod
+    def held(self) -> int:
+        """The number of deliveries in memory."""
+
+    @abstractmethod
+    def forget(self, conversations: frozenset[int]) -> None:
+        """Send nothing more of erased conversations."""
+
+    @abstractmethod
+    async def _serve(self) -> None:
+        """Send what the queue has, until cancelled."""
+
+    def renewed(self) -> Self:
+        """Return a new worker for the same endpoint, with an empty queue."""
+        return type(self)(self.endpoint, self._context, self.breaker)
+
+    def change(self, endpoint: Endpoint) -> None:
+        """Go on with the endpoint's changed fields; its URL must be the same.
+
+        Raises SealBroken if a secret can't be opened; nothing is changed then.
+        """
+        self._signing = self._context.signing(endpoint)
+        self.endpoint = endpoint
+
+    async def run(self) -> None:
+        """Deliver until cancelled.
+
+        Raises SealBroken if the endpoint's secret can't be opened; its stored deliveries stay pending.
+
+        Cancellation: as the worker's queue has it; connections are closed in any case.
+        """
+        self._signing = self._context.signing(self.endpoint)
+        try:
+            await self._serve()
+        finally:
+            with trio.move_on_after(_CLOSE_S, shield=True):
+                await self._client.aclose()
+
+    async def _attempt(self, delivery: Sendable, *, probe: bool) -> tuple[Attempt, Retry | Ended]:
+        """Make a delivery's next attempt, and return it with what follows.
+
+        Args:
+            probe: whether `Breaker.begin` said that it is the probe.
+        """
+        succeeded_at = self.breaker.succeeded_at
+        try:
+            attempt = await self._post(delivery)
+        finally:
+            if probe:
+                self.breaker.probe_over()
+        now = self._context.clock()
+        if now < attempt.at:  # it was set back meanwhile: the retry goes by the new time
+            attempt = replace(attempt, at=now - attempt.latency_ms)
+        follows = verdict(
+            attempt,
+            delivery,
+            self._context.schedule,
+            self.breaker,
+            fraction=self._context.rng.random(),
+            succeeded_at=succeeded_at,
+            probe=probe,
+        )
+        return attempt, follows
+
+    async def _post(self, delivery: Sendable) -> Attempt:
+        at, began = self._context.clock(), trio.current_time()
+        assert self._signing is not None, "the worker runs"
+        with contained(
+            partial(self._log_failure, delivery)
+        ):  # a bug in one delivery must not stop the others
+            return await self._client.post(delivery, self._signing.at(at))
+        latency_ms = round((trio.current_time() - began) * 1000)
+        return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
+
+    def _log_failure(self, delivery: Sendable, failure: BaseException) -> None:
+        log.error(self._failure_event, endpoint=self.endpoint.id, delivery=delivery.id, exc_info=failure)
+
+    async def _wait(self, due_s: float, *, working: bool) -> None:
+        """Return after a wakeup or `due_s` seconds; close connections that have been idle for long.
+
+        Args:
+            due_s: infinite if nothing is due before a wakeup.
+            working: whether attempts are under way, so that the connections are in use.
+        """
+        idle_s = _NEVER if working else KEEPALIVE_S
+        with trio.move_on_after(min(due_s, idle_s)) as scope:
+            await self._wakeup.wait()
+        if scope.cancelled_caught and due_s > idle_s:
+            await self._client.aclose()
+            with trio.move_on_after(due_s - idle_s):
+                await self._wakeup.wait()

@@ -1,0 +1,125 @@
+"""The events of one connection's channels on their way to its socket.
+
+`flush` writes what is new on all channels at once, and never waits. What must wait, for the disk or for a slow
+reader, is done by a task that is there only as long as that takes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import trio
+
+from deskwire.engine.stream.subscription import Batch, Subscription
+from deskwire.http.stream import pusher
+from deskwire.http.stream.flusher import Flusher
+from deskwire.http.stream.lifetime import Lifetime
+from deskwire.http.stream.timekeeper import Timekeeper
+from deskwire.http.stream.websocket.frames import text_frame
+from deskwire.http.stream.writer import SocketWriter
+
+_WRITE_BYTES: Final = 64 * 1024
+"""Bytes of frames after which one write of several channels is full."""
+
+
+class EventWriter:
+    """The writer of one connection's events; `flusher` is told when there may be some."""
+
+    __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timekeeper", "_writer")
+
+    def __init__(
+        self, flusher: Flusher, writer: SocketWriter, lifetime: Lifetime, timekeeper: Timekeeper
+    ) -> None:
+        self._flusher = flusher
+        self._writer = writer
+        self._lifetime = lifetime
+        self._timekeeper = timekeeper
+        self._pending: dict[Subscription, None] = {}  # those that may have something new, in turn
+        self._catching_up = False
+
+    def follow(self, subscription: Subscription) -> None:
+        """Write what the subscription finds, from now until it or the connection ends."""
+        subscription.listen(partial(self._wake, subscription))
+        self._wake(subscription)
+        if subscription.typing:
+            self._lifetime.spawn(partial(self._write_typing, subscription))
+
+    def _wake(self, subscription: Subscription) -> None:
+        """Have the subscription flushed: it may have something new."""
+        if self._writer.ending or not subscription.current:
+            return
+        self._pending[subscription] = None
+        if not self._catching_up:
+            self._flusher.due(self)
+
+    def flush(self) -> None:
+        """Write what is new on all channels, at most about 64 KB, in one go; see `Flushable`."""
+        if self._writer.ending or self._catching_up:
+            return
+        try:
+            if self._writer.lock.held or not self._flush():
+                self._catching_up = True
+                self._lifetime.spawn(self._catch_up)
+            elif self._pending:
+                self._flusher.due(self)
+        except trio.BrokenResourceError:
+            self._writer.break_off()
+
+    def break_off(self) -> None:
+        """End the connection without a goodbye; see `Flushable`."""
+        self._writer.break_off()
+
+    def _flush(self) -> bool:
+        """Do as `flush`; return False if the rest must wait for the disk or for the peer."""
+        frames, size, at_hand = [], 0, True
+        while self._pending and size < _WRITE_BYTES and at_hand:
+            subscription = next(iter(self._pending))
+            batch = subscription.recent() if subscription.current else None
+            if batch is not None:
+                frames.append(self._framed(subscription, batch))
+                size += len(frames[-1])
+            elif subscription.current:
+                at_hand = False
+            else:
+                del self._pending[subscription]
+        return self._writer.put_now(self._timekeeper.with_ping(b"".join(frames))) and at_hand
+
+    async def _catch_up(self) -> None:
+        """Write what is new until nothing is, taking the time it takes."""
+        while self._writer.rest or self._pending:
+            subscription, batch = next(iter(self._pending), None), None
+            if subscription is not None and subscription.current:
+                batch = subscription.recent() or await subscription.stored()
+            async with self._writer.lock:
+                if self._writer.ending:
+                    return
+                frames = b""
+                if subscription is not None and batch is not None and subscription.current:
+                    frames = self._timekeeper.with_ping(self._framed(subscription, batch))
+                elif subscription is not None:
+                    self._pending.pop(subscription, None)
+                if not await self._writer.put(frames):
+                    return
+        self._catching_up = False
+
+    def _framed(self, subscription: Subscription, batch: Batch) -> bytes:
+        """Return the frames of a channel's next batch. If their write fails nothing is confirmed any more."""
+        subscription.written = batch.upto  # without events it is confirmed by the next heartbeat
+        del self._pending[subscription]
+        if batch.more:
+            self._pending[subscription] = None  # behind the others
+        name = subscription.channel.name
+        self._writer.traffic.events += len(batch.events)
+        return b"".join([text_frame(pusher.event(event.type, name, event.body)) for event in batch.events])
+
+    async def _write_typing(self, subscription: Subscription) -> None:
+        """Write typing events past those that are kept: each channel has one reader, and none is replayed."""
+        while subscription.current:
+            event = await subscription.next_typing()
+            frame = text_frame(pusher.event(event.type, subscription.channel.name, event.body))
+            async with self._writer.lock:
+                if self._writer.ending or not subscription.current:
+                    continue
+                if await self._writer.put(frame):
+                    self._writer.traffic.typing += 1

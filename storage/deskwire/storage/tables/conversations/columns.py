@@ -1,0 +1,217 @@
+"""The columns of conversations: one table, from which the statements and the row mapping are made.
+
+A new field of `Conversation` that is stored needs a migration and a row in COLUMNS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+
+import orjson
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.conversation import Conversation, Status
+
+Written: TypeAlias = Literal["by SQLite", "once", "always", "by commands", "rarely"]
+"""When a column is written: "always" is with every change, be it a message or a command."""
+
+_STATUSES: Final[Mapping[str, Status]] = {status: status for status in get_args(Status)}
+"""Each status once in memory, and not with every state."""
+_NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
+"""The attributes of all states that have none; nobody changes attributes in place."""
+
+
+class Column(NamedTuple):
+    """A column, and the field of the state that it stores.
+
+    Args:
+        name: of the column.
+        written: when; "rarely" is for indexed columns, as SQLite writes every index whose column a statement names,
+            changed or not.
+        field: of the state, if it has another name.
+        write: makes the stored value of a state; None stores the field as it is.
+        read: makes the field's value of what is stored; None takes it as it is.
+    """
+
+    name: str
+    written: Written
+    field: str | None = None
+    write: Callable[[Conversation], object] | None = None
+    read: Callable[[Any], object] | None = None
+
+    @property
+    def source(self) -> str:
+        """The name of the state's field."""
+        return self.field or self.name
+
+
+def _status(stored: str) -> str:
+    return _STATUSES.get(stored, stored)
+
+
+def _attributes(stored: str) -> Any:
+    return _NO_ATTRIBUTES if stored == "{}" else orjson.loads(stored)
+
+
+COLUMNS: Final = (
+    Column("rowid", "by SQLite"),
+    Column("id", "once"),
+    Column("project", "once"),
+    Column("created_at", "once"),
+    Column("imported_at", "once"),
+    Column("revision", "always"),
+    Column("sequence", "always"),
+    Column("unread", "always", read=bool),
+    Column("messages", "always"),
+    Column("last_message_at", "always"),
+    Column("updated_at", "always"),
+    Column("status", "by commands", read=_status),
+    Column("title", "by commands"),
+    Column("closed_by", "by commands"),
+    Column("closed_at", "by commands"),
+    Column("archived", "by commands", read=bool),
+    Column("rating", "by commands"),
+    Column("rated_at", "by commands"),
+    Column("ticket_id", "by commands"),
+    Column("visible", "by commands", read=bool),
+    Column("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
+    Column("assignee_type", "by commands", "assignee", lambda state: state.assignee and state.assignee.type),
+    Column("assignee_id", "by commands", "assignee", lambda state: state.assignee and state.assignee.id),
+    Column("assignee_name", "by commands", "assignee", lambda state: state.assignee and state.assignee.name),
+    Column("human", "rarely", read=bool),
+    Column("archived_at", "rarely"),
+)  # fmt: skip
+BESIDES: Final = ("activity", "routed")
+"""Columns that store no field and are always written: the order of lists, and the last sequence sent to each endpoint."""
+OWNER: Final = "contact"
+"""The column of the contact whose conversation it is, which is written once and stores no field."""
+NOT_STORED: Final = ("run",)
+"""Fields that have no column: a run is in a table of its own."""
+
+
+def _written(*when: Written) -> list[Column]:
+    """Return the columns that are written then: last those that store a field as it is."""
+    return sorted(
+        (column for column in COLUMNS if column.written in when), key=lambda column: column.write is None
+    )
+
+
+def _update(columns: Sequence[Column]) -> str:
+    names = (*BESIDES, *(column.name for column in columns))
+    return f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
+
+
+def _made(columns: Sequence[Column]) -> list[Callable[[Conversation], object]]:
+    return [column.write for column in columns if column.write is not None]
+
+
+def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ...]]:
+    """Return a function that takes from a state the fields that are stored as they are, and its key at the end."""
+    names = (*(column.source for column in columns if column.write is None), "rowid")
+    taken: Callable[[Conversation], tuple[Any, ...]] = _compiled(
+        f"lambda state: ({', '.join(f'state.{name}' for name in names)})"
+    )
+    return taken
+
+
+def _differ(when: Written, operator: Literal["!=", "is not"]) -> Callable[[Conversation, Conversation], bool]:
+    """Return a function that says whether two states differ in what is written then."""
+    names = dict.fromkeys(column.source for column in COLUMNS if column.written == when)
+    differ: Callable[[Conversation, Conversation], bool] = _compiled(
+        f"lambda a, b: {' or '.join(f'a.{name} {operator} b.{name}' for name in names)}"
+    )
+    return differ
+
+
+def _compiled(source: str) -> Any:
+    """Make a function once, of names of fields alone: a change takes two thirds of the time that `attrgetter` needs."""
+    return eval(source, {"__builtins__": {}})
+
+
+_BY_MESSAGES: Final = _written("always")
+_USUAL: Final = _written("always", "by commands")
+_ALL: Final = _written("always", "by commands", "rarely")
+_INSERTED: Final = _written("once", "always", "by commands", "rarely")
+
+BY_MESSAGES, USUAL, ALL = _update(_BY_MESSAGES), _update(_USUAL), _update(_ALL)
+INSERT: Final = (
+    f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, *(column.name for column in _INSERTED)))}) "
+    f"VALUES ({', '.join('?' * (1 + len(BESIDES) + len(_INSERTED)))})"
+)
+
+_made_by_commands: Final = _made(_USUAL)
+_fields_by_messages, _fields_usual, _fields_all = _fields(_BY_MESSAGES), _fields(_USUAL), _fields(_ALL)
+_fields_inserted: Final = _fields(_INSERTED)
+_differ_rarely: Final = _differ("rarely", "!=")
+_differ_by_commands: Final = _differ(
+    "by commands", "is not"
+)  # as for Python 1 equals true, also inside attributes
+assert not _made(_written("once", "always", "rarely")), "all that is made of a state is written by commands"
+
+
+def insertion(state: Conversation, contact: int, routed: Mapping[int, int]) -> tuple[Any, ...]:
+    """Return the values of INSERT."""
+    made = [write(state) for write in _made_by_commands]
+    return (contact, _activity(state), _packed(routed), *made, *_fields_inserted(state)[:-1])
+
+
+def update(
+    before: Conversation, state: Conversation, routed: Mapping[int, int]
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that writes what has changed, with its values."""
+    if _differ_rarely(state, before):
+        statement, stored = ALL, _fields_all(state)
+    elif _differ_by_commands(state, before):
+        statement, stored = USUAL, _fields_usual(state)
+    else:
+        return BY_MESSAGES, (_activity(state), _packed(routed), *_fields_by_messages(state))
+    return statement, (
+        _activity(state),
+        _packed(routed),
+        *[write(state) for write in _made_by_commands],
+        *stored,
+    )
+
+
+def _activity(state: Conversation) -> int:
+    return state.last_message_at or state.created_at
+
+
+def _packed(routed: Mapping[int, int]) -> str:
+    if not routed:
+        return "{}"
+    return orjson.dumps({str(endpoint): sequence for endpoint, sequence in routed.items()}).decode()
+
+
+def routed_of(stored: str) -> dict[int, int]:
+    """Return the last sequence that was sent to each endpoint, by the endpoint's key."""
+    return {int(endpoint): sequence for endpoint, sequence in orjson.loads(stored).items()}
+
+
+def _in_order_of_fields() -> tuple[Column, ...]:
+    """Return the columns in the order of the state's fields; those behind the first of a field are at the end."""
+    first = {column.source: column for column in reversed(COLUMNS)}
+    ordered = [first[field.name] for field in fields(Conversation) if field.name not in NOT_STORED]
+    return (*ordered, *(column for column in COLUMNS if column not in ordered))
+
+
+_SELECTED: Final = _in_order_of_fields()
+_FIELDS: Final = len({column.source for column in COLUMNS})
+_ASSIGNEE: Final = [column.name for column in _SELECTED].index("assignee_type")
+_READ: Final = [(place, column.read) for place, column in enumerate(_SELECTED) if column.read is not None]
+
+SELECTED: Final = ", ".join(f"c.{column.name}" for column in _SELECTED)
+"""The columns of a state's row, for a statement in which `c` is the table."""
+WIDTH: Final = len(_SELECTED)
+
+
+def conversation_of(row: Sequence[Any]) -> Conversation:
+    """Return the state in a row that begins with SELECTED, without its run."""
+    values = [*row]
+    for place, read in _READ:
+        values[place] = read(values[place])
+    if values[_ASSIGNEE] is not None:
+        values[_ASSIGNEE] = Assignee(values[_ASSIGNEE], *values[_FIELDS:WIDTH])
+    return Conversation(*values[:_FIELDS])

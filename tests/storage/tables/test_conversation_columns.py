@@ -1,0 +1,131 @@
+"""The table of conversation columns: it agrees with the schema and with the state, and what it writes is read again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.storage.database import FILE_NAME, connect_writer, migrate
+from deskwire.storage.tables.conversations import columns
+from deskwire.storage.tables.conversations.columns import COLUMNS
+from deskwire.storage.transaction import SqliteTransaction
+from tests.support.builders import CONTACT, NOON, PROJECT, found_projects
+
+STATE = Conversation(
+    id="cnv_1",
+    project=PROJECT.rowid,
+    created_at=NOON,
+    updated_at=NOON + 1,
+    revision=2,
+    title="Hello",
+    status="CLOSED",
+    closed_by="agent",
+    closed_at=NOON + 3,
+    unread=True,
+    archived=True,
+    assignee=Assignee("user", "usr_1", "Ada"),
+    attributes={"plan": "pro"},
+    rating=4,
+    rated_at=NOON + 5,
+    ticket_id="tkt_1",
+    visible=False,
+    human=True,
+    archived_at=NOON + 6,
+    imported_at=NOON + 7,
+    messages=8,
+    last_message_at=NOON + 9,
+    sequence=10,
+)
+"""A state in which no field has its default."""
+
+
+@pytest.fixture
+def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
+    migrate(tmp_path / FILE_NAME)
+    with closing(connect_writer(tmp_path / FILE_NAME)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")  # this is not about crashes
+        tx = SqliteTransaction(connection)
+        found_projects(tx)
+        tx.insert_contact(PROJECT.rowid, CONTACT)
+        yield tx
+
+
+def stored(tx: SqliteTransaction) -> Conversation:
+    pair = tx.conversation(PROJECT.rowid, STATE.id)
+    assert pair is not None
+    return pair[0]
+
+
+def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: SqliteTransaction) -> None:
+    schema = [row[1] for row in tx.conn.execute("PRAGMA table_info(conversations)")]
+    names = [column.name for column in COLUMNS]
+    assert sorted([*names, *columns.BESIDES, columns.OWNER]) == sorted(schema)
+
+
+def test_every_field_of_the_state_has_a_column_or_is_known_to_have_none() -> None:
+    sources = {column.source for column in COLUMNS} | set(columns.NOT_STORED)
+    assert sources == {field.name for field in fields(Conversation)}
+    assert columns.SELECTED.startswith("c.id, "), (
+        "so that a reader can put an id in its place that is in memory already"
+    )
+
+
+def test_indexed_columns_are_named_by_no_usual_statement(tx: SqliteTransaction) -> None:
+    indexed = {
+        row[2]
+        for index in tx.conn.execute("PRAGMA index_list(conversations)").fetchall()
+        for row in tx.conn.execute(f"PRAGMA index_info({index[1]})")
+    }
+    written = {column.name for column in COLUMNS if column.written in ("always", "by commands")}
+    assert indexed & written == set()
+
+
+def test_all_that_is_stored_is_read_again(tx: SqliteTransaction) -> None:
+    assert all(
+        getattr(STATE, field.name) != field.default
+        for field in fields(Conversation)
+        if field.name != "run" and field.name != "rowid"
+    )
+    inserted = tx.insert_conversation(STATE, CONTACT.rowid, {3: 9})
+    assert repr(stored(tx)) == repr(inserted)
+    assert tx.claim(inserted).routed == {3: 9}
+
+
+@pytest.mark.parametrize(
+    "column", [column for column in COLUMNS if column.written not in ("by SQLite", "once")]
+)
+def test_a_change_of_any_field_that_may_change_is_stored(
+    tx: SqliteTransaction, column: columns.Column
+) -> None:
+    bare = Conversation(id=STATE.id, project=STATE.project, created_at=NOON, updated_at=NOON)
+    before = tx.insert_conversation(bare, CONTACT.rowid, {})
+    after = replace(before, **{column.source: getattr(STATE, column.source)})
+    tx.save_conversation(before, after, {})
+    assert repr(stored(tx)) == repr(after)
+    tx.save_conversation(after, before, {})
+    assert repr(stored(tx)) == repr(before)
+
+
+def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: SqliteTransaction) -> None:
+    def written(sql: str) -> set[str]:
+        return {
+            part.split(" = ")[0] for part in sql.partition(" SET ")[2].partition(" WHERE ")[0].split(", ")
+        }
+
+    always, commands, rarely = (
+        {column.name for column in COLUMNS if column.written == when}
+        for when in ("always", "by commands", "rarely")
+    )
+    assert written(columns.BY_MESSAGES) == always | set(columns.BESIDES)
+    assert written(columns.USUAL) == written(columns.BY_MESSAGES) | commands
+    assert written(columns.ALL) == written(columns.USUAL) | rarely
+    for sql in (columns.INSERT, columns.BY_MESSAGES, columns.USUAL, columns.ALL):
+        with pytest.raises(sqlite3.ProgrammingError, match=f"uses {sql.count('?')}, and there are 0"):
+            tx.conn.execute(sql)
