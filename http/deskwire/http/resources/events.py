@@ -11,8 +11,8 @@ from pydantic import Field
 from deskwire.engine.core.errors import Gone, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.events.log import Chunk
+from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import STORED
-from deskwire.engine.ports import Reader
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.resources.conversations.common import raw_list
@@ -94,7 +94,7 @@ def _names(listed: str | None) -> list[str]:
     return [name.strip() for name in listed.split(",")] if listed else []
 
 
-def _position(reader: Reader, event_id: str | None) -> int:
+def _position(reader: EventReader, event_id: str | None) -> int:
     """Return the position to read from. Raises NotFound or Gone for an event that has none."""
     if event_id is None:
         return 0

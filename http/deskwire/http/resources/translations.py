@@ -9,13 +9,14 @@ from pydantic import AfterValidator, Field
 
 from deskwire.engine.core.errors import BadRequest, Invalid, NotFound, Problem
 from deskwire.engine.core.language import canonical_tag
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.translations.translation import (
     Entry,
     EntryFilter,
     EntryRef,
     EntryType,
     Translation,
+    TranslationReader,
+    TranslationTransaction,
     entry_view,
     parse_entry_id,
     translation_view,
@@ -125,7 +126,7 @@ async def get_entry(call: Call[Body, InLanguage]) -> Answer:
     """Fetch the content of an entry in one language, by default the primary language of the project."""
     language, find = call.query.language or call.project.settings.primary_language, _entry(call)
 
-    def read(reader: Reader) -> tuple[Entry, Translation]:
+    def read(reader: TranslationReader) -> tuple[Entry, Translation]:
         entry = find(reader)
         return entry, _translation(reader, entry, language)
 
@@ -174,7 +175,7 @@ async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
     """Delete an entry, or one language of it. The last language takes the entry with it."""
     find, language = _entry(call), call.query.language
 
-    def delete(tx: Transaction) -> Entry:
+    def delete(tx: TranslationTransaction) -> Entry:
         entry = find(tx)
         if language is None:
             tx.delete_entry(entry)
@@ -196,11 +197,11 @@ def _ref(call: Call[B, Q]) -> EntryRef:
         raise BadRequest(str(error), code="bad_entry_id") from None
 
 
-def _entry(call: Call[B, Q]) -> Callable[[Reader], Entry]:
+def _entry(call: Call[B, Q]) -> Callable[[TranslationReader], Entry]:
     """Return the query for the entry in the path; it raises NotFound."""
     ref, project = _ref(call), call.project.rowid
 
-    def find(reader: Reader) -> Entry:
+    def find(reader: TranslationReader) -> Entry:
         entry = reader.entry(project, ref)
         if entry is None:
             raise NotFound("There is no such entry.", code="entry_not_found")
@@ -209,7 +210,7 @@ def _entry(call: Call[B, Q]) -> Callable[[Reader], Entry]:
     return find
 
 
-def _translation(reader: Reader, entry: Entry, language: str) -> Translation:
+def _translation(reader: TranslationReader, entry: Entry, language: str) -> Translation:
     found = reader.translation(entry.rowid, language)
     if found is None:
         there = ", ".join(entry.languages)

@@ -14,8 +14,8 @@ from deskwire.engine.conversations.automation.lookup import assignee_errors, fin
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.definitions.rules import DefinitionError
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.workflows.definition import Trigger
+from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.api.input.decoding import INTEGERS, large_integers
@@ -87,7 +87,7 @@ async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     await _check(call, given)
     workflow_id = new_id("wfl", now)
 
-    def create(tx: Transaction) -> Workflow:
+    def create(tx: WorkflowTransaction) -> Workflow:
         if len(tx.workflows(project.rowid, None, None, WORKFLOWS_MAX)) == WORKFLOWS_MAX:
             raise Conflict(f"A project has at most {WORKFLOWS_MAX} workflows.", code="workflow_limit_reached")
         tx.forget_versions(now)
@@ -141,7 +141,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
     whole = {"name": before.name, "trigger": {"type": before.trigger}, "flows": flows, **given}
     await _check(call, whole, {"name", "trigger", "flows"} - set(given))
 
-    def change(tx: Transaction) -> tuple[Workflow, Any]:
+    def change(tx: WorkflowTransaction) -> tuple[Workflow, Any]:
         before, flows = _stored(tx, call)
         after = replace(
             before,
@@ -164,7 +164,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
     """Delete a workflow. In conversations in which it runs, it continues to its end."""
     now = call.services.clock()
 
-    def delete(tx: Transaction) -> Workflow:
+    def delete(tx: WorkflowTransaction) -> Workflow:
         workflow = find_workflow(tx, call.project, call.path["workflow_id"])
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
@@ -196,7 +196,7 @@ def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
     return given
 
 
-def _stored(reader: Reader, call: Call[Any, Any]) -> tuple[Workflow, Any]:
+def _stored(reader: WorkflowReader, call: Call[Any, Any]) -> tuple[Workflow, Any]:
     workflow = find_workflow(reader, call.project, call.path["workflow_id"])
     return workflow, reader.workflow_flows(workflow)[1]
 

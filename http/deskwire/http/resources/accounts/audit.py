@@ -9,9 +9,9 @@ import orjson
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.actions import ACTIONS
+from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.audit.trail import AuditFilter, AuditRecord, Deed, record_view
-from deskwire.engine.core.store import Brief
-from deskwire.engine.ports import Reader, Store
+from deskwire.engine.core.store import Brief, Store
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Answer, Call, Media, Routes, Streamed, Tag, in_organisation
@@ -90,7 +90,9 @@ async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
     return Streamed(exported(call.services.store, organisation.rowid, wanted), NDJSON, disposition)
 
 
-async def exported(store: Store, organisation: int | None, wanted: AuditFilter) -> AsyncIterator[bytes]:
+async def exported(
+    store: Store[AuditReader, AuditTransaction], organisation: int | None, wanted: AuditFilter
+) -> AsyncIterator[bytes]:
     """Yield the lines, page by page: a slow reader holds no transaction, and memory holds one page."""
     after = 0
     while records := await store.read(_page(organisation, wanted, after)):
@@ -100,7 +102,7 @@ async def exported(store: Store, organisation: int | None, wanted: AuditFilter) 
 
 def _page(
     organisation: int | None, wanted: AuditFilter, after: int
-) -> Callable[[Reader], Sequence[AuditRecord]]:
+) -> Callable[[AuditReader], Sequence[AuditRecord]]:
     return lambda reader: reader.audit_records_after(organisation, wanted, after, PAGE)
 
 

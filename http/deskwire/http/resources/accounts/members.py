@@ -9,11 +9,11 @@ from deskwire.engine.accounts import members
 from deskwire.engine.accounts.credentials import random_base62
 from deskwire.engine.accounts.members import Newcomer, member_view
 from deskwire.engine.accounts.people import Member
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import MANAGE, Actor
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Answer, Call, Routes, Tag, in_organisation
@@ -44,7 +44,7 @@ async def list_members(call: Call[Body, AccountList]) -> Answer:
 async def get_member(call: Call[Body, Query]) -> Answer:
     """Fetch a member."""
 
-    def find(reader: Reader) -> Member:
+    def find(reader: OrganisationReader) -> Member:
         member = reader.organisation_member(call.organisation.rowid, call.path["user_id"])
         if member is None:
             raise NotFound("The organisation has no such member.", code="member_not_found")
@@ -121,10 +121,10 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
     return {"id": removed.user.id, "deleted": True}
 
 
-def _actor(call: Call[Any, Any]) -> Callable[[Transaction], Actor]:
+def _actor(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
     """Return the query for the acting member with their present role, which may have changed since the call was checked."""
 
-    def find(tx: Transaction) -> Actor:
+    def find(tx: OrganisationTransaction) -> Actor:
         role = tx.role(call.organisation.rowid, call.user.rowid)
         if role is None:
             raise NotFound("There is no such organisation.", code="organisation_not_found")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deskwire.engine.accounts.members import membership_view, organisation_view
 from deskwire.engine.accounts.people import Organisation
-from deskwire.engine.ports import Transaction
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag, in_organisation
@@ -61,7 +61,7 @@ async def change_organisation(call: Call[NameBody, Query]) -> Answer:
     """Change an organisation's name."""
     identifier, name = call.organisation.id, call.body.name
 
-    def rename(tx: Transaction) -> Organisation:
+    def rename(tx: OrganisationTransaction) -> Organisation:
         tx.rename_organisation(call.organisation.rowid, name)
         renamed = tx.organisation(identifier)
         assert renamed is not None, "organisations are never removed"

@@ -11,11 +11,11 @@ from pydantic import Field
 from deskwire.engine.accounts import projects
 from deskwire.engine.accounts.credentials import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.people import DEFAULT_SETTINGS, Organisation, Project, ProjectSettings
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.projects import key_view, project_view, with_languages
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import TAG_MAX
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import (
@@ -213,7 +213,7 @@ def new_project(body: ProjectBody, organisation: Organisation, now: int) -> Proj
     return Project(0, new_id("prj", now), organisation.rowid, body.name, random_base62(12), settings, now)
 
 
-def patch_project(tx: Transaction, project_id: str, body: ProjectPatch) -> Project:
+def patch_project(tx: OrganisationTransaction, project_id: str, body: ProjectPatch) -> Project:
     """Change a project, and return it. Raises NotFound and Invalid."""
     before = found(tx, project_id)
     refuse_null(body)
@@ -224,7 +224,7 @@ def patch_project(tx: Transaction, project_id: str, body: ProjectPatch) -> Proje
     return after
 
 
-def found(reader: Reader, project_id: str) -> Project:
+def found(reader: OrganisationReader, project_id: str) -> Project:
     """Return the project with this id. Raises NotFound."""
     project = reader.project(project_id)
     if project is None:
@@ -242,7 +242,7 @@ def _settings(before: ProjectSettings, body: SettingsBody) -> ProjectSettings:
 async def _list(call: Call[Body, AccountList], organisation: int | None, user: int | None) -> Answer:
     query, before = call.query, _before(call.query)
 
-    def read(reader: Reader) -> tuple[Sequence[Project], dict[int, Organisation]]:
+    def read(reader: OrganisationReader) -> tuple[Sequence[Project], dict[int, Organisation]]:
         listed = reader.projects(organisation, user, before, query.rows)
         return listed, {each: reader.organisation_of(each) for each in {one.organisation for one in listed}}
 

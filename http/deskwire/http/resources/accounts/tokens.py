@@ -11,6 +11,7 @@ from pydantic import Field
 from deskwire.engine.accounts.credentials import TOKEN_S
 from deskwire.engine.accounts.members import with_password
 from deskwire.engine.accounts.people import User
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import (
     Conflict,
@@ -23,7 +24,6 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.limits.network import party_of
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Answer, Call, Routes, Tag
 from deskwire.http.api.services import Services
@@ -105,7 +105,7 @@ async def _bring_up_to_date(services: Services, user: User, password: str) -> No
     if services.passwords.is_of_today(user):
         return
 
-    def change(tx: Transaction) -> None:
+    def change(tx: OrganisationTransaction) -> None:
         now = tx.user(user.id)
         if now is not None and now.password_hash == user.password_hash:
             tx.save_user(replace(now, password_hash=password_hash))
@@ -128,7 +128,7 @@ async def change_password(services: Services, before: User, present: str, new: s
         raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
     password_hash = await hash_new_password(services, new, before)
 
-    def change(tx: Transaction) -> User:
+    def change(tx: OrganisationTransaction) -> User:
         user = tx.user(before.id)
         if user is None or user.generation != before.generation:
             raise Conflict("The password has just been changed by another call.", code="password_changed")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from deskwire.engine.accounts.members import delete_user, user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import Scope, role_at
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Transaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag
 from deskwire.http.resources.accounts.bodies import GivenPassword, NameBody, NewPassword
@@ -50,7 +50,7 @@ async def get_me(call: Call[Body, Query]) -> Answer:
 async def change_me(call: Call[NameBody, Query]) -> Answer:
     """Change the signed-in user's name."""
 
-    def rename(tx: Transaction) -> User:
+    def rename(tx: OrganisationTransaction) -> User:
         user = replace(_me(tx, call.user.id), name=call.body.name)
         tx.save_user(user)
         return user
@@ -114,7 +114,7 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
 
 
-def _me(tx: Transaction, user_id: str) -> User:
+def _me(tx: OrganisationTransaction, user_id: str) -> User:
     """Return the signed-in user as stored. Raises Unauthenticated if the account is gone."""
     user = tx.user(user_id)
     if user is None:

@@ -6,12 +6,12 @@ from typing import Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import IDENTITY, Contact, contact_view
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
 from deskwire.http.resources.bodies import ConversationList, Identity
@@ -105,7 +105,7 @@ async def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -
     )
 
 
-def find(reader: Reader, project: Project, user_id: str) -> Contact:
+def find(reader: ContactReader, project: Project, user_id: str) -> Contact:
     """Return the stored contact. Raises NotFound."""
     contact = reader.contact(project.rowid, user_id)
     if contact is None:

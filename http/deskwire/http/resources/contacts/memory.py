@@ -14,6 +14,7 @@ from pydantic import Field
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.memory import ENTRIES_MAX, MemoryEntry, memory_view
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
@@ -182,11 +183,11 @@ async def _enabled(call: Call[B, Q]) -> bool:
     return call.project.settings.memory_enabled
 
 
-def _session(call: Call[B, Q]) -> Callable[[Reader], Contact]:
+def _session(call: Call[B, Q]) -> Callable[[ContactReader], Contact]:
     """Return the query for the contact in the path; it raises NotFound."""
     project, session_id = call.project.rowid, call.path["session_id"]
 
-    def find(reader: Reader) -> Contact:
+    def find(reader: ContactReader) -> Contact:
         contact = reader.contact_by_id(project, session_id) if is_id(session_id, "con") else None
         if contact is None:
             raise NotFound("There is no such session: it is the id of a contact.", code="session_not_found")

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from deskwire.engine.accounts.people import Assignee, Project
+from deskwire.engine.accounts.ports import AccountReader
+from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.actor import Asked
 from deskwire.engine.conversations.automation.lookup import published
@@ -15,11 +17,12 @@ from deskwire.engine.conversations.conversation import Conversation, Message, no
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.conversations.listing import ConversationFilter, Page
 from deskwire.engine.conversations.plan import Receipt
+from deskwire.engine.conversations.ports import CommitReader, ConversationReader
 from deskwire.engine.core.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.wrapper import Wrapper
-from deskwire.engine.ports import Reader
+from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.workflow import Published
 from deskwire.http.api.input.validation import given_fields
@@ -77,7 +80,7 @@ def conversation_id(call: Call[Any, Any]) -> str:
     return identifier
 
 
-def find(reader: Reader, project: Project, identifier: str) -> tuple[Conversation, Contact]:
+def find(reader: ConversationReader, project: Project, identifier: str) -> tuple[Conversation, Contact]:
     """Return the stored conversation and its contact. Raises NotFound."""
     conversation = reader.conversation(project.rowid, identifier)
     if conversation is None:
@@ -129,7 +132,7 @@ async def attached(
     return tuple(Attachment(each.id, each.name, each.type, each.size) for each in known), problems
 
 
-def _uploads(reader: Reader, project: Project, ids: list[str]) -> list[Upload | None]:
+def _uploads(reader: UploadReader, project: Project, ids: list[str]) -> list[Upload | None]:
     return [reader.upload(project.rowid, each) if is_id(each, "upl") else None for each in ids]
 
 
@@ -141,7 +144,7 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     """Return a page of messages, oldest first. `nextCursor` continues in the same direction."""
     identifier, query = conversation_id(call), _from_cursor(call.query)
 
-    def read(reader: Reader) -> Sequence[Message]:
+    def read(reader: ConversationReader) -> Sequence[Message]:
         state, _ = find(reader, call.project, identifier)
 
         def place(message_id: str | None) -> int | None:
@@ -176,7 +179,7 @@ def _from_cursor(query: MessageList) -> MessageList:
     return query.model_copy(update={"after": query.cursor})
 
 
-def _place(reader: Reader, state: Conversation, message_id: str, *, internal: bool) -> int:
+def _place(reader: ConversationReader, state: Conversation, message_id: str, *, internal: bool) -> int:
     rowid = reader.message_rowid(state.rowid, message_id, internal=internal)
     if rowid is None:
         raise NotFound(f"This conversation has no message {message_id!r}.", code="message_not_found")
@@ -191,7 +194,7 @@ async def list_events(call: Call[Any, SequenceList]) -> Answer:
     identifier, limit = conversation_id(call), call.query.limit
     after = call.query.after if call.query.cursor is None else call.query.cursor
 
-    def read(reader: Reader) -> tuple[Conversation, Sequence[bytes]]:
+    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[bytes]]:
         state, _ = find(reader, call.project, identifier)
         return state, reader.conversation_events(state.rowid, after, limit + 1)
 
@@ -251,11 +254,11 @@ async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
         await assign_of(call)
 
 
-def _member(project: Project, user_id: str) -> Callable[[Reader], str | None]:
+def _member(project: Project, user_id: str) -> Callable[[AccountReader], str | None]:
     return lambda reader: reader.member_name(project.organisation, user_id)
 
 
-def _team(project: Project, team_id: str) -> Callable[[Reader], str | None]:
+def _team(project: Project, team_id: str) -> Callable[[TeamReader], str | None]:
     return lambda reader: reader.team_name(project.rowid, team_id)
 
 
@@ -290,7 +293,7 @@ async def look_at_workflow(call: Call[StartWorkflowBody, Any]) -> None:
         await start_of(call)
 
 
-def _startable(reader: Reader, call: Call[StartWorkflowBody, Any], identifier: str) -> Published:
+def _startable(reader: CommitReader, call: Call[StartWorkflowBody, Any], identifier: str) -> Published:
     find(reader, call.project, identifier)
     workflow = reader.workflow(call.project.rowid, call.body.workflow_id)
     if workflow is None:

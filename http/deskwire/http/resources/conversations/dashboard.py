@@ -9,10 +9,10 @@ from pydantic import Field
 from deskwire.engine.conversations.commands import Close, Delete, MarkRead, PostMessage, Reopen
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.listing import ConversationFilter
+from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.input.validation import Body, Flag, Query, nulls
 from deskwire.http.api.pagination import EMPTY_PAGE
@@ -210,7 +210,7 @@ async def get_network_logs(call: Call[Body, Query]) -> Answer:
     """Fetch the snapshot of network requests as it was sent. `requests` is empty if there is none."""
     identifier = shared.conversation_id(call)
 
-    def snapshot(reader: Reader) -> bytes | None:
+    def snapshot(reader: ConversationReader) -> bytes | None:
         state, _ = shared.find(reader, call.project, identifier)
         return reader.network_logs(state.rowid)
 

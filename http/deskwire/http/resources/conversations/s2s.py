@@ -21,11 +21,11 @@ from deskwire.engine.conversations.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversations.conversation import Author
+from deskwire.engine.conversations.ports import CommitReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes, Tag
@@ -312,7 +312,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
 async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     body = call.body
 
-    def problems(reader: Reader) -> list[Problem]:
+    def problems(reader: CommitReader) -> list[Problem]:
         state, _ = shared.find(reader, call.project, shared.conversation_id(call))
         run = state.run
         if run is None or body.action_id not in (None, run.action_id):

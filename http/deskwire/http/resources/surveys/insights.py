@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field
 from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.definitions.checks import escaped
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights.insights import Insights, insights_view
 from deskwire.engine.surveys.insights.progress import refresh_view
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 from deskwire.http.api.input.validation import Body, Positive, Query, few
 from deskwire.http.api.routing import WHOLE, Answer, Call, Routes, Tag
@@ -109,7 +109,7 @@ async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
     """Fetch the stored insights. Nothing is computed; all but the counts of themes cover all versions."""
     project, version = call.project.rowid, call.query.version
 
-    def read(reader: Reader) -> Insights | None:
+    def read(reader: SurveyReader) -> Insights | None:
         survey = find_survey(reader, project, call.path["survey_id"])
         if version is not None:
             find_version(reader, survey, version)
@@ -143,7 +143,7 @@ async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     for alert in parts["alerts"]:
         alert["createdAt"] = alert["createdAt"] or iso(now)
 
-    def store(tx: Transaction) -> Insights:
+    def store(tx: SurveyTransaction) -> Insights:
         survey = find_survey(tx, project, call.path["survey_id"])
         _check(body, survey)
         insights = Insights(parts, "api", now)

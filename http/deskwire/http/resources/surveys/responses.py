@@ -13,11 +13,13 @@ from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.ports import Reader, Store, Transaction
+from deskwire.engine.core.store import Store
+from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
@@ -106,7 +108,7 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     before = query.row
     wanted = await _wanted(call)
 
-    def listed(reader: Reader) -> tuple[Survey, list[Response]]:
+    def listed(reader: SurveyReader) -> tuple[Survey, list[Response]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, list(reader.survey_responses(survey.rowid, wanted, before, query.rows))
 
@@ -135,7 +137,7 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     """
     project = call.project.rowid
 
-    def head(reader: Reader) -> tuple[Survey, list[Column]]:
+    def head(reader: SurveyReader) -> tuple[Survey, list[Column]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         versions = reader.survey_versions(survey.rowid, None, survey.version)
         return survey, columns({each.number: definition_of(each.definition) for each in versions})
@@ -157,7 +159,7 @@ async def get_response(call: Call[Body, Query]) -> Answer:
 async def delete_response(call: Call[Body, Query]) -> Answer:
     """Delete a response, and the quotes from it in the insights."""
 
-    def delete(tx: Transaction) -> Response:
+    def delete(tx: SurveyTransaction) -> Response:
         survey, response = _one(call)(tx)
         tx.delete_response(survey.rowid, response)
         return response
@@ -181,11 +183,11 @@ def _check(body: ResponseBody, definition: Definition) -> None:
         raise Invalid(*problems)
 
 
-def _answered(call: Call[ResponseBody, Query]) -> Callable[[Reader], SurveyVersion]:
+def _answered(call: Call[ResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
     """Return the query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
     project, wanted = call.project.rowid, call.body.version
 
-    def read(reader: Reader) -> SurveyVersion:
+    def read(reader: SurveyReader) -> SurveyVersion:
         survey = find_survey(reader, project, call.path["survey_id"])
         _require_open(survey)
         if wanted is not None and wanted > survey.version:
@@ -220,11 +222,11 @@ async def _wanted(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -
     return ResponseFilter(query.version, contact, query.language, query.since, query.until)
 
 
-def _one(call: Call[Body, Query]) -> Callable[[Reader], tuple[Survey, Response]]:
+def _one(call: Call[Body, Query]) -> Callable[[SurveyReader], tuple[Survey, Response]]:
     """Return the query for the response in the path; it raises NotFound."""
     project, response_id = call.project.rowid, call.path["response_id"]
 
-    def find(reader: Reader) -> tuple[Survey, Response]:
+    def find(reader: SurveyReader) -> tuple[Survey, Response]:
         survey = find_survey(reader, project, call.path["survey_id"])
         response = reader.survey_response(survey.rowid, response_id) if is_id(response_id, "rsp") else None
         if response is None:
@@ -235,7 +237,10 @@ def _one(call: Call[Body, Query]) -> Callable[[Reader], tuple[Survey, Response]]
 
 
 async def _exported(
-    store: Store, survey: int, wanted: ResponseFilter, shown: Sequence[Column]
+    store: Store[SurveyReader, SurveyTransaction],
+    survey: int,
+    wanted: ResponseFilter,
+    shown: Sequence[Column],
 ) -> AsyncIterator[bytes]:
     """Yield the export, page by page: a slow reader holds no transaction, and memory holds one page."""
     yield head_line(shown).encode()
@@ -249,5 +254,7 @@ async def _exported(
         before = responses[-1].rowid
 
 
-def _page(survey: int, wanted: ResponseFilter, before: int | None) -> Callable[[Reader], Sequence[Response]]:
+def _page(
+    survey: int, wanted: ResponseFilter, before: int | None
+) -> Callable[[SurveyReader], Sequence[Response]]:
     return lambda reader: reader.survey_responses(survey, wanted, before, _PAGE)

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.surveys.find import find_survey, find_version
+from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import (
     Status,
     Survey,
@@ -149,7 +149,7 @@ async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
     body, project, now = call.body, call.project.rowid, call.services.clock()
     refuse_null(body)
 
-    def change(tx: Transaction) -> tuple[Survey, SurveyVersion]:
+    def change(tx: SurveyTransaction) -> tuple[Survey, SurveyVersion]:
         before = find_survey(tx, project, call.path["survey_id"])
         after = replace(before, **body.model_dump(exclude_unset=True))
         if after != before:
@@ -210,7 +210,7 @@ async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     await call.services.store.read(lambda reader: find_survey(reader, project, call.path["survey_id"]))
     await _check(definition)
 
-    def publish(tx: Transaction) -> tuple[Survey, SurveyVersion]:
+    def publish(tx: SurveyTransaction) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(tx, project, call.path["survey_id"])
         present = find_version(tx, survey, survey.version)
         if present.definition == definition:
@@ -239,7 +239,7 @@ async def list_versions(call: Call[Body, Paged]) -> Answer:
     query, project = call.query, call.project.rowid
     before = query.row
 
-    def listed(reader: Reader) -> tuple[Survey, list[SurveyVersion]]:
+    def listed(reader: SurveyReader) -> tuple[Survey, list[SurveyVersion]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, list(reader.survey_versions(survey.rowid, before, query.rows))
 
@@ -258,7 +258,7 @@ async def get_version(call: Call[Body, Query]) -> Answer:
     project, text = call.project.rowid, call.path["version"]
     number = int(text) if text.isdecimal() and len(text) < 10 else 0
 
-    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+    def read(reader: SurveyReader) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, find_version(reader, survey, number)
 
@@ -275,7 +275,7 @@ async def _check(definition: Any) -> None:
 async def _published(call: Call[Any, Any]) -> Answer:
     project = call.project.rowid
 
-    def read(reader: Reader) -> tuple[Survey, SurveyVersion]:
+    def read(reader: SurveyReader) -> tuple[Survey, SurveyVersion]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, find_version(reader, survey, survey.version)
 

@@ -8,10 +8,9 @@ from typing import Any, Final
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.ports import Reader
 from deskwire.engine.tickets.activity import Activity, By, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
-from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
+from deskwire.engine.tickets.ports import Place, Sort, TicketFilter, TicketLooks
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.input.validation import Body, Query, nulls
@@ -63,7 +62,7 @@ def _references(
         given = {name: value for name, value in named.items() if value is not None}
         identifier, project = call.path.get("ticket_id"), call.project
 
-        def resolved(reader: Reader) -> None:
+        def resolved(reader: TicketLooks) -> None:
             before = None if identifier is None else find_ticket(reader, project, identifier)
             resolve(reader, project, before, given, pointer)
 
@@ -200,7 +199,7 @@ async def list_activity(call: Call[Body, Paged]) -> Answer:
     """List the changes of a ticket with their authors, newest first."""
     query, before = call.query, call.query.row
 
-    def listed(reader: Reader) -> Sequence[Activity]:
+    def listed(reader: TicketLooks) -> Sequence[Activity]:
         ticket = find_ticket(reader, call.project, _id(call))
         return reader.ticket_activity(ticket.rowid, before, query.rows)
 

@@ -14,7 +14,7 @@ from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
 from deskwire.engine.events.types import CATALOG
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import (
     Delivery,
     DeliveryFilter,
@@ -23,6 +23,7 @@ from deskwire.engine.webhooks.delivery import (
     delivery_view,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
@@ -89,7 +90,7 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
         until=query.until,
     )
 
-    def listed(reader: Reader) -> list[DeliveryRecord]:
+    def listed(reader: DeliveryReader) -> list[DeliveryRecord]:
         return list(reader.delivery_records(find(reader).rowid, wanted, before, query.rows))
 
     records = await call.services.store.read(listed)
@@ -153,7 +154,7 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
     """
     services, find, after = call.services, endpoint_of(call), call.body.since
 
-    def counted(reader: Reader) -> tuple[Endpoint, int, int]:
+    def counted(reader: DeliveryReader) -> tuple[Endpoint, int, int]:
         endpoint = find(reader)
         return endpoint, *reader.recoverable(endpoint.rowid, after)
 
@@ -221,15 +222,15 @@ def _require_enabled(endpoint: Endpoint) -> None:
         raise Conflict("The endpoint is disabled; enable it first.", code="webhook_disabled")
 
 
-def _endpoint_by_id(reader: Reader, project: int, endpoint_id: str) -> Endpoint:
+def _endpoint_by_id(reader: DeliveryReader, project: int, endpoint_id: str) -> Endpoint:
     return next(each for each in reader.endpoints(project) if each.id == endpoint_id)
 
 
-def _record_of(call: Call[B, Q]) -> Callable[[Reader], DeliveryRecord]:
+def _record_of(call: Call[B, Q]) -> Callable[[DeliveryReader], DeliveryRecord]:
     """Return the query for the delivery in the path; it raises NotFound."""
     project, delivery_id = call.project.rowid, call.path["delivery_id"]
 
-    def find(reader: Reader) -> DeliveryRecord:
+    def find(reader: DeliveryReader) -> DeliveryRecord:
         record = reader.delivery_record(project, delivery_id) if is_id(delivery_id, "dlv") else None
         if record is None:
             raise NotFound("There is no such delivery.", code="delivery_not_found")
@@ -238,7 +239,7 @@ def _record_of(call: Call[B, Q]) -> Callable[[Reader], DeliveryRecord]:
     return find
 
 
-def _record(reader: Reader, project: int, made: Delivery) -> DeliveryRecord:
+def _record(reader: DeliveryReader, project: int, made: Delivery) -> DeliveryRecord:
     record = reader.delivery_record(project, made.id)
     if record is None:
         raise NotFound(

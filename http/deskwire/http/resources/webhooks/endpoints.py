@@ -15,8 +15,9 @@ from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Un
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.events.types import LISTABLE
-from deskwire.engine.ports import Reader, Transaction
+from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX, CatchUp, Endpoint, endpoint_view, secret_tail
+from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.retry.circuit import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
@@ -147,7 +148,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
 
-    def rotate(tx: Transaction) -> Endpoint:
+    def rotate(tx: DeliveryTransaction) -> Endpoint:
         endpoint = find(tx).with_secret(sealed, secret_tail(secret), now)
         tx.save_endpoint(endpoint)
         return endpoint
@@ -167,7 +168,7 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
     """Delete a webhook endpoint. Its pending deliveries stop."""
     find = endpoint_of(call)
 
-    def remove(tx: Transaction) -> Endpoint:
+    def remove(tx: DeliveryTransaction) -> Endpoint:
         endpoint = replace(find(tx), status="removed")
         tx.save_endpoint(endpoint)
         return endpoint
@@ -175,11 +176,11 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
     return {"id": (await _followed(call, remove)).id, "deleted": True}
 
 
-async def _shown(call: Call[B, Q], find: Callable[[Reader], Endpoint]) -> Answer:
+async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -> Answer:
     """Return the endpoint object with a masked secret, and the deliveries that an outage holds. Raises what `find` does."""
     now = call.services.clock()
 
-    def view(reader: Reader) -> Answer:
+    def view(reader: DeliveryReader) -> Answer:
         endpoint = find(reader)
         return endpoint_view(endpoint, now, reader.held_back(endpoint.rowid))
 
@@ -206,16 +207,16 @@ async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) ->
     return endpoint
 
 
-def _stored(reader: Reader, endpoint: Endpoint) -> Endpoint | None:
+def _stored(reader: DeliveryReader, endpoint: Endpoint) -> Endpoint | None:
     same = (each for each in reader.endpoints(endpoint.project) if each.rowid == endpoint.rowid)
     return next(same, None)
 
 
-def endpoint_of(call: Call[B, Q]) -> Callable[[Reader], Endpoint]:
+def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
     """Return the query for the endpoint in the path; it raises NotFound."""
     project, endpoint_id = call.project.rowid, call.path["endpoint_id"]
 
-    def find(reader: Reader) -> Endpoint:
+    def find(reader: DeliveryReader) -> Endpoint:
         for endpoint in reader.endpoints(project):
             if endpoint.id == endpoint_id:
                 return endpoint
@@ -237,13 +238,13 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str]) -> None:
         raise Invalid(*problems)
 
 
-def _insert(tx: Transaction, endpoint: Endpoint) -> Endpoint:
+def _insert(tx: DeliveryTransaction, endpoint: Endpoint) -> Endpoint:
     if len(tx.endpoints(endpoint.project)) >= ENDPOINTS_MAX:
         raise Conflict(f"A project has at most {ENDPOINTS_MAX} endpoints.", code="webhook_limit_reached")
     return tx.insert_endpoint(endpoint)
 
 
-def _change(tx: Transaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
+def _change(tx: DeliveryTransaction, before: Endpoint, body: EndpointPatch, now: int) -> Endpoint:
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
     if "events" in changes:
         changes["events"] = frozenset(changes["events"])
