@@ -17,8 +17,9 @@ from deskwire.engine.core.store import Inline
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Answer, Call, Routes, Tag, in_organisation
-from deskwire.http.resources.accounts.bodies import AccountList, MemberBody, RoleBody, hash_password
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
+from deskwire.http.resources.accounts.requests import AccountList, MemberBody, RoleBody
+from deskwire.http.resources.accounts.tokens import hash_password
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 

@@ -8,7 +8,7 @@ from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag, in_organisation
-from deskwire.http.resources.accounts.bodies import AccountList, NameBody
+from deskwire.http.resources.accounts.requests import AccountList, NameBody
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 

@@ -28,8 +28,8 @@ from deskwire.http.api.routing import (
     in_organisation,
     in_project,
 )
-from deskwire.http.resources.accounts.bodies import AccountList, KeyBody, Name
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
+from deskwire.http.resources.accounts.requests import AccountList, KeyBody, Name
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 

@@ -15,7 +15,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
-from deskwire.http.resources.bodies import Name
+from deskwire.http.resources.fields import Name
 from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 

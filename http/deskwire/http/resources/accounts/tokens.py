@@ -9,6 +9,7 @@ import structlog
 from pydantic import Field
 
 from deskwire.engine.accounts.credentials import TOKEN_S
+from deskwire.engine.accounts.identity.guessable import hash_chosen
 from deskwire.engine.accounts.members import with_password
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import OrganisationTransaction
@@ -27,7 +28,7 @@ from deskwire.engine.core.store import Inline
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Answer, Call, Routes, Tag
 from deskwire.http.api.services import Services
-from deskwire.http.resources.accounts.bodies import GivenPassword, NewPassword, hash_new_password
+from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword
 from deskwire.http.resources.accounts.sign_ins import record_failure, record_sign_in
 from deskwire.http.schemas.people import AccessToken
 
@@ -137,6 +138,21 @@ async def change_password(services: Services, before: User, present: str, new: s
         return user
 
     return await services.store.write(change)
+
+
+async def hash_new_password(services: Services, password: str, owner: User) -> str:
+    """Return the hash of a password that its owner has chosen.
+
+    Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
+    """
+    return await services.hashing.run(
+        None, hash_chosen, services.passwords, password, (owner.email, owner.name), "/newPassword"
+    )
+
+
+async def hash_password(services: Services, password: str) -> str:
+    """Return the hash to store, for a caller with a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
+    return await services.hashing.run(None, services.passwords.hash, password)
 
 
 def token_view(services: Services, user: User) -> Answer:

@@ -12,7 +12,7 @@ from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.store import Inline
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Answer, Call, Routes, Tag
-from deskwire.http.resources.accounts.bodies import GivenPassword, NameBody, NewPassword
+from deskwire.http.resources.accounts.requests import GivenPassword, NameBody, NewPassword
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_view
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted

@@ -14,8 +14,8 @@ from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.store import Inline
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.routing import MEDIUM, S2S, Answer, Call, Routes, Tag
-from deskwire.http.resources.bodies import ConversationList, Identity
-from deskwire.http.resources.conversations import common as shared
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.requests import ConversationList, Identity
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
@@ -87,7 +87,7 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
     wanted = ConversationFilter(
         contact=contact.rowid, status=call.query.status, archived=call.query.archived, hidden=False
     )
-    return await shared.list_conversations(call, wanted)
+    return await operations.list_conversations(call, wanted)
 
 
 def _user_id(call: Call[Identity, Query]) -> str:

@@ -29,21 +29,17 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, NO_CONTENT, NOTHING, S2S, Answer, Call, Routes, Tag
-from deskwire.http.resources.bodies import (
+from deskwire.http.resources.conversations import operations
+from deskwire.http.resources.conversations.requests import (
     AssignBody,
-    Attributes,
-    Closer,
     Content,
     ConversationPatch,
     Identity,
     MessageList,
-    Name,
     SequenceList,
     StartWorkflowBody,
-    Title,
-    UserId,
 )
-from deskwire.http.resources.conversations import common as shared
+from deskwire.http.resources.fields import Attributes, Closer, Name, Title, UserId
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 from deskwire.http.schemas.events import Event
@@ -141,7 +137,7 @@ async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
 
 async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
     """Raise Invalid with the problems of a message that does not fit its model as a whole."""
-    _, problems = await shared.attached(call, body.attachments, pointer)
+    _, problems = await operations.attached(call, body.attachments, pointer)
     _, refused = (None, []) if body.author is None else await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)
@@ -174,15 +170,15 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
             body.visible,
             message,
         ),
-        call.keeping(shared.shown),
+        call.keeping(operations.shown),
     )
-    return shared.shown(receipt)
+    return operations.shown(receipt)
 
 
 @routes.add("GET", _ONE, operation_id="getConversation", answer=shapes.Conversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch a conversation. After a 404, remove the conversation from every mirror."""
-    return await shared.get_conversation(call)
+    return await operations.get_conversation(call)
 
 
 @routes.add(
@@ -193,17 +189,17 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
     limit=LARGE,
     answer=shapes.Conversation,
     errors=("conversation_closed",),
-    further=(nulls(*shared.NULLABLE),),
+    further=(nulls(*operations.NULLABLE),),
 )
 async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
     """Change the title, status or attributes of a conversation, archive it, or make it visible."""
-    return await shared.carry_out(call, shared.patch_of(call.body))
+    return await operations.carry_out(call, operations.patch_of(call.body))
 
 
 @routes.add("DELETE", _ONE, operation_id="deleteConversation", answer=Deleted)
 async def delete_conversation(call: Call[Body, Query]) -> Answer:
     """Delete a conversation permanently, with everything that belongs to it."""
-    return await shared.delete_conversation(call, Delete("manual"))
+    return await operations.delete_conversation(call, Delete("manual"))
 
 
 @routes.add(
@@ -216,7 +212,7 @@ async def delete_conversation(call: Call[Body, Query]) -> Answer:
 )
 async def list_messages(call: Call[Body, MessageList]) -> Answer:
     """List the messages of a conversation, oldest first, after or before a given message."""
-    return await shared.list_messages(call, internal=False)
+    return await operations.list_messages(call, internal=False)
 
 
 @routes.add(
@@ -231,7 +227,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 )
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
     """Add a message to a conversation. A message of the contact reopens a closed conversation."""
-    return await shared.post(call, await _message(call, call.body, ""), lambda message: message)
+    return await operations.post(call, await _message(call, call.body, ""), lambda message: message)
 
 
 @routes.add(
@@ -239,13 +235,13 @@ async def post_message(call: Call[MessageBody, Query]) -> Answer:
 )
 async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
     """Close a conversation for the customer."""
-    return await shared.carry_out(call, Close(call.body.closed_by))
+    return await operations.carry_out(call, Close(call.body.closed_by))
 
 
 @routes.add("POST", f"{_ONE}/reopen", operation_id="reopenConversation", answer=shapes.Conversation)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
-    return await shared.carry_out(call, Reopen())
+    return await operations.carry_out(call, Reopen())
 
 
 @routes.add(
@@ -254,23 +250,23 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     operation_id="assignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
-    further=(shared.look_at_assignee,),
+    further=(operations.look_at_assignee,),
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or unassign it."""
-    return await shared.carry_out(call, await shared.assign_of(call))
+    return await operations.carry_out(call, await operations.assign_of(call))
 
 
 @routes.add("POST", f"{_ONE}/read", operation_id="markRead", answer=shapes.Conversation)
 async def mark_read(call: Call[Body, Query]) -> Answer:
     """Record that the contact has read everything."""
-    return await shared.carry_out(call, MarkRead())
+    return await operations.carry_out(call, MarkRead())
 
 
 @routes.add("POST", f"{_ONE}/rating", operation_id="rateConversation", body=RatingBody, answer=shapes.Rating)
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     """Record the contact's rating of a conversation, from 0 to 10."""
-    receipt = await shared.ask(call, Rate(call.body.rating))
+    receipt = await operations.ask(call, Rate(call.body.rating))
     assert receipt.state is not None
     assert receipt.state.rated_at is not None
     return {"rating": receipt.state.rating, "ratedAt": iso(receipt.state.rated_at)}
@@ -286,7 +282,7 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
 )
 async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
     """Attach a snapshot of the network requests of the customer's client. Only agents see it."""
-    await shared.ask(call, ReplaceNetworkLogs(call.raw))
+    await operations.ask(call, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
 
 
@@ -300,20 +296,20 @@ async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
 )
 async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     """List the stored events of a conversation after a sequence, to repair a gap."""
-    return await shared.list_events(call)
+    return await operations.list_events(call)
 
 
 @routes.add("GET", f"{_ONE}/workflow", operation_id="getWorkflowStep", answer=PendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """Fetch the workflow step that waits for the contact; null if none does."""
-    return await shared.get_workflow_step(call)
+    return await operations.get_workflow_step(call)
 
 
 async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     body = call.body
 
     def problems(reader: CommitReader) -> list[Problem]:
-        state, _ = shared.find(reader, call.project, shared.conversation_id(call))
+        state, _ = operations.find(reader, call.project, operations.conversation_id(call))
         run = state.run
         if run is None or body.action_id not in (None, run.action_id):
             return []
@@ -338,7 +334,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
 )
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     """Answer the pending workflow step for the contact. An answer to any other step is refused."""
-    return await shared.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
+    return await operations.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
 
 
 @routes.add(
@@ -349,15 +345,15 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
     idempotent=True,
-    further=(shared.look_at_workflow,),
+    further=(operations.look_at_workflow,),
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""
-    return await shared.carry_out(call, await shared.start_of(call))
+    return await operations.carry_out(call, await operations.start_of(call))
 
 
 async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
-    attachments, problems = await shared.attached(call, body.attachments, pointer)
+    attachments, problems = await operations.attached(call, body.attachments, pointer)
     author, refused = await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
         raise Invalid(*problems, *refused)

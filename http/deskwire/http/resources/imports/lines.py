@@ -19,17 +19,8 @@ from deskwire.http.api.input.decoding import Malformed, decoded
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.api.input.partial import what_fits
 from deskwire.http.api.input.validation import Body, fitted
-from deskwire.http.resources.bodies import (
-    AssigneeRef,
-    Attributes,
-    Closer,
-    Content,
-    Identity,
-    Name,
-    StatusName,
-    Title,
-    UserId,
-)
+from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
+from deskwire.http.resources.fields import Attributes, Closer, Name, StatusName, Title, UserId
 
 LINE_BYTES: Final = 256 * 1024
 """The bound of a line: the longest text and the most attributes take less, however they are escaped."""

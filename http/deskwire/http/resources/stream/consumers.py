@@ -15,7 +15,7 @@ from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import S2S, Answer, Call, Routes, Tag
 from deskwire.http.resources.contacts.contacts import find as find_contact
-from deskwire.http.resources.conversations.common import find as find_conversation
+from deskwire.http.resources.conversations.operations import find as find_conversation
 from deskwire.http.resources.stream.authorization import parse_authorization
 from deskwire.http.schemas import webhooks as shapes
 from deskwire.http.schemas.base import page_of

@@ -24,7 +24,7 @@ from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, Sur
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, S2S, Answer, Call, Media, Routes, Streamed, Tag
-from deskwire.http.resources.conversations.common import contact_key
+from deskwire.http.resources.conversations.operations import contact_key
 from deskwire.http.resources.conversations.s2s import ContactBody
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes

@@ -16,8 +16,8 @@ from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, bad_cursor, page
 from deskwire.http.api.routing import LARGE, Answer, Call, Routes, Tag, dashboard
-from deskwire.http.resources.conversations.common import contact_key
-from deskwire.http.resources.tickets.bodies import (
+from deskwire.http.resources.conversations.operations import contact_key
+from deskwire.http.resources.tickets.requests import (
     NULLABLE,
     BulkBody,
     TicketBody,

@@ -1,4 +1,4 @@
-"""The fields, bodies and queries that the routes of organisations, projects and users share, and password hashing."""
+"""The fields, bodies and queries that the routes of organisations, projects and users share."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.accounts.identity.guessable import hash_chosen
-from deskwire.engine.accounts.people import Role, User
+from deskwire.engine.accounts.people import Role
 from deskwire.http.api.input.validation import Body
 from deskwire.http.api.pagination import Paged
-from deskwire.http.api.services import Services
 
 PASSWORD_MIN = 10
 
@@ -64,18 +62,3 @@ class KeyBody(Body):
     """The label of a server key, shown in lists."""
 
     label: Name
-
-
-async def hash_new_password(services: Services, password: str, owner: User) -> str:
-    """Return the hash of a password that its owner has chosen.
-
-    Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
-    """
-    return await services.hashing.run(
-        None, hash_chosen, services.passwords, password, (owner.email, owner.name), "/newPassword"
-    )
-
-
-async def hash_password(services: Services, password: str) -> str:
-    """Return the hash to store, for a caller with a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
-    return await services.hashing.run(None, services.passwords.hash, password)

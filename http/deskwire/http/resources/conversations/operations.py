@@ -1,4 +1,4 @@
-"""The steps that the S2S and the dashboard routes of conversations share."""
+"""The operations on conversations that the S2S and the dashboard routes share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from deskwire.engine.workflows.workflow import Published
 from deskwire.http.api.input.validation import given_fields
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import Answer, Call, RawJson
-from deskwire.http.resources.bodies import (
+from deskwire.http.resources.conversations.requests import (
     AssignBody,
     ConversationPatch,
     MessageList,

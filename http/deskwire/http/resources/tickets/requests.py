@@ -12,7 +12,7 @@ from deskwire.engine.tickets.ports import Order, SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
 from deskwire.http.api.input.validation import Body, Flag, given_fields, unique
 from deskwire.http.api.pagination import Paged
-from deskwire.http.resources.bodies import Title
+from deskwire.http.resources.fields import Title
 
 BULK_MAX: Final = 1_000
 """Tickets that one call may change (decisions 7)."""

@@ -1,45 +1,15 @@
-"""The fields, bodies and queries that several resources share (decisions 4)."""
+"""The bodies and queries of conversations that the S2S and the dashboard routes share (decisions 4)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from deskwire.engine.definitions.attributes import (
-    ATTRIBUTES_BYTES,
-    ATTRIBUTES_MAX,
-    KEY_MAX,
-    TOO_DEEP,
-    size_of,
-)
-from deskwire.http.api.input.validation import Body, Query, few
+from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged
-
-
-def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
-    size = size_of(value)
-    if size is None:
-        raise PydanticCustomError("too_deep", TOO_DEEP)
-    if size > ATTRIBUTES_BYTES:
-        raise ValueError(
-            f"all attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed"
-        )
-    return value
-
-
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Title = Annotated[str, Field(min_length=1, max_length=500)]
-UserId = Annotated[str, Field(min_length=1, max_length=255)]
-Attributes = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
-    Field(max_length=ATTRIBUTES_MAX),
-    AfterValidator(_small_attributes),
-    few(ATTRIBUTES_MAX),
-]
-Closer = Literal["agent", "bot", "system"]
-StatusName = Literal["OPEN", "PENDING", "CLOSED"]
+from deskwire.http.resources.fields import Attributes, Name, StatusName, Title
 
 
 class Content(Body):
