@@ -196,8 +196,9 @@ def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
 
 def test_a_retry_counts_the_attempt_unless_it_repeats_it() -> None:
     planned = delivery(1, attempts=2)
-    for repeats, attempts in ((False, 3), (True, 2)):
-        following = Retry(START + 2_000, START, START + 100, repeats=repeats).applied_to(planned)
+    counting = Retry(START + 2_000, START, START + 100)
+    for retry, attempts in ((counting, 3), (replace(counting, repeats=True), 2)):
+        following = retry.applied_to(planned)
         assert following == replace(
             planned,
             attempts=attempts,
