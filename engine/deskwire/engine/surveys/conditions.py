@@ -59,8 +59,8 @@ def telling_answers(question: Question, conditions: Iterable[Condition | None]) 
 
 def _values(conditions: Iterable[Condition | None]) -> list[Any]:
     """Return the single values that the conditions compare with."""
-    found: list[Any] = []
+    values: list[Any] = []
     for condition in conditions:
         if condition is not None and condition.op not in PRESENCE:
-            found += condition.value if condition.op == "in" else [condition.value]
-    return found
+            values += condition.value if condition.op == "in" else [condition.value]
+    return values
