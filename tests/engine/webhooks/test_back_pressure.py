@@ -51,7 +51,7 @@ async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
 async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """What is left of the plan begins when the receiver takes something again."""
+    """The rest of the plan begins when the receiver accepts something again."""
     receiver = await receivers(busy(5))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)

@@ -1,4 +1,4 @@
-"""What an outage left behind: batch by batch, in its order, at a bounded rate, beside what is new (decisions 6)."""
+"""The backlog of an outage: batch by batch, in order, at a bounded rate, beside new deliveries (decisions 6)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def holding(*positions: int, rate_per_s: float = 10, share: int = 8) -> Backlog:
 
 
 def begun(backlog: Backlog, upto: float, step: float = 0.01) -> list[float]:
-    """When attempts begin, if each ends at once and it is looked this often."""
+    """Return the times at which attempts begin if each ends at once and the backlog is asked every `step` seconds."""
     found, at = [], 0.0
     while at <= upto:
         while backlog.may_start(at):

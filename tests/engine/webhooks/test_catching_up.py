@@ -1,4 +1,4 @@
-"""What an outage made an endpoint miss is sent once more, by itself, with the next success (decisions 6)."""
+"""Catching up: deliveries that an endpoint missed in an outage are sent once more with the next success (decisions 6)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
 
 
 async def sent_when_back(installation: Installation, receiver: Receiver) -> list[int]:
-    """What a receiver that is well again is sent, the event 100 being new."""
+    """Return the sequences that a receiver gets that is well again, 100 being the new event."""
     receiver.behaviour, sent = WORKING, len(receiver.requests)
     await installation.send(100)
     await receiver.wait(sent + 1)
@@ -104,7 +104,7 @@ async def test_catching_up_can_be_turned_off_before_the_outage_is_over(
 async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itself(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """It is the event that the receiver can't take, and no outage."""
+    """The receiver can't take this one event; there is no outage."""
 
     async def refuses_one(stream: trio.abc.Stream, request: Request) -> None:
         await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
@@ -127,7 +127,7 @@ async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itsel
 async def test_a_success_of_before_the_first_failure_is_none_during_the_outage(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """What was answered well while the receiver went away had begun before."""
+    """The attempt that succeeded while the receiver went away had begun before."""
     go = trio.Event()
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:

@@ -83,7 +83,7 @@ async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_
 
 
 def signed(request: Request, secret: str) -> bool:
-    """Whether the published verifier accepts the request."""
+    """Return whether the published verifier accepts the request."""
     signature = request.headers["Service-Signature"]
     try:
         stripe.WebhookSignature.verify_header(request.body.decode(), signature, secret)

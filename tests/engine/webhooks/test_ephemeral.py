@@ -191,7 +191,7 @@ async def test_a_dead_receiver_holds_a_bounded_number_and_the_oldest_are_dropped
 async def test_typing_that_nobody_answers_delays_no_stored_delivery(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """All that the endpoint may be sent at once is still there for what is stored."""
+    """The slots for stored deliveries stay free."""
 
     async def only_stored(stream: trio.abc.Stream, request: Request) -> None:
         await (silent if request.headers["Service-Event"] == STARTED else answering("200 OK"))(

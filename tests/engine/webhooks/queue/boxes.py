@@ -30,14 +30,14 @@ def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> R
 
 
 def caught_up(memory: int = 100, *, share: int = 4) -> Outbox:
-    """One that has found nothing pending at its start."""
+    """Return an outbox that has found nothing pending at its start."""
     outbox = outbox_of(memory, share=share)
     assert [read(outbox).part, read(outbox).part] == ["live", "redeliveries"]
     return outbox
 
 
 def released(upto: int, *, memory: int = 100) -> Outbox:
-    """One whose circuit was just closed."""
+    """Return an outbox whose circuit was just closed."""
     outbox = outbox_of(memory, holds=True)
     outbox.release(upto)
     return outbox
@@ -59,7 +59,7 @@ def end(outbox: Outbox, *deliveries: Delivery) -> None:
 
 
 def fail(outbox: Outbox, sent: Delivery, due_at: int, now: int = 0) -> None:
-    """Its attempt has failed, and the next one is planned."""
+    """Let an attempt fail, and plan the next one."""
     outbox.attempt_ended(sent)
     outbox.retry(retry(sent, due_at), now)
 

@@ -12,7 +12,7 @@ from tests.support.sockets.receivers import delivery
 
 @dataclass
 class Told:
-    """What a commit tells those who send."""
+    """The notification of a commit."""
 
     erased: frozenset[int]
     made: Sequence[Delivery]
@@ -69,7 +69,7 @@ class Table:
         return any(row.event.conversation in told.erased for told in self.untold)
 
     def read(self, batch: RowBatch) -> list[Delivery]:
-        """What the query for a batch finds now."""
+        """Return the rows that the query for a batch finds now."""
         rows = [self.rows[position] for position in sorted(self.pending)]
         if batch.part == "retries":
             found = [row for row in rows if row.planned_from is not None and _may_be_retry(row, batch)]
@@ -79,7 +79,7 @@ class Table:
         return found[: batch.limit]
 
     def oldest(self, limit: int) -> list[Delivery]:
-        """What the query for a probe finds."""
+        """Return the rows that the query for a probe finds."""
         return [self.rows[position] for position in sorted(self.pending)[:limit]]
 
     def _next(self) -> int:

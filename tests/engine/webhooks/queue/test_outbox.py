@@ -1,4 +1,4 @@
-"""Which deliveries to one endpoint may start: what is new, retries, and what goes with an erased conversation."""
+"""The outbox: new deliveries, retries, and those of erased conversations."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_retries_for_which_there_is_no_room_are_read_again() -> None:
 
 
 def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
-    """Its commit is told only later: what memory has no room for must be found up to the batch's end."""
+    """The commit is notified only later: rows that memory has no room for must be found up to the batch's end."""
     outbox = outbox_of(1)
     read(outbox, retry(delivery(1, 1), 1_000), more=True)
     assert take(outbox, 1_000) == [1]
@@ -183,7 +183,7 @@ def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
 
 
 def test_a_row_that_was_in_memory_when_a_batch_was_asked_for_is_not_taken_from_it() -> None:
-    """It may have ended since: the batch is from before."""
+    """The delivery may have ended since the batch was asked for."""
     outbox = outbox_of(2)
     rows = [retry(delivery(number, number), 1_000) for number in (1, 2, 3)]
     read(outbox, *rows[:2], more=True)

@@ -63,7 +63,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """A crash: what was sent and is not recorded may be sent again."""
+        """Crash: deliveries that were sent and are not recorded may be sent again."""
         self.table.untold.clear()
         held_upto = self.table.held_upto
         self.outbox = Outbox(
@@ -90,7 +90,7 @@ class Deliveries(RuleBasedStateMachine):
         self.forget_order()
 
     def forget_order(self) -> None:
-        """What comes now is in an order of its own."""
+        """Forget the order so far: coming deliveries have an order of their own."""
         self.newest: dict[tuple[Line, bool], int] = {}
         self.current: dict[Line, int] = {}
         self.waits_for: dict[Line, set[int]] = {}
@@ -229,7 +229,7 @@ class Deliveries(RuleBasedStateMachine):
         self.flight[position] = Sent(taken, part)
 
     def check_due(self, taken: Delivery) -> None:
-        """A retry is never early; a clock that was set back moves it, and a pause is the whole endpoint's."""
+        """Check that a retry is not early, a clock that was set back and the endpoint's pauses considered."""
         if taken.position not in self.exempt_from_due | self.repeated:
             assert taken.due_at <= self.now, "retried too early"
 
@@ -260,7 +260,7 @@ class Deliveries(RuleBasedStateMachine):
         self.attempt_ended(data.draw(st.sampled_from(self.running())), outcome)
 
     def attempt_ended(self, position: int, outcome: Outcome) -> None:
-        """An attempt has ended, which may open the circuit, or close it."""
+        """End an attempt, which may open the circuit, or close it."""
         sent = self.flight[position]
         sent.ended, sent.good = True, outcome == "good"
         sent.planned = self.planned(sent.row, outcome)

@@ -1,4 +1,4 @@
-"""What an outbox does while an endpoint's circuit is open, and with what an outage left behind (decisions 6)."""
+"""The outbox while an endpoint's circuit is open, and with the deliveries of an outage (decisions 6)."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_what_a_delivery_has_been_through_says_nothing_of_an_outage_that_comes_l
 
 
 def test_retries_are_read_beside_what_is_still_to_be_read_of_what_was_held() -> None:
-    """A row is read by one part alone."""
+    """The parts never read the same row."""
     outbox = released(9, memory=1)
     read(outbox, retry(delivery(10, 1), 1_000))
     read(outbox)
