@@ -79,14 +79,14 @@ def _option(each: Setting, option: str) -> Callable[[CommandT], CommandT]:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="deskwire", prog_name="deskwire")
 def cli() -> None:
-    """Deskwire: self-hosted customer support. Every setting is also a variable; see `deskwire config`."""
+    """Deskwire: self-hosted customer support. Every setting is also an environment variable; see `deskwire config`."""
 
 
 @cli.command()
 @settings_options
 @click.pass_context
 def serve(ctx: click.Context, /, **options: object) -> None:
-    """Run the server until SIGTERM or SIGINT; the exit status is 0 after an orderly stop."""
+    """Run the server until SIGTERM or SIGINT. The exit status is 0 after an orderly stop."""
     config = Config.load(os.environ, options)
     try:
         manager = ServiceManager.of(os.environ, os.getpid())
@@ -115,11 +115,13 @@ def _early(config: Config) -> Port | None:
 
 
 @cli.command("config")
-@click.option("--json", "form", flag_value="json", help="Print JSON, for scripts.")
-@click.option("--markdown", "form", flag_value="markdown", help="Print the reference page with the defaults.")
+@click.option("--json", "form", flag_value="json", help="Print JSON for scripts.")
+@click.option(
+    "--markdown", "form", flag_value="markdown", help="Print the reference page, with the defaults."
+)
 @settings_options
 def show_config(form: str | None, **options: object) -> None:
-    """List every setting: its name, variable, value, where that comes from, and what it means."""
+    """List every setting with its variable, its value, the origin of the value, and its meaning."""
     from deskwire.commands import reference
 
     if form == "markdown":

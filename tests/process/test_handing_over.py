@@ -144,10 +144,10 @@ def test_sockets_that_can_not_be_served_are_all_named_with_the_reason(
     assert "Traceback" not in said
     assert "descriptor 3" not in said
     reasons = (
-        "4 (log) is no socket",
-        "5 (dns) is not of TCP",
+        "4 (log) is not a socket",
+        "5 (dns) is not a TCP socket",
         "6 (one) does not listen",
-        "7 (local) is not of TCP",
+        "7 (local) is not a TCP socket",
     )
     assert all(reason in said for reason in reasons), said
     assert not (tmp_path / "data").exists()

@@ -33,7 +33,7 @@ def _environment_without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Config]]:
-    """The configurations that a program in place of the real one was run with; it exits with 7."""
+    """Put another program in place of the real one, and yield the configurations that it is run with; it exits with 7."""
     configs: list[Config] = []
 
     async def run(config: Config, port: Port | None, manager: ServiceManager) -> int:

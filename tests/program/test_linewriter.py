@@ -47,7 +47,7 @@ def pipe() -> Iterator[Pipe]:
 
 
 def fill(writer: LineWriter) -> int:
-    """Lines until one is dropped; how many were not."""
+    """Write lines until one is dropped, and return the number of those before it."""
     number = 0
     while writer.dropped == 0:
         writer.write(f"line {number} {'x' * 1_000}\n")

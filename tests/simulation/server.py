@@ -20,9 +20,9 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.log import EventLog
@@ -165,7 +165,7 @@ class Server:
             mailbox=config.mailbox_commands,
             idle_s=config.actor_idle_s,
             live=config.actors_live,
-            passing=Passing(trio_ms, self._hub.offer_ephemeral, self.dispatcher.offer_ephemeral),
+            passing=EphemeralPublisher(trio_ms, self._hub.offer_ephemeral, self.dispatcher.offer_ephemeral),
             links=links,
             wrappers=(TicketFollower(),),
         )

@@ -98,7 +98,7 @@ async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
 
 
 async def go_on(engine: Running, conversation_ids: set[str]) -> None:
-    """The next command takes the next number."""
+    """Check that the next command takes the next number."""
     for conversation_id in conversation_ids:
         before = seen(
             engine.store,

@@ -36,7 +36,7 @@ def insert(tx: SqliteTransaction, number: int, **fields: object) -> Conversation
 
 
 def plan(tx: SqliteTransaction, sql: str) -> list[str]:
-    """The steps of a query's plan."""
+    """Return the steps of a query's plan."""
     values = [0] * sql.count("?")
     return [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 

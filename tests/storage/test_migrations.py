@@ -29,13 +29,13 @@ def _step_by_step() -> Iterator[None]:
 
 
 def tables(path: Path) -> dict[str, str]:
-    """The name and definition of everything in the schema."""
+    """Return the name and definition of everything in the schema."""
     with closing(sqlite3.connect(path)) as connection:
         return dict(connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_schema").fetchall())
 
 
 def later(*steps: str) -> Migrations:
-    """The program's migrations with a later one behind them."""
+    """Return the program's migrations with a later one behind them."""
     longer = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
         for known in migrations.pending(empty):

@@ -158,7 +158,7 @@ class Model:
     routed: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
 
     def create(self, command: Create, stored: Contact) -> None:
-        """`stored` tells the id of a contact that is new; everything else is the model's own."""
+        """Create a conversation. `stored` tells the id of a contact that is new; everything else is the model's own."""
         self.put(PutContact(command.contact.user_id, dict(command.contact.identity)), stored)
         self.plays.append(Play(now=self.clock.now - 1_000))
         self.users.append(command.contact.user_id)
@@ -240,7 +240,7 @@ async def check(engine: Running, model: Model, targets: list[Endpoint], silent: 
 
 
 def lanes_in(event: StoredEvent) -> tuple[Topic, ...]:
-    """The lanes of an event that was read from the table."""
+    """Return the topics of an event that was read from the table."""
     return topics_of(event.project, orjson.loads(event.body)["data"])
 
 
@@ -325,7 +325,7 @@ async def ask(engine: Running, model: Model, which: int, command: Command) -> No
 
 
 def check_answer(receipt: Any, model: Model, which: int) -> None:
-    """The answer shows the conversation as it then is."""
+    """Check that the response shows the conversation as it then is."""
     state = model.plays[which].state
     if state is not None:
         view = conversation_view(state, model.contacts[model.users[which]], PROJECT.id)

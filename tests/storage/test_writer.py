@@ -50,7 +50,7 @@ class Bench:
         self.reader = SqliteReader(connect_reader(path))
 
     def stored(self) -> list[str]:
-        """The names of the organisations that a reader sees."""
+        """Return the names of the organisations that a reader sees."""
         rows = self.reader.conn.execute("SELECT name FROM organisations ORDER BY rowid").fetchall()
         return [name for (name,) in rows]
 

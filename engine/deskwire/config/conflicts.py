@@ -27,10 +27,10 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         if config.request_bodies_bytes < 2 * getattr(config, name):  # nobody gets more than half (ADR 43)
             yield about("{} must be at least twice {}", "request_bodies_bytes", name)
     sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
-    given = [name for name in sources if getattr(config, name) is not None]
-    if len(given) > 1:
-        yield about(" and ".join("{}" for _ in given) + " can't be set together", *given)
-    if not given and not config.own_tokens:
+    set_sources = [name for name in sources if getattr(config, name) is not None]
+    if len(set_sources) > 1:
+        yield about(" and ".join("{}" for _ in set_sources) + " can't be set together", *set_sources)
+    if not set_sources and not config.own_tokens:
         yield about("{} needs one of {}, {} and {}, or nobody can sign in", "own_tokens", *sources)
     if config.jwt_jwks_keep_s < config.jwt_jwks_refresh_s:
         yield about("{} must not be less than {}", "jwt_jwks_keep_s", "jwt_jwks_refresh_s")

@@ -19,15 +19,15 @@ CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
 """Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
 
 
-def unknown(given: Iterable[str], settings: frozenset[str]) -> Iterator[str]:
+def unknown(variables: Iterable[str], settings: frozenset[str]) -> Iterator[str]:
     """Yield a sentence about each `DESKWIRE_` variable that does not exist.
 
     Args:
-        given: names of variables, those of other programs among them.
+        variables: names of variables, those of other programs among them.
         settings: the names that are settings.
     """
     known = settings | CLIENT_VARIABLES.keys()
-    for variable in sorted(given):
+    for variable in sorted(variables):
         if variable.startswith(PREFIX) and variable not in known:
             close = difflib.get_close_matches(variable, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else "; `deskwire config` lists them all"

@@ -237,7 +237,7 @@ def _origin_of(parts: SplitResult) -> str | None:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of an http or https URL with a host, None for anything else."""
+    """Return the parts of an http or https URL with a host, None for anything else."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -285,8 +285,8 @@ def source_of(
     each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
 ) -> tuple[Origin, str, str | None]:
     """Say where the setting comes from, what to call it in an error, and its text if it has one."""
-    if (given := options.get(each.name)) is not None:
-        return "option", each.option or each.name, as_text(given)
+    if (option := options.get(each.name)) is not None:
+        return "option", each.option or each.name, as_text(option)
     if text := environ.get(each.variable):
         return "environment", each.variable, text
     return "default", each.variable, None

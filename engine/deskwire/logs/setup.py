@@ -8,9 +8,9 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final, TextIO
 
 import structlog
@@ -18,8 +18,9 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from deskwire.config.settings import LogFormat, LogLevel
 from deskwire.engine.core.clock import iso, wall_clock
+from deskwire.logs import access
 from deskwire.logs.redaction import redacted
-from deskwire.logs.writer import ROOM, LineWriter, Lost
+from deskwire.logs.writer import LineWriter, Lost
 
 LEVELS: Final[dict[LogLevel, int]] = {
     "debug": logging.DEBUG,
@@ -31,19 +32,6 @@ END_S: Final = 2.0
 """How long the end waits for whoever reads the log."""
 
 CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
-
-_REQUESTS: Final = "deskwire.http"
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_ROOM: Final = ROOM // 2
-"""How many characters may wait for lines about requests to be taken: when lines have to be dropped, they are the first."""
-
-_requests: Final = structlog.get_logger(_REQUESTS)
-
-
-class _Direct:
-    """Where lines about requests go without a detour; None if they go the usual way."""
-
-    write: Callable[[str, int], object] | None = None
 
 
 class _Behind:
@@ -67,7 +55,7 @@ def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
     text = _is_text(log_format, stream)
     _configure(logging.StreamHandler(stream), _formatter(stream, text=text), LEVELS[level])
     _Behind.writer = None
-    _Direct.write = None if text or LEVELS[level] > logging.INFO else partial(_write_now, stream)
+    access.write_with(None if text or LEVELS[level] > logging.INFO else partial(_write_now, stream))
 
 
 @contextmanager
@@ -85,13 +73,14 @@ def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO, descr
     _configure(logging.StreamHandler(writer), formatter, LEVELS[level])
     logging.captureWarnings(capture=True)
     _Behind.writer = writer
-    _Direct.write = None if text or LEVELS[level] > logging.INFO else writer.write
+    access.write_with(None if text or LEVELS[level] > logging.INFO else writer.write)
     try:
         yield
     finally:
         writer.close(END_S)
         logging.captureWarnings(capture=False)
-        _Behind.writer = _Direct.write = None
+        _Behind.writer = None
+        access.write_with(None)
 
 
 def say(text: str, stream: TextIO) -> None:
@@ -109,40 +98,6 @@ def say(text: str, stream: TextIO) -> None:
 def dropped() -> int:
     """Return the number of log lines that were lost, as nobody took them in time."""
     return 0 if _Behind.writer is None else _Behind.writer.dropped
-
-
-def tell_request(method: str, route: str | None, status: int, seconds: float, request_id: str) -> None:
-    """Log an answer to a request.
-
-    There are thousands a second, and none of these values can hold a credential or what a stranger wrote, but for
-    an unusual method. So as JSON they are made without a detour, for a fifteenth of what an entry takes on its usual
-    way.
-    """
-    ms = round(seconds * 1000, 1)
-    write = _Direct.write
-    if write is None or method not in _METHODS:
-        _requests.info(
-            "http.request", method=method, route=route, status=status, ms=ms, request_id=request_id
-        )
-        return
-    write(
-        f'{_beginning(method, route, status)}{ms},"request_id":"{request_id}","timestamp":"{_now()}"}}\n',
-        _ROOM,
-    )
-
-
-@lru_cache(maxsize=1024)  # routes have few outcomes
-def _beginning(method: str, route: str | None, status: int) -> str:
-    """What the lines of all such answers begin with; what comes next is the milliseconds."""
-    line = {
-        "event": "http.request",
-        "logger": _REQUESTS,
-        "level": "info",
-        "method": method,
-        "route": route,
-        "status": status,
-    }
-    return f'{json.dumps(line, separators=(",", ":"))[:-1]},"ms":'
 
 
 def _write_now(stream: TextIO, line: str, _room: int) -> None:
@@ -164,14 +119,14 @@ def _formatter(stream: TextIO, *, text: bool) -> logging.Formatter:
 
 def _notice(formatter: logging.Formatter, lost: Lost) -> str:
     """Return the line that tells of lost ones."""
-    told = {
+    entry = {
         "msg": "log.lines_lost",
         "name": "deskwire.log",
         "levelno": logging.WARNING,
         "levelname": "WARNING",
     }
     since = iso(lost.since)
-    return f"{formatter.format(logging.makeLogRecord({**told, 'lines': lost.lines, 'since': since}))}\n"
+    return f"{formatter.format(logging.makeLogRecord({**entry, 'lines': lost.lines, 'since': since}))}\n"
 
 
 def _shared() -> list[Processor]:
@@ -210,12 +165,8 @@ def _configure(handler: logging.Handler, formatter: logging.Formatter, level: in
 
 def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
     """Add `timestamp`: ISO 8601, UTC, milliseconds, `Z`; as the API writes times (decisions 1)."""
-    entry["timestamp"] = _now()
+    entry["timestamp"] = iso(wall_clock())
     return entry
-
-
-def _now() -> str:
-    return iso(wall_clock())
 
 
 def without_secrets(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
@@ -244,8 +195,8 @@ def _lines_visible(value: object) -> object:
     return "\n".join(_CONTROL.sub(_escaped, line) for line in str(value).split("\n")) if value else value
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return repr(found[0])[1:-1]
+def _escaped(match: re.Match[str]) -> str:
+    return repr(match[0])[1:-1]
 
 
 def _text_renderers(stream: TextIO) -> tuple[Processor, ...]:

@@ -136,7 +136,7 @@ class LineWriter:
 
 
 def packed(lines: Sequence[str]) -> Iterator[tuple[bytes, int]]:
-    """The lines in pieces of at most `PIECE` characters, or one line if that alone has more; with their number."""
+    """Yield the lines in pieces of at most `PIECE` characters, or one line if that alone has more; with their number."""
     first = size = 0
     for number, line in enumerate(lines):
         size += len(line)

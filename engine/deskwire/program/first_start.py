@@ -42,24 +42,24 @@ class SecretError(Exception):
     """The secret's file can't be used; the text says why."""
 
 
-def present_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets | None:
-    """The secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
-    if given is None and not (directory / SECRET_FILE).exists():
+def present_secrets(directory: Path, configured: str | None, previous: str | None = None) -> Secrets | None:
+    """Return the secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
+    if configured is None and not (directory / SECRET_FILE).exists():
         return None
-    return installation_secrets(directory, given, previous)
+    return installation_secrets(directory, configured, previous)
 
 
-def installation_secrets(directory: Path, given: str | None, previous: str | None = None) -> Secrets:
-    """The secrets of the settings, else those of the data directory, made at the first start.
+def installation_secrets(directory: Path, configured: str | None, previous: str | None = None) -> Secrets:
+    """Return the secrets of the settings, else those of the data directory, made at the first start.
 
     Args:
-        given: the settings' secret.
+        configured: the settings' secret.
         previous: the one before it, for as long as it is in the settings.
 
     Raises SecretError if the file can't be read or written, or has been cut short.
     """
-    if given is not None:
-        return Secrets(given, [] if previous is None else [Former(previous, 0, FOR_EVER)])
+    if configured is not None:
+        return Secrets(configured, [] if previous is None else [Former(previous, 0, FOR_EVER)])
     path = directory / SECRET_FILE
     try:
         if not path.exists():
@@ -70,16 +70,16 @@ def installation_secrets(directory: Path, given: str | None, previous: str | Non
 
 
 def secrets_in(path: Path) -> Secrets:
-    """The secrets in a file. Raises OSError, and SecretError if they are no secrets."""
+    """Return the secrets in a file. Raises OSError, and SecretError if they are no secrets."""
     try:
-        found = Secrets.read(path.read_text())
+        stored = Secrets.read(path.read_text())
     except ValueError:
-        found = Secrets("")
-    if any(len(secret) < _SHORTEST for secret in found.known):
+        stored = Secrets("")
+    if any(len(secret) < _SHORTEST for secret in stored.known):
         raise SecretError(
             f"The installation's secret in {path} is damaged: restore it, or sealed data is lost."
         )
-    return found
+    return stored
 
 
 def new_secret() -> str:
@@ -101,7 +101,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def exposed(directory: Path) -> list[str]:
-    """Names in the data directory that other users may read or write, `.` for the directory itself.
+    """Return the names in the data directory that other users may read or write, `.` for the directory itself.
 
     A restored backup or a volume may bring such modes along; what the program makes has them not.
     """
@@ -177,7 +177,7 @@ def plan_demo(tokens: Tokens, passwords: Passwords, now: int) -> DemoPlan:
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
-    """Store the demo, if there is no project yet; whether it did."""
+    """Store the demo, if there is no project yet; say whether it did."""
     if tx.has_projects():
         return False
     with tx.signed(By(Actor("system"), now)):
@@ -201,7 +201,7 @@ def welcome(demo: Demo, base_url: str, written: Path) -> str:
     return f"""
 Deskwire is running at {base_url}
 
-  A demo project has been made. Its credentials are shown only now; they are also in {written}.
+  A demo project was created. Its credentials are shown only this once; they are also in {written}.
 
     server key   {demo.server_key}
     stream key   {demo.stream_key}

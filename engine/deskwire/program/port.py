@@ -35,8 +35,8 @@ def take(host: str, port: int) -> Port:
             sockets.append(socket.create_server(address, family=family, backlog=_BACKLOG))
         except OSError as error:
             if error.errno != errno.EAFNOSUPPORT:
-                for each in sockets:
-                    each.close()
+                for opened in sockets:
+                    opened.close()
                 raise
             unknown = error
     if unknown is not None and not sockets:

@@ -83,7 +83,7 @@ class Rotation:
         if self._directory is None:
             raise Conflict(
                 "The secret comes from DESKWIRE_SECRET. Set that to a new one and DESKWIRE_SECRET_PREVIOUS to the old one, "
-                "restart, and take the old one away when its overlap is over.",
+                "restart, and remove the old one when its overlap ends.",
                 code="secret_in_settings",
             )
         async with self._one_at_a_time:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from typing import Final
 
 import structlog
@@ -22,42 +21,26 @@ import trio
 
 from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
-from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
-from deskwire.engine.accounts.credentials import Passwords
-from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.failure import kept_running
-from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.store import Inline
-from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.ports import Commit
-from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.stream.hub import Hub
-from deskwire.engine.surveys.insights.refresh import Refreshes
-from deskwire.engine.surveys.removal import Removals
-from deskwire.engine.tickets.snooze import SnoozeTimer
 from deskwire.http.api.app import ROUTES, make_app
-from deskwire.http.api.output.static import Once
-from deskwire.http.api.server_keys import ServerKeys
-from deskwire.http.api.services import Services, Surveys
-from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.api.services import Services
 from deskwire.http.server.certificate import BadCertificate, Certificate
-from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
-from deskwire.http.stream.server import RealtimeStream
-from deskwire.logs.setup import say, tell_request
-from deskwire.program import wiring as parts
+from deskwire.logs.setup import say
+from deskwire.program import wiring
 from deskwire.program.first_start import (
     DEMO_FILE,
     Demo,
     SecretError,
     exposed,
-    installation_secrets,
     plan_demo,
     provision_demo,
     refresh_url,
@@ -65,9 +48,10 @@ from deskwire.program.first_start import (
     welcome,
 )
 from deskwire.program.memory import calm_collector
-from deskwire.program.port import Port, take
-from deskwire.program.rotation import Rotation
+from deskwire.program.parts import Parts, StartError, assemble, services_of
+from deskwire.program.port import Port
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
+from deskwire.program.wiring import SigningError
 from deskwire.storage.database import DataDirectoryError
 from deskwire.storage.store import SqliteStore, open_store
 
@@ -99,10 +83,6 @@ class Serving:
         self._stop.set()
 
 
-class StartError(Exception):
-    """The service can't start; the text says why."""
-
-
 async def run(config: Config, port: Port | None = None, manager: ServiceManager = ALONE) -> int:
     """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. `port` is as for `serve`."""
     status = 0
@@ -121,7 +101,7 @@ async def run(config: Config, port: Port | None = None, manager: ServiceManager 
                 log.info("program.stopping")
                 _tell(manager, STOPPING)
                 serving.stop()
-    except* (BadCertificate, DataDirectoryError, SecretError, parts.SigningError, StartError) as group:
+    except* (BadCertificate, DataDirectoryError, SecretError, SigningError, StartError) as group:
         for reason in _leaves(group):
             say(f"Deskwire can't start: {reason}", sys.stderr)
         status = 1
@@ -137,7 +117,10 @@ def _tell(manager: ServiceManager, state: str) -> None:
 
 
 def _signals(config: Config) -> tuple[int, ...]:
-    """Return the signals to listen for. SIGHUP renews the certificate; without one it ends the process, as a terminal's end does."""
+    """Return the signals to listen for.
+
+    SIGHUP renews the certificate. Without one it ends the process, as the end of its terminal does.
+    """
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if config.tls_cert is not None else ()))
 
 
@@ -155,92 +138,37 @@ async def serve(
     Raises BadCertificate, DataDirectoryError, SecretError, SigningError or StartError if it can't start.
     """
     commits = Subscribers[Commit]()
-    certificate = parts.certificate(config)
+    certificate = wiring.certificate(config)
     async with _opened(config, commits.tell) as store:
-        secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
-        rotation = Rotation.of(config, store, secrets)
-        await rotation.settle()
-        sealing, signers = Sealing(secrets), parts.signing(config, secrets)
-        events = await parts.event_log(config, store)
-        dispatcher = parts.dispatcher(config, store, sealing)
-        hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
-        upkeep = SnoozeTimer(store, wall_clock)
-        events.follow(commits)
-        dispatcher.follow(commits)
-        upkeep.follow(commits, "due")
-        port = port or _taken(config)
-        url = config.public_url or _url(config, port, certificate)
-        keys = ServerKeys(store)
-        keys.follow(commits)
-        shelf = await parts.open_shelf(config, store, secrets, url)
-        stream = parts.stream(config, store, hub, secrets.keys("stream"))
-        stream.follow(commits)
-        shelf.follow(commits)
-        connections = parts.connections(config)
-        measured = parts.measured(store, dispatcher, stream, certificate, connections)
+        parts = await assemble(config, store, commits, certificate, port)
+        interval_s = config.retention_interval_s
         async with trio.open_nursery() as outgoing:
-            await outgoing.start(dispatcher.run)
-            outgoing.start_soon(kept_running, "stream.positions", hub.run)
-            outgoing.start_soon(kept_running, "stream.flusher", stream.run)
-            outgoing.start_soon(kept_running, "stalls", measured.stalls.run)
-            outgoing.start_soon(kept_running, "tickets.upkeep", upkeep.run)
-            outgoing.start_soon(kept_running, "identity.keys", signers.run)
-            outgoing.start_soon(
-                kept_running, "uploads.shelf", partial(shelf.run, config.retention_interval_s)
-            )
-            outgoing.start_soon(
-                kept_running, "secret.rotation", partial(rotation.run, config.retention_interval_s)
-            )
-            outgoing.start_soon(kept_running, "upgrades.copies", partial(parts.keep_copies, config))
+            await outgoing.start(parts.dispatcher.run)
+            outgoing.start_soon(kept_running, "stream.positions", parts.hub.run)
+            outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
+            outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
+            outgoing.start_soon(kept_running, "tickets.upkeep", parts.snooze_timer.run)
+            outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
+            outgoing.start_soon(kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s))
+            outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
+            outgoing.start_soon(kept_running, "upgrades.copies", partial(wiring.keep_copies, config))
             if certificate is not None:
                 outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
-                directory = parts.directory(config, actors, store, hub, dispatcher, shelf.links)
-                waits = WorkflowTimers(store, wall_clock, directory)
-                waits.follow(commits, "runs_due")
-                passwords = Passwords(config.argon2_memory_kib)
-                services = Services(
-                    store=store,
-                    keys=keys,
-                    directory=directory,
-                    erasures=Erasures(actors, store, wall_clock, directory),
-                    log=events,
-                    clock=wall_clock,
-                    tokens=signers.tokens,
-                    verifier=signers.verifier,
-                    passwords=passwords,
-                    stand_ins=parts.stand_ins(store, passwords, secrets),
-                    webhooks=parts.webhooks(config, sealing, dispatcher),
-                    hub=hub,
-                    surveys=Surveys(
-                        Refreshes(actors, store, wall_clock, parts.model(config)), Removals(actors, store)
-                    ),
-                    shelf=shelf,
-                    voice=parts.voice(config, store, shelf),
-                    answers=Answers(secrets, wall_clock, config.idempotency_s),
-                    quotas=parts.quotas(config),
-                    load=parts.load(config, store),
-                    stream_keys=secrets.keys("stream"),
-                    limits=parts.limits(config),
-                    version=version("deskwire"),
-                    measured=measured,
-                    scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
-                    trusted_proxies=config.trusted_proxies,
-                    description=Once(description),
-                    tell_request=tell_request,
-                    readiness=Readiness(store, store.commits),
-                    sign_in=config.own_tokens,
+                registry = wiring.registry(
+                    config, actors, store, parts.hub, parts.dispatcher, parts.uploads.links
                 )
-                retention = parts.retention(config, store, directory, measured.pruned)
-                actors.start_soon(
-                    kept_running, "retention", partial(retention.run, config.retention_interval_s)
-                )
+                timers = WorkflowTimers(store, wall_clock, registry)
+                timers.follow(commits, "runs_due")
+                services = services_of(parts, actors, registry)
+                retention = wiring.retention(config, store, registry, parts.measured.pruned)
+                actors.start_soon(kept_running, "retention", partial(retention.run, interval_s))
                 await services.erasures.resume()
                 await services.surveys.refreshes.recover()
                 actors.start_soon(kept_running, "surveys.removal", services.surveys.removals.clear)
-                actors.start_soon(kept_running, "workflows.waits", waits.run)
-                await actors.start(serve_orders, config.data_dir, _desk(config, services, rotation))
-                await _front(config, services, stream, port, url, certificate, connections, task_status)
+                actors.start_soon(kept_running, "workflows.waits", timers.run)
+                await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
+                await _front(parts, services, task_status)
                 actors.cancel_scope.cancel()
             outgoing.cancel_scope.cancel()
 
@@ -257,31 +185,14 @@ def _opened(config: Config, on_commit: Callable[[Commit], None]) -> AbstractAsyn
     )
 
 
-def _taken(config: Config) -> Port:
-    """Take the port of the settings; clients that connect wait until the front is up. Raises StartError."""
-    try:
-        return take(config.host, config.port)
-    except OSError as error:
-        where = f"{config.host}:{config.port}"
-        raise StartError(
-            f"It can't listen on {where}: {error.strerror or error}. Try another --port."
-        ) from error
-
-
-async def _front(
-    config: Config,
-    services: Services,
-    stream: RealtimeStream,
-    port: Port,
-    url: str,
-    certificate: Certificate | None,
-    connections: Connections,
-    task_status: trio.TaskStatus[Serving],
-) -> None:
-    """Serve until the stop."""
-    demo = await _provision(config, services, url)
+async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[Serving]) -> None:
+    """Serve clients until the stop."""
+    config, port, certificate = parts.config, parts.port, parts.certificate
+    demo = await _provision(config, services, parts.url)
     if open_to_others := exposed(config.data_dir):
-        log.warning("data.open_to_others", names=open_to_others, advice="chmod -R go= the data directory")
+        log.warning(
+            "data.open_to_others", names=open_to_others, advice="run chmod -R go= on the data directory"
+        )
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(
@@ -289,10 +200,10 @@ async def _front(
                 serve_front,
                 [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in port.sockets],
                 make_app(services),
-                stream_handler=stream.handle,
-                close_streams=partial(stream.close_all, RESTARTING if port.outlives else SHUTTING_DOWN),
+                stream_handler=parts.stream.handle,
+                close_streams=partial(parts.stream.close_all, RESTARTING if port.outlives else SHUTTING_DOWN),
                 stop=stop,
-                config=parts.hypercorn(config),
+                config=wiring.hypercorn(config),
                 limits=FrontLimits(
                     head_s=config.head_timeout_s,
                     write_timeout_s=config.stream_write_timeout_s,
@@ -300,15 +211,15 @@ async def _front(
                     shutdown_s=config.shutdown_s,
                 ),
                 tls=None if certificate is None else certificate.context,
-                connections=connections,
-                lane=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
+                connections=parts.connections,
+                fast_path=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
             )
         )
         services.readiness.up = True
-        log.info("program.ready", url=url, data=str(config.data_dir))
+        log.info("program.ready", url=parts.url, data=str(config.data_dir))
         if config.allow_private_webhooks:
             log.warning("webhooks.private_addresses_allowed", advice="for development only")
-        task_status.started(Serving(url, demo, certificate, stop))
+        task_status.started(Serving(parts.url, demo, certificate, stop))
         await stop.wait()
         services.readiness.up = False
 
@@ -325,21 +236,11 @@ async def _provision(config: Config, services: Services, url: str) -> Demo | Non
     return plan.demo
 
 
-def _desk(config: Config, services: Services, rotation: Rotation) -> AdminContext:
-    tokens = services.tokens if config.own_tokens else None
-    return AdminContext(services.store, services.clock, services.passwords, lambda: tokens, lambda: rotation)
-
-
-def _url(config: Config, port: Port, certificate: Certificate | None) -> str:
-    """Return the URL to try: that of the loopback interface if the service listens on all."""
-    address = port.sockets[0].getsockname()
-    host = address[0] if port.outlives else config.host
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    if certificate is None:
-        return f"http://{shown}:{address[1]}"
-    if not certificate.covers(shown.strip("[]")):
-        log.warning("tls.address_not_in_certificate", address=shown, advice="set DESKWIRE_PUBLIC_URL")
-    return f"https://{shown}:{address[1]}"
+def _admin_context(parts: Parts, services: Services) -> AdminContext:
+    tokens = services.tokens if parts.config.own_tokens else None
+    return AdminContext(
+        parts.store, services.clock, services.passwords, lambda: tokens, lambda: parts.rotation
+    )
 
 
 def _greeting(serving: Serving, config: Config) -> str:

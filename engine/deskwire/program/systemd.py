@@ -56,9 +56,9 @@ class ServiceManager:
         """Tell the manager this state, if it wants to be told. Raises OSError."""
         if self.address is not None:
             abstract = self.address.startswith("@")
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as told:
-                told.connect("\0" + self.address[1:] if abstract else self.address)
-                told.send(state.encode())
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as client:
+                client.connect("\0" + self.address[1:] if abstract else self.address)
+                client.send(state.encode())
 
 
 ALONE: Final = ServiceManager()
@@ -69,17 +69,19 @@ def _taken(count: str, names: list[str]) -> Port | None:
     if not count.isdecimal() or int(count) > _MOST:
         raise HandedOverError(f"LISTEN_FDS must be a number up to {_MOST}, not {count!r}.")
     descriptors = range(_FIRST, _FIRST + int(count))
-    named = {each: f" ({name})" for each, name in zip(descriptors, names, strict=False) if name}
+    named = {descriptor: f" ({name})" for descriptor, name in zip(descriptors, names, strict=False) if name}
     problems = [
-        f"descriptor {each}{named.get(each, '')} {problem}"
-        for each in descriptors
-        for problem in _problems(each)
+        f"descriptor {descriptor}{named.get(descriptor, '')} {problem}"
+        for descriptor in descriptors
+        for problem in _problems(descriptor)
     ]
     if problems:
-        raise HandedOverError("Of the sockets that it was handed, " + "; ".join(problems) + ".")
-    for each in descriptors:
-        os.set_inheritable(each, False)
-    sockets = tuple(socket.socket(fileno=each) for each in descriptors)
+        raise HandedOverError(
+            "These sockets were handed over and can't be served: " + "; ".join(problems) + "."
+        )
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    sockets = tuple(socket.socket(fileno=descriptor) for descriptor in descriptors)
     return Port(sockets, outlives=True) if sockets else None
 
 
@@ -88,10 +90,10 @@ def _problems(descriptor: int) -> Iterator[str]:
     try:
         copy = socket.socket(fileno=os.dup(descriptor))
     except OSError as error:
-        yield f"is no socket: {error.strerror}"
+        yield f"is not a socket: {error.strerror}"
         return
     with copy:
         if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
-            yield "is not of TCP, the only kind that is served (ListenStream= with a port)"
+            yield "is not a TCP socket, the only kind that is served (ListenStream= with a port)"
         elif not copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             yield "does not listen: it is a single connection (Accept= must be no)"

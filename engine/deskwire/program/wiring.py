@@ -1,4 +1,4 @@
-"""The parts of the program as the settings want them; `serve` puts them together."""
+"""The parts of the program as the settings want them, one by one; `parts` puts them together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKe
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.rate_limit import Buckets
@@ -74,10 +74,10 @@ async def event_log(config: Config, store: SqliteStore) -> EventLog:
     )
 
 
-def directory(
+def registry(
     config: Config, actors: trio.Nursery, store: SqliteStore, hub: Hub, dispatcher: Dispatcher, links: Links
 ) -> ActorRegistry:
-    """The conversations' actors."""
+    """Return the conversations' actors."""
     return ActorRegistry(
         actors,
         store,
@@ -85,14 +85,14 @@ def directory(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=Passing(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
+        passing=EphemeralPublisher(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
         links=links,
         wrappers=(TicketFollower(),),
     )
 
 
 def dispatcher(config: Config, store: SqliteStore, sealing: Sealing) -> Dispatcher:
-    """The deliveries to webhooks."""
+    """Return the deliveries to webhooks."""
     return Dispatcher(
         store,
         wall_clock,
@@ -131,7 +131,7 @@ def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher) -> Webhoo
 
 
 def limits(config: Config) -> Limits:
-    """The bounds on requests."""
+    """Return the bounds on requests."""
     return Limits(
         body_limit_bytes=config.body_limit_bytes,
         network_logs_limit_bytes=config.network_logs_limit_bytes,
@@ -168,7 +168,7 @@ def load(config: Config, store: SqliteStore) -> Admission:
 
 
 def stream(config: Config, store: SqliteStore, hub: Hub, keys: Keyring) -> RealtimeStream:
-    """The websocket side of the stream."""
+    """Return the websocket side of the stream."""
     return RealtimeStream(
         store,
         hub,
@@ -225,7 +225,7 @@ def hypercorn(config: Config) -> HypercornConfig:
 
 
 def certificate(config: Config) -> Certificate | None:
-    """The server's certificate, if it has one. Raises BadCertificate."""
+    """Return the server's certificate, if it has one. Raises BadCertificate."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
@@ -251,7 +251,7 @@ async def keep_copies(config: Config) -> None:
     )
 
 
-async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
+async def open_uploads(config: Config, store: Store, secrets: Secrets, url: str) -> UploadService:
     """Open the uploads' service, ready to take files.
 
     Args:
@@ -260,7 +260,7 @@ async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -
 
     Raises DataDirectoryError if their folder can't be used.
     """
-    shelf = UploadService(
+    uploads = UploadService(
         store,
         DiskFiles(config.data_dir),
         wall_clock,
@@ -269,17 +269,17 @@ async def open_shelf(config: Config, store: Store, secrets: Secrets, url: str) -
         unattached_s=config.upload_unattached_s,
     )
     try:
-        await shelf.clear()
+        await uploads.clear()
     except Unavailable as error:
         raise DataDirectoryError(f"The folder of the uploads can't be used. {error}") from error
-    return shelf
+    return uploads
 
 
-def voice(config: Config, store: Store, shelf: UploadService) -> Voice:
+def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
     """Return the maker of voice replies, with a model or without."""
     return Voice(
         store,
-        shelf,
+        uploads,
         wall_clock,
         model(config),
         audio_bytes=config.voice_audio_bytes,
@@ -288,7 +288,7 @@ def voice(config: Config, store: Store, shelf: UploadService) -> Voice:
 
 
 def model(config: Config) -> ChatModel | None:
-    """The language model, if one is configured."""
+    """Return the language model, if one is configured."""
     if config.model_url is None or config.model_name is None:
         return None
     return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)

@@ -135,7 +135,7 @@ def _migrate(
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """The one connection that writes; to be used by one thread at a time."""
+    """Open the one connection that writes, for one thread at a time."""
     return _connect(path)
 
 

@@ -182,7 +182,7 @@ def _sizes(header: bytes) -> tuple[int, int]:
 
 
 def scrubbed(page: bytes, header: int, usable: int) -> bytes:
-    """The page with its unused parts zeroed; the page itself if it is none of a b-tree.
+    """Return the page with its unused parts zeroed; the page itself if it is none of a b-tree.
 
     Up to three bytes between two rows, which the format does not keep account of, stay.
 

@@ -20,7 +20,7 @@ Deskwire = Callable[..., Result]
 
 @pytest.fixture
 def deskwire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deskwire]:
-    """Runs a command on the data directory `data`; the log's settings are put back at the end."""
+    """Run commands on the data directory `data`; the log's settings are put back at the end."""
     for name in [name for name in os.environ if name.startswith("DESKWIRE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("DESKWIRE_DATA", str(tmp_path / "data"))
@@ -40,5 +40,5 @@ def good(result: Result) -> str:
 
 
 def listed(result: Result) -> Any:
-    """The JSON that a command has printed."""
+    """Return the JSON that a command has printed."""
     return json.loads(good(result))

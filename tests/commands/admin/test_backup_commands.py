@@ -13,7 +13,7 @@ from tests.storage.backup.conftest import SECRET, fill
 
 @pytest.fixture
 def shop(deskwire: Deskwire, tmp_path: Path) -> Deskwire:
-    """Commands on a directory with conversations, an upload and a webhook."""
+    """Return commands on a directory with conversations, an upload and a webhook."""
     trio.run(fill, tmp_path / "data")
     return deskwire
 
@@ -22,8 +22,8 @@ def test_a_backup_is_restored_elsewhere_and_found_well(shop: Deskwire, tmp_path:
     backup, new = str(tmp_path / "b.tar"), str(tmp_path / "new")
     made = shop("backup", backup, "--with-secret")
     assert good(made).startswith(f"The backup {backup} is complete and verified:")
-    assert good(shop("restore", backup, "--data", new)).startswith(f"{new} is as it was at ")
-    assert good(shop("check", "--data", new, "--files")).startswith(f"{new} is well:")
+    assert good(shop("restore", backup, "--data", new)).startswith(f"{new} is restored to its state at ")
+    assert good(shop("check", "--data", new, "--files")).startswith(f"{new} has no problems:")
 
 
 def test_what_a_backup_has_is_told_as_json(shop: Deskwire, tmp_path: Path) -> None:

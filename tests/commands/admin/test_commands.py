@@ -17,7 +17,7 @@ PASSWORD = "a long enough password"
 
 @pytest.fixture
 def shop(deskwire: Deskwire) -> Deskwire:
-    """Commands on a directory with an organisation, a project and its owner."""
+    """Return commands on a directory with an organisation, a project and its owner."""
     good(deskwire("org", "create", "Acme"))
     good(deskwire("project", "create", "Shop"))
     good(
@@ -211,7 +211,7 @@ def test_a_directory_whose_holder_does_not_answer_is_given_up_in_time(
 
 @pytest.fixture
 def two(shop: Deskwire) -> Deskwire:
-    """Commands on a directory with a second organisation, and bob, who was made for the first."""
+    """Return commands on a directory with a second organisation, and bob, who was made for the first."""
     good(shop("org", "create", "Other"))
     making = ("user", "create", "bob@example.com", "--org", "Acme", "--role", "agent", "--password-stdin")
     good(shop(*making, input=f"{PASSWORD}\n"))
@@ -222,7 +222,7 @@ ADDING = ("user", "add", "bob@example.com", "--org", "Other", "--role", "agent")
 
 
 def memberships(deskwire: Deskwire) -> list[str]:
-    """The names of bob's organisations."""
+    """Return the names of bob's organisations."""
     (bob,) = [
         each for each in listed(deskwire("user", "list", "--json")) if each["email"] == "bob@example.com"
     ]

@@ -20,7 +20,7 @@ LACKING = "m0012_imports"
 
 @pytest.fixture
 def older(deskwire: Deskwire, tmp_path: Path) -> Path:
-    """The database of a program that knew one migration less, with an organisation in it."""
+    """Return the database of a program that knew one migration less, with an organisation in it."""
     with closing(Database(memory=True)) as empty:
         known = migrations.pending(empty)
     before = Migrations("deskwire")

@@ -17,7 +17,7 @@ from tests.commands.admin.conftest import Deskwire, good, listed
 
 @pytest.fixture
 def secret(deskwire: Deskwire, tmp_path: Path) -> Path:
-    """The secret's file of a directory with an organisation and a user."""
+    """Return the secret's file of a directory with an organisation and a user."""
     good(deskwire("org", "create", "Acme"))
     good(deskwire("user", "create", "ada@example.com", "--one-time"))
     good(deskwire("token", "create", "--user", "ada@example.com"))

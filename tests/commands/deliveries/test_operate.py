@@ -61,7 +61,7 @@ class Stage:
         return [json.loads(line) for line in done.printed.splitlines()]
 
     async def ended(self, name: str, count: int) -> list[dict[str, Any]]:
-        """The endpoint's deliveries, newest first, once that many have ended."""
+        """Return the endpoint's deliveries, newest first, once that many have ended."""
         path = f"/s2s/webhooks/{self.endpoints[name]}/deliveries"
         with trio.fail_after(30):
             while True:

@@ -46,7 +46,7 @@ class Scripted:
 
 async def call(
     nursery: trio.Nursery, answers: Sequence[bytes], repeatable: bool = False
-) -> tuple[module.Reply, Api, Scripted]:
+) -> tuple[module.Result, Api, Scripted]:
     server = Scripted(answers)
     listeners = await nursery.start(partial(trio.serve_tcp, server.serve, 0, host="127.0.0.1"))
     api = Api(f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}", "sk_1", connections=1)

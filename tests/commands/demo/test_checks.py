@@ -31,7 +31,7 @@ def judged(history: History) -> Report:
 
 
 def changed(arrival: Arrival, **fields: Any) -> Arrival:
-    """The arrival with other fields in its envelope; what stands beside the body stays."""
+    """Return the arrival with other fields in its envelope; what stands beside the body stays."""
     return replace(arrival, body=orjson.dumps({**orjson.loads(arrival.body), **fields}))
 
 

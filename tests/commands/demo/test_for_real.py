@@ -202,7 +202,7 @@ class LossyProxy:
             return
 
     async def _frames(self, source: trio.SocketStream, sink: trio.SocketStream) -> None:
-        """Frames of a server are not masked: two bytes, perhaps a longer length, and the payload."""
+        """Pass on a server's frames, which are not masked: two bytes, perhaps a longer length, and the payload."""
         buffer = bytearray()
         async for data in source:
             buffer += data
@@ -219,7 +219,7 @@ class LossyProxy:
 
 
 def _frame_size(buffer: bytearray) -> int:
-    """The first frame's size with its header, 0 if the header is not complete."""
+    """Return the first frame's size with its header, 0 if the header is not complete."""
     if len(buffer) < 10 and (len(buffer) < 2 or buffer[1] > 125):
         return 0
     match buffer[1]:

@@ -30,7 +30,7 @@ TRANSPORT = {"host", "content-length"}
 
 
 def sequences(requests: list[Request]) -> dict[str, list[int]]:
-    """The sequences of each conversation in the order they came."""
+    """Return the sequences of each conversation in the order they came."""
     found: dict[str, list[int]] = defaultdict(list)
     for request in requests:
         envelope = json.loads(request.body)

@@ -20,7 +20,7 @@ def window() -> Window:
 
 
 def feed_of(choices: list[tuple[int, bool]]) -> list[tuple[Event, bool]]:
-    """Events of a few conversations as the feed has them, and whether each is wanted."""
+    """Draw events of a few conversations as the feed has them, and whether each is wanted."""
     last: dict[int, int] = defaultdict(int)
     made = []
     for number, (conversation, wanted) in enumerate(choices, 1):

@@ -114,7 +114,7 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def names(parts: Sequence[tuple[tarfile.TarInfo, bytes]]) -> list[str]:
-    """The names of an archive's members."""
+    """Return the names of an archive's members."""
     return [member.name for member, _ in parts]
 
 

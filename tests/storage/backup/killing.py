@@ -72,7 +72,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
 
 def _counted(call: Callable[..., object], count: Callable[[str], None]) -> Callable[..., object]:
-    """The call of the system, which is a step as well."""
+    """Return the call of the system, which is a step as well."""
 
     def counted(*given: object) -> object:
         count("os.write")

@@ -27,7 +27,7 @@ def change(directory: Path, *statements: str) -> None:
 
 
 def codes(directory: Path, secret: str | None = SECRET, *, contents: bool = True) -> set[str]:
-    """The codes of what a check finds."""
+    """Return the codes of what a check finds."""
     secrets = None if secret is None else Secrets(secret)
     return {each.code for each in check(directory, secrets, contents=contents, settled_s=0).problems}
 

@@ -22,7 +22,7 @@ from tests.storage.backup.conftest import fill
 
 
 def later(change: Callable[[Database], object]) -> Migrations:
-    """The program's migrations with a later one behind them."""
+    """Return the program's migrations with a later one behind them."""
     longer = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
         for known in migrations.pending(empty):
@@ -42,7 +42,7 @@ async def upgrade(directory: Path, kept: int = 2) -> None:
 
 
 def made(directory: Path) -> list[Path]:
-    """The copies, oldest first."""
+    """Return the copies, oldest first."""
     return sorted((directory / "backups").glob("*"))
 
 
@@ -118,7 +118,7 @@ async def test_copies_go_when_their_time_is_over(tmp_path: Path) -> None:
     seen = trio.Event()
 
     def clock() -> int:
-        """Looks at each round what the one before has left."""
+        """Look in each round at what the one before has left."""
         found.append([copy.name for copy in made(tmp_path)])
         now = next(times)
         if now == 1_120:

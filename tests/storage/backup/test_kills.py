@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 
 def test_a_kill_at_any_step_leaves_nothing_half_done(data: Path) -> None:
-    """Takes seconds: an interpreter of its own, as what counts its steps can't be taken out again, and a hundred kills."""
+    """Take seconds: an interpreter of its own, as the counter of its steps can't be taken out again, and a hundred kills."""
     environ = dict(environment())
     environ["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
     done = subprocess.run(

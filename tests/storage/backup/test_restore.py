@@ -43,7 +43,7 @@ Parts = list[tuple[tarfile.TarInfo, bytes]]
 
 
 def query(directory: Path, sql: str) -> list[tuple[object, ...]]:
-    """Rows of a directory's database."""
+    """Return rows of a directory's database."""
     with closing(sqlite3.connect(directory / FILE_NAME)) as connection:
         return connection.execute(sql).fetchall()
 

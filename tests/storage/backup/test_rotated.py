@@ -20,7 +20,7 @@ NEW = "another secret of this installation, long enough"
 
 
 def rotated() -> Secrets:
-    """The secrets after a rotation."""
+    """Return the secrets after a rotation."""
     return Secrets(SECRET).rotated(NEW, wall_clock(), 60_000)
 
 

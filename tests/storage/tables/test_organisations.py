@@ -41,7 +41,7 @@ def reader(tmp_path: Path) -> SqliteReader:
 
 
 def plans(reader: SqliteReader) -> list[str]:
-    """The plan of every statement that the lists run."""
+    """Return the plan of every statement that the lists run."""
     statements: list[str] = []
     reader.conn.set_trace_callback(statements.append)
     reader.memberships(1, (-1, -1), 10)

@@ -184,7 +184,7 @@ async def test_a_page_of_surveys_is_read_from_an_index_without_sorting(
 
 
 def explained(directory: Path, store: InlineStore, query: Any) -> str:
-    """The plans of the statements that a query runs."""
+    """Return the plans of the statements that a query runs."""
     statements: list[str] = []
     connection: sqlite3.Connection = store._tx.conn
     connection.set_trace_callback(statements.append)

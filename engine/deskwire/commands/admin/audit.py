@@ -23,7 +23,7 @@ def _party(party: Mapping[str, Any]) -> str:
 
 
 def _what(record: Mapping[str, Any]) -> str:
-    """Changes and details, a line each."""
+    """Yield the changes and details, a line each."""
     changes = [f"{name}: {each['before']} → {each['after']}" for name, each in record["changes"].items()]
     return "\n".join([*changes, *(f"{name}: {value}" for name, value in record["details"].items())])
 
@@ -43,18 +43,21 @@ def filter_options(command: CommandT) -> CommandT:
     """Give a command the options that choose records."""
     for option in reversed(
         (
-            click.option("--org", "organisation", help="Only of this organisation (id or name)."),
+            click.option("--org", "organisation", help="Only records of this organisation (id or name)."),
             click.option(
-                "--actor", help="Only by this user (id or address), key (id), or kind: operator, anonymous."
+                "--actor",
+                help="Only records of this actor: a user (id or address), a key (id), operator or anonymous.",
             ),
-            click.option("--action", help="Only this action, such as key.created."),
+            click.option("--action", help="Only records of this action, such as key.created."),
             click.option(
-                "--object", "target", help="Only what was done to this object (id; a user's address)."
+                "--object", "target", help="Only records about this object (an id, or a user's address)."
             ),
             click.option(
-                "--since", metavar="TIME", help="At this time (ISO 8601) or later; 30m, 2h, 7d: so long ago."
+                "--since",
+                metavar="TIME",
+                help="Only records since this time (ISO 8601), or since 30m, 2h or 7d ago.",
             ),
-            click.option("--until", metavar="TIME", help="Before this time."),
+            click.option("--until", metavar="TIME", help="Only records before this time."),
         )
     ):
         command = option(command)
@@ -69,25 +72,27 @@ def audit() -> None:
 @audit.command("list")
 @filter_options
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The newest so many."
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="Show at most this many, the newest.",
 )
 @common_options
 def list_records(limit: int, data: Path | None, as_json: bool, **chosen: str | None) -> None:
-    """List records, the newest first; with --json as JSON lines."""
-    found = list(islice(_records(data, chosen, "before", None, min(limit, PAGE)), limit))
+    """List records, newest first. With --json, print one JSON object per line."""
+    records = list(islice(_records(data, chosen, "before", None, min(limit, PAGE)), limit))
     if as_json:
-        _write(iter(found))
+        _write(iter(records))
     else:
-        show({"items": found}, as_json, COLUMNS)
+        show({"items": records}, as_json, COLUMNS)
 
 
 @audit.command("export")
 @filter_options
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="Data directory, as `serve` has it (DESKWIRE_DATA)."
-)
+@click.option("--data", type=click.Path(path_type=Path), help="Data directory of the server (DESKWIRE_DATA).")
 def export(data: Path | None, **chosen: str | None) -> None:
-    """Print all records as JSON lines, the oldest first."""
+    """Print all records, oldest first, one JSON object per line."""
     _write(_records(data, chosen, "after", 0, PAGE))
 
 
@@ -95,7 +100,7 @@ def _records(
     data: Path | None, chosen: Mapping[str, str | None], direction: str, place: int | None, page: int
 ) -> Iterator[dict[str, Any]]:
     """Record after record, a page of them at a time."""
-    wanted: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "organisation": chosen["organisation"],
         "actor": chosen["actor"],
         "action": chosen["action"],
@@ -105,17 +110,17 @@ def _records(
         "limit": page,
     }
     while True:
-        wanted[direction] = place
-        answer = order(data, "audit.list", **wanted)
-        yield from answer["items"]
-        place = answer["position"]
-        if len(answer["items"]) < page:
+        arguments[direction] = place
+        result = order(data, "audit.list", **arguments)
+        yield from result["items"]
+        place = result["position"]
+        if len(result["items"]) < page:
             return
 
 
 def _write(records: Iterator[dict[str, Any]]) -> None:
-    for each in records:
-        click.echo(json.dumps(each))
+    for record in records:
+        click.echo(json.dumps(record))
 
 
 def _time(name: str, text: str | None) -> str | None:

@@ -40,7 +40,7 @@ class AdminContext:
     rotation: Callable[[], Rotation]
 
     def signed(self, user: int) -> AdminContext:
-        """The same, whose store writes in the name of the operator who is this user of the machine."""
+        """Return the same, whose store writes in the name of the operator who is this user of the machine."""
         by = By(Actor("operator", _login(user)), self.clock())
         return replace(self, store=InNameOf(by, self.store))
 
@@ -52,8 +52,8 @@ def _login(user: int) -> str:
         return str(user)
 
 
-Answer = Mapping[str, Any]
-Operation = Callable[[AdminContext, Any], Awaitable[Answer]]
+Result = Mapping[str, Any]
+Operation = Callable[[AdminContext, Any], Awaitable[Result]]
 OPERATIONS: Final[dict[str, tuple[type[Body], Operation]]] = {}
 LOOKS: Final[set[str]] = set()
 """Operations that write nothing; they bring no database up to date."""
@@ -61,10 +61,10 @@ LOOKS: Final[set[str]] = set()
 
 def operation(
     name: str, order: type[B], *, looks: bool = False
-) -> Callable[[Callable[[AdminContext, B], Awaitable[Answer]]], Operation]:
+) -> Callable[[Callable[[AdminContext, B], Awaitable[Result]]], Operation]:
     """Register the decorated function as what carries out orders of this name."""
 
-    def register(function: Callable[[AdminContext, B], Awaitable[Answer]]) -> Operation:
+    def register(function: Callable[[AdminContext, B], Awaitable[Result]]) -> Operation:
         OPERATIONS[name] = (order, function)
         if looks:
             LOOKS.add(name)
@@ -74,33 +74,40 @@ def operation(
 
 
 def organisation_named(reader: Reader, handle: str | None) -> Organisation:
-    """The organisation with this id or name; the only one for None. Raises DomainError that says what to do."""
+    """Return the organisation with this id or name; the only one for None. Raises DomainError that says what to do."""
     if handle is not None and is_id(handle, "org"):
-        found = reader.organisation(handle)
-        return _one([] if found is None else [found], handle, "organisation", "--org")
-    known = reader.organisations()
-    return _one([each for each in known if handle in (None, each.name)], handle, "organisation", "--org")
+        organisation = reader.organisation(handle)
+        return _one([] if organisation is None else [organisation], handle, "organisation", "--org")
+    organisations = reader.organisations()
+    return _one(
+        [organisation for organisation in organisations if handle in (None, organisation.name)],
+        handle,
+        "organisation",
+        "--org",
+    )
 
 
 def project_named(reader: Reader, handle: str | None) -> Project:
-    """The project with this id or name; the only one for None. Raises DomainError that says what to do."""
+    """Return the project with this id or name; the only one for None. Raises DomainError that says what to do."""
     if handle is not None and is_id(handle, "prj"):
-        found = reader.project(handle)
-        return _one([] if found is None else [found], handle, "project", "--project")
-    known = reader.projects(None, None, ALL, ALL)
-    return _one([each for each in known if handle in (None, each.name)], handle, "project", "--project")
+        project = reader.project(handle)
+        return _one([] if project is None else [project], handle, "project", "--project")
+    projects = reader.projects(None, None, ALL, ALL)
+    return _one(
+        [project for project in projects if handle in (None, project.name)], handle, "project", "--project"
+    )
 
 
 def user_named(reader: Reader, handle: str) -> User:
-    """The user with this id or e-mail address. Raises NotFound."""
+    """Return the user with this id or e-mail address. Raises NotFound."""
     user = reader.user(handle) if is_id(handle, "usr") else reader.user_by_email(handle)
     if user is None:
         raise NotFound(f"There is no user {handle}.", code="user_not_found")
     return user
 
 
-def _one(found: Sequence[T], handle: str | None, what: str, option: str) -> T:
-    match found, handle:
+def _one(candidates: Sequence[T], handle: str | None, what: str, option: str) -> T:
+    match candidates, handle:
         case [only], _:
             return only
         case [], None:
@@ -108,13 +115,15 @@ def _one(found: Sequence[T], handle: str | None, what: str, option: str) -> T:
         case [], _:
             raise NotFound(f"There is no {what} {handle}.", code=f"{what}_not_found")
         case _, None:
-            raise Conflict(f"There are {len(found)} {what}s: say which with {option}.", code="ambiguous")
+            raise Conflict(
+                f"There are {len(candidates)} {what}s; choose one with {option}.", code="ambiguous"
+            )
         case _:
-            ids = ", ".join(each.id for each in found)
-            raise Conflict(f"Several {what}s have this name: say which by its id ({ids}).", code="ambiguous")
+            ids = ", ".join(candidate.id for candidate in candidates)
+            raise Conflict(f"Several {what}s have this name; use an id instead ({ids}).", code="ambiguous")
 
 
 def refusal(error: DomainError) -> dict[str, Any]:
     """Return a refusal as the command receives it."""
-    problems = [f"{each.pointer}: {each.message}" for each in getattr(error, "problems", ())]
+    problems = [f"{problem.pointer}: {problem.message}" for problem in getattr(error, "problems", ())]
     return {"code": error.reason, "detail": error.detail, "problems": problems}

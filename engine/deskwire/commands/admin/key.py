@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -24,7 +24,7 @@ _PROJECT: Final = click.option("--project", help="Project (id or name); needed i
 
 @click.group("key")
 def key() -> None:
-    """Make, list and revoke server keys."""
+    """Create, list and revoke server keys."""
 
 
 @key.command("create")
@@ -32,16 +32,18 @@ def key() -> None:
 @_PROJECT
 @common_options
 def create(label: str, project: str | None, data: Path | None, as_json: bool) -> None:
-    """Make a server key and print it, this once."""
-    answer = order(data, "key.create", project=project, label=label)
-    made(answer, as_json, "key", f"The server key {answer['id']} has been made. It is shown only now:")
+    """Create a server key and print it. It is not shown again."""
+    result = order(data, "key.create", project=project, label=label)
+    show_created(
+        result, as_json, "key", f"The server key {result['id']} was created. It is shown only this once:"
+    )
 
 
 @key.command("list")
 @_PROJECT
 @common_options
 def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
-    """List a project's keys, masked, newest first, with the time of their last use."""
+    """List a project's keys, newest first, masked, with the time of their last use."""
     show(order(data, "key.list", project=project), as_json, COLUMNS)
 
 
@@ -49,7 +51,7 @@ def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
 @click.argument("key", metavar="key_...")
 @common_options
 def revoke(key: str, data: Path | None, as_json: bool) -> None:
-    """Revoke a key (its id, as `key list` has it): no call can use it from now on, and its streams end."""
+    """Revoke a KEY (its id from `key list`): calls with it fail at once, and its streams end."""
     show(order(data, "key.revoke", key=key), as_json, COLUMNS)
 
 
@@ -59,12 +61,22 @@ def token() -> None:
 
 
 @token.command("create")
-@click.option("--user", required=True, help="User (id or e-mail address) that the token speaks for.")
+@click.option("--user", required=True, help="User (id or e-mail address) that the token is issued for.")
 @click.option(
-    "--ttl", type=int, default=HOUR_S, show_default=True, metavar="SECONDS", help="How long it is valid."
+    "--ttl",
+    type=int,
+    default=HOUR_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the token is valid.",
 )
 @common_options
 def create_token(user: str, ttl: int, data: Path | None, as_json: bool) -> None:
-    """Issue an access token and print it, this once."""
-    answer = order(data, "token.create", user=user, ttlS=ttl)
-    made(answer, as_json, "token", f"The token is valid until {answer['expiresAt']}. It is shown only now:")
+    """Issue an access token and print it. It is not shown again."""
+    result = order(data, "token.create", user=user, ttlS=ttl)
+    show_created(
+        result,
+        as_json,
+        "token",
+        f"The token is valid until {result['expiresAt']}. It is shown only this once:",
+    )

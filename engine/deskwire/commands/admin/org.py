@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -19,16 +19,16 @@ COLUMNS: Final[Columns] = {
 
 @click.group("org")
 def org() -> None:
-    """Make, list and rename organisations."""
+    """Create, list and rename organisations."""
 
 
 @org.command("create")
 @click.argument("name")
 @common_options
 def create(name: str, data: Path | None, as_json: bool) -> None:
-    """Make an organisation and print its id; the first one makes the data directory, too."""
-    answer = order(data, "org.create", make=True, name=name)
-    made(answer, as_json, "id", f"The organisation {name} has been made.")
+    """Create an organisation and print its id. The first one also creates the data directory."""
+    result = order(data, "org.create", make=True, name=name)
+    show_created(result, as_json, "id", f"The organisation {name} was created.")
 
 
 @org.command("list")
@@ -43,5 +43,5 @@ def list_all(data: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @common_options
 def rename(organisation: str, name: str, data: Path | None, as_json: bool) -> None:
-    """Give an ORGANISATION (id or name) another NAME."""
+    """Rename an ORGANISATION (id or name) to NAME."""
     show(order(data, "org.rename", organisation=organisation, name=name), as_json, COLUMNS)

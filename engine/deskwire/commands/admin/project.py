@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from deskwire.commands.admin.terminal import Columns, common_options, made, order, show
+from deskwire.commands.admin.terminal import Columns, common_options, order, show, show_created
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -31,7 +31,7 @@ DETAILS: Final[Columns] = {
 
 @click.group("project")
 def project() -> None:
-    """Make, list, show and change projects."""
+    """Create, list, show and change projects."""
 
 
 @project.command("create")
@@ -39,13 +39,13 @@ def project() -> None:
 @click.option("--org", "organisation", help="Organisation (id or name); needed if there are several.")
 @common_options
 def create(name: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
-    """Make a project and print its id."""
-    answer = order(data, "project.create", organisation=organisation, project={"name": name})
-    made(answer, as_json, "id", f"The project {name} has been made.")
+    """Create a project and print its id."""
+    result = order(data, "project.create", organisation=organisation, project={"name": name})
+    show_created(result, as_json, "id", f"The project {name} was created.")
 
 
 @project.command("list")
-@click.option("--org", "organisation", help="Only those of this organisation (id or name).")
+@click.option("--org", "organisation", help="Only projects of this organisation (id or name).")
 @common_options
 def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None:
     """List projects, newest first."""
@@ -56,20 +56,22 @@ def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None
 @click.argument("project", required=False)
 @common_options
 def show_one(project: str | None, data: Path | None, as_json: bool) -> None:
-    """Show a PROJECT (id or name) with its settings; it can be left out if there is only one."""
+    """Show a PROJECT (id or name) with its settings. PROJECT is optional if there is only one."""
     show(order(data, "project.show", project=project), as_json, DETAILS)
 
 
 @project.command("set")
 @click.argument("project", required=False)
-@click.option("--name", help="Another name.")
+@click.option("--name", help="New name.")
 @click.option("--memory/--no-memory", default=None, help="Whether contacts have memory entries.")
 @click.option(
     "--archived-days", metavar="DAYS|never", help="Days after which archived conversations are deleted."
 )
-@click.option("--primary-language", metavar="TAG", help="Language of what names none, such as en.")
-@click.option("--languages", metavar="TAG,TAG", help="All languages, the primary one among them.")
-@click.option("--upload-quota", type=int, metavar="BYTES", help="How much all uploads may take up together.")
+@click.option("--primary-language", metavar="TAG", help="Language of content that names none, such as en.")
+@click.option("--languages", metavar="TAG,TAG", help="All languages, including the primary one.")
+@click.option(
+    "--upload-quota", type=int, metavar="BYTES", help="Total size that the project's uploads may have."
+)
 @common_options
 def change(
     project: str | None,
@@ -82,7 +84,7 @@ def change(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Change a PROJECT's name and settings; what is not given stays."""
+    """Change a PROJECT's name or settings. Options that are not given leave their setting as it is."""
     chosen: dict[str, Any] = {
         "memoryEnabled": memory,
         "primaryLanguage": primary_language,

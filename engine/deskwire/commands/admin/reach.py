@@ -39,7 +39,7 @@ class OrderError(Exception):
 
 
 def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool = False) -> dict[str, Any]:
-    """The answer to an order.
+    """Carry out an order, and return its result.
 
     Args:
         arguments: by their names in the order; None means left out.
@@ -48,18 +48,18 @@ def order(config: Config, name: str, arguments: Mapping[str, Any], *, make: bool
     Raises OrderError.
     """
     logs.configure(config.log_format, "error", sys.stderr)
-    given = orjson.dumps({key: value for key, value in arguments.items() if value is not None})
+    body = orjson.dumps({key: value for key, value in arguments.items() if value is not None})
     try:
-        said = trio.run(partial(_reach, config, name, given, make))
+        response = trio.run(partial(_reach, config, name, body, make))
     except (DataDirectoryError, SecretError, Unanswered) as error:
         raise OrderError(str(error)) from error
     except OSError as error:  # most often a directory of another user
         raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
-    if "refusal" in said:
-        words = said["refusal"]
+    if "refusal" in response:
+        words = response["refusal"]
         raise OrderError("\n".join(words["problems"] or [words["detail"]]), words["code"])
-    answer: dict[str, Any] = said["answer"]
-    return answer
+    result: dict[str, Any] = response["answer"]
+    return result
 
 
 async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
@@ -71,9 +71,9 @@ async def _reach(config: Config, name: str, arguments: bytes, make: bool) -> dic
         )
     give_up = trio.current_time() + PATIENCE_S
     while True:
-        answer = await ask(directory, name, arguments)
-        if answer is not None:
-            return answer
+        response = await ask(directory, name, arguments)
+        if response is not None:
+            return response
         try:
             return await _here(config, name, arguments)
         except DirectoryInUseError:

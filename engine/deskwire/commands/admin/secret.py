@@ -24,21 +24,21 @@ def secret() -> None:
     default=DAY_S,
     show_default=True,
     metavar="SECONDS",
-    help="How long what the old secret signed is accepted; 0: no longer.",
+    help="How long signatures of the old secret are still accepted; 0 ends them at once.",
 )
 @common_options
 def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
-    """Take a new secret, also while the server runs; nothing has to be registered anew.
+    """Replace the secret with a new one. The server may be running; nothing needs to be registered again.
 
-    Access tokens and links to files that the old one signed are good until the overlap is over.
+    Access tokens and links to files that the old secret signed stay valid until the overlap ends.
     """
-    answer = order(data, "secret.rotate", overlapS=overlap)
+    result = order(data, "secret.rotate", overlapS=overlap)
     if as_json:
-        click.echo(json.dumps(answer, indent=2))
+        click.echo(json.dumps(result, indent=2))
         return
     click.echo(
-        f"The secret has been replaced, and the secrets of {answer['sealedAnew']} webhooks are sealed with the new one. "
-        f"What the old one signed is accepted until {answer['formerUntil']}.",
+        f"The secret has been replaced, and the secrets of {result['sealedAnew']} webhooks are sealed with the new one. "
+        f"What the old one signed is accepted until {result['formerUntil']}.",
         err=True,
     )
     click.echo("Copy the new secret to where you keep it; backups made before need the old one.", err=True)

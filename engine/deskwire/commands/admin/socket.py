@@ -84,8 +84,8 @@ async def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | 
                 said += data
         if not said.endswith(b"\n"):
             raise Unanswered("The server's answer did not come: look whether the order was carried out.")
-        answer: dict[str, Any] = orjson.loads(said)
-        return answer
+        response: dict[str, Any] = orjson.loads(said)
+        return response
 
 
 @asynccontextmanager
@@ -153,7 +153,7 @@ async def _serve(desk: AdminContext, limiter: trio.CapacityLimiter, stream: trio
 
 
 async def _order(stream: trio.SocketStream) -> bytes | None:
-    """The line with the order, None if it is too long or cut short."""
+    """Return the line with the order, None if it is too long or cut short."""
     line = bytearray()
     async for data in stream:
         line += data
@@ -175,7 +175,7 @@ async def _answer(desk: AdminContext, line: bytes) -> dict[str, Any]:
 
 
 def _user_of(peer: trio.socket.SocketType) -> int:
-    """The peer's user; where the system can't say, the file's mode lets in this process's own alone."""
+    """Return the peer's user; where the system can't say, the file's mode lets in this process's own alone."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return os.geteuid()

@@ -34,14 +34,14 @@ class Refused(click.ClickException):
 def common_options(command: CommandT) -> CommandT:
     """Give a command `--data` and `--json`."""
     data = click.option(
-        "--data", type=click.Path(path_type=Path), help="Data directory, as `serve` has it (DESKWIRE_DATA)."
+        "--data", type=click.Path(path_type=Path), help="Data directory of the server (DESKWIRE_DATA)."
     )
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
     return data(as_json(command))
 
 
 def order(data: Path | None, operation: str, /, *, make: bool = False, **arguments: Any) -> dict[str, Any]:
-    """The answer to an order; arguments that are None are left out. Ends the command with status 1 if refused.
+    """Send an order and return its result; arguments that are None are left out. Ends the command with status 1 if refused.
 
     Args:
         make: whether a data directory is made if there is none.
@@ -57,36 +57,36 @@ def order(data: Path | None, operation: str, /, *, make: bool = False, **argumen
         raise Refused(str(error), error.code) from error
 
 
-def show(answer: Mapping[str, Any], as_json: bool, columns: Columns) -> None:
+def show(result: Mapping[str, Any], as_json: bool, columns: Columns) -> None:
     """Print a list or one object, as a table or as JSON."""
     if as_json:
-        click.echo(json.dumps(answer.get("items", answer), indent=2))
+        click.echo(json.dumps(result.get("items", result), indent=2))
         return
-    items: Sequence[Mapping[str, Any]] = answer.get("items", [answer])
+    items: Sequence[Mapping[str, Any]] = result.get("items", [result])
     if items:
         _print_table(items, columns)
     else:
         click.echo("None yet.", err=True)
 
 
-def made(answer: Mapping[str, Any], as_json: bool, field: str, words: str) -> None:
+def show_created(result: Mapping[str, Any], as_json: bool, field: str, words: str) -> None:
     """Print the one thing that was made, or the whole object as JSON; the words go to stderr."""
     if as_json:
-        click.echo(json.dumps(answer, indent=2))
+        click.echo(json.dumps(result, indent=2))
         return
     click.echo(words, err=True)
-    if field in answer:
-        click.echo(answer[field])
+    if field in result:
+        click.echo(result[field])
 
 
 def new_password(from_stdin: bool, one_time: bool) -> str | None:
-    """The password that is typed twice, or comes as a line on stdin; None for a one-time password.
+    """Return the password that is typed twice, or comes as a line on stdin; None for a one-time password.
 
     A password never stands among the arguments, which everybody on the machine can read. Raises UsageError
     if there is nobody to ask.
     """
     if from_stdin and one_time:
-        raise click.UsageError("--password-stdin and --one-time exclude each other.")
+        raise click.UsageError("--password-stdin and --one-time can't be used together.")
     if one_time:
         return None
     if from_stdin:
@@ -116,7 +116,7 @@ def password_options(command: CommandT) -> CommandT:
     once = click.option(
         "--one-time",
         is_flag=True,
-        help="Make a password up and print it; it must be replaced at the first sign-in.",
+        help="Generate a password and print it; it must be replaced at the first sign-in.",
     )
     return stdin(once(command))
 

@@ -15,11 +15,11 @@ from deskwire.commands.admin.terminal import (
     Refused,
     common_options,
     confirm_new_password,
-    made,
     new_password,
     order,
     password_options,
     show,
+    show_created,
 )
 
 COLUMNS: Final[Columns] = {
@@ -39,18 +39,20 @@ MEMBER: Final[Columns] = {
 _ORG: Final = click.option(
     "--org", "organisation", help="Organisation (id or name); needed if there are several."
 )
-_ROLE: Final = click.option("--role", type=click.Choice(ROLES), required=True, help="What the user becomes.")
+_ROLE: Final = click.option(
+    "--role", type=click.Choice(ROLES), required=True, help="Role in the organisation."
+)
 
 
 @click.group("user")
 def user() -> None:
-    """Make, list and delete users, set passwords, and give, change and end memberships."""
+    """Create, list and delete users, set passwords, and add, change and remove memberships."""
 
 
 @user.command("create")
 @click.argument("email")
-@click.option("--name", help="Name that customers and colleagues see; the address if there is none.")
-@click.option("--org", "organisation", help="Organisation (id or name) to be a member of, with --role.")
+@click.option("--name", help="Name that customers and colleagues see; default: the address.")
+@click.option("--org", "organisation", help="Organisation (id or name) to join; needs --role.")
 @click.option("--role", type=click.Choice(ROLES), help="Role in --org, or in the only organisation.")
 @password_options
 @common_options
@@ -64,18 +66,18 @@ def create(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Make an account; asks for its password. With --role it becomes a member."""
+    """Create an account, and ask for its password. With --role it becomes a member."""
     if organisation is not None and role is None:
         raise click.UsageError("--org needs --role.")
     password = new_password(password_stdin, one_time)
-    answer = order(
+    result = order(
         data, "user.create", email=email, name=name, password=password, organisation=organisation, role=role
     )
-    words = f"The user {email} has been made"
+    words = f"The user {email} was created"
     if password is None:
-        made(answer, as_json, "password", f"{words}. This one-time password is shown only now:")
+        show_created(result, as_json, "password", f"{words}. This one-time password is shown only this once:")
     else:
-        made(answer, as_json, "id", f"{words}.")
+        show_created(result, as_json, "id", f"{words}.")
 
 
 @user.command("list")
@@ -91,15 +93,15 @@ def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None
 @password_options
 @common_options
 def password(user: str, password_stdin: bool, one_time: bool, data: Path | None, as_json: bool) -> None:
-    """Give a USER (id or e-mail address) another password; all tokens of the user end."""
+    """Change the password of a USER (id or e-mail address). All the user's tokens end."""
     given = new_password(password_stdin, one_time)
-    answer = order(data, "user.password", user=user, password=given)
-    words = f"The password of {answer['email']} has been changed."
-    made(
-        answer,
+    result = order(data, "user.password", user=user, password=given)
+    words = f"The password of {result['email']} has been changed."
+    show_created(
+        result,
         as_json,
         "password",
-        words if given else f"{words} It is shown only now, and good for one sign-in:",
+        words if given else f"{words} It is shown only this once and is good for one sign-in:",
     )
 
 
@@ -107,9 +109,13 @@ def password(user: str, password_stdin: bool, one_time: bool, data: Path | None,
 @click.argument("user")
 @_ORG
 @_ROLE
-@click.option("--yes", is_flag=True, help="Give an account of another organisation a new password unasked.")
 @click.option(
-    "--keep-password", is_flag=True, help="You know that nobody but the address's owner knows the password."
+    "--yes", is_flag=True, help="Give an account of another organisation a new password without asking."
+)
+@click.option(
+    "--keep-password",
+    is_flag=True,
+    help="Keep the password: you are sure that only the owner of the address knows it.",
 )
 @common_options
 def add(
@@ -123,24 +129,24 @@ def add(
 ) -> None:
     """Make a USER (id or e-mail address) a member of an organisation.
 
-    People of the organisation that an account was made for may know its password. Elsewhere it gets a one-time
-    password, for the owner of the address alone, and all tokens of the user end. Asks before that.
+    Members of the organisation that an account was created for may know its password. In another one it gets a one-time
+    password, meant only for the owner of the address, and all the user's tokens end. You are asked first.
     """
     if yes and keep_password:
-        raise click.UsageError("--yes and --keep-password exclude each other.")
+        raise click.UsageError("--yes and --keep-password can't be used together.")
     asked = partial(order, data, "user.add", user=user, organisation=organisation, role=role)
     try:
-        answer = asked(password="new" if yes else "keep" if keep_password else None)
+        result = asked(password="new" if yes else "keep" if keep_password else None)
     except Refused as refusal:
         if refusal.code != "other_home":
             raise
         confirm_new_password(refusal)
-        answer = asked(password="new")
-    if "password" in answer:
-        words = f"{answer['email']} is a member. Give this one-time password to nobody but the owner of the address:"
-        made(answer, as_json, "password", words)
+        result = asked(password="new")
+    if "password" in result:
+        words = f"{result['email']} is a member. Give this one-time password to nobody but the owner of the address:"
+        show_created(result, as_json, "password", words)
     else:
-        show(answer, as_json, MEMBER)
+        show(result, as_json, MEMBER)
 
 
 @user.command("role")
@@ -149,7 +155,7 @@ def add(
 @_ROLE
 @common_options
 def change_role(user: str, organisation: str | None, role: str, data: Path | None, as_json: bool) -> None:
-    """Give a member another role."""
+    """Change a member's role."""
     show(order(data, "user.role", user=user, organisation=organisation, role=role), as_json, MEMBER)
 
 
@@ -158,7 +164,7 @@ def change_role(user: str, organisation: str | None, role: str, data: Path | Non
 @_ORG
 @common_options
 def remove(user: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
-    """End a membership; the account stays."""
+    """Remove a membership. The account stays."""
     show(order(data, "user.remove", user=user, organisation=organisation), as_json, MEMBER)
 
 
@@ -168,7 +174,7 @@ def remove(user: str, organisation: str | None, data: Path | None, as_json: bool
 def delete(user: str, data: Path | None, as_json: bool) -> None:
     """Delete a USER (id or e-mail address) for good, with all memberships.
 
-    What the user wrote stays, under the name of then. The last owner of an organisation can't be deleted.
+    The user's messages stay, with the name that they were sent under. The last owner of an organisation can't be deleted.
     """
-    answer = order(data, "user.delete", user=user)
-    made(answer, as_json, "id", f"The user {answer['email']} has been deleted.")
+    result = order(data, "user.delete", user=user)
+    show_created(result, as_json, "id", f"The user {result['email']} has been deleted.")

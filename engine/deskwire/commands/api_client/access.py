@@ -38,7 +38,7 @@ cacert_option = click.option(
     "--cacert",
     envvar="DESKWIRE_CACERT",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Authorities (PEM) that the service's certificate is verified with (DESKWIRE_CACERT).",
+    help="CA certificates (PEM) to verify the service's certificate with (DESKWIRE_CACERT).",
 )
 
 
@@ -54,7 +54,7 @@ def access_options(command: CommandT) -> CommandT:
             type=click.Path(path_type=Path),
             default="data",
             show_default=True,
-            help="Data directory of a service on this machine, whose demo.json is taken without --key.",
+            help="Data directory of a service on this machine, whose demo.json is read if there is no --key.",
         ),
     )
     for option in reversed(options):
@@ -100,7 +100,7 @@ def _found(url: str | None, key: str | None, data: Path) -> Access:
 
 
 def base_url(url: str) -> str:
-    """The URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
+    """Return the URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
     try:
         return http_url(url).removesuffix("/v3")
     except ValueError as error:

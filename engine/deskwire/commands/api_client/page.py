@@ -10,7 +10,7 @@ _DECODER: Final = json.JSONDecoder()
 
 
 def raw_items(page: bytes) -> list[bytes]:
-    """The items of a page of a list.
+    """Return the items of a page of a list.
 
     Raises ValueError if the page is not laid out as the service does it.
     """

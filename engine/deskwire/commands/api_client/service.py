@@ -93,7 +93,7 @@ class Service:
         await self._client.aclose()
 
     async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
-        """The raw body of the answer to a GET below `/v3`.
+        """Return the raw body of the response to a GET below `/v3`.
 
         Args:
             wait_s: seconds that the service was asked to wait with its answer.
@@ -107,7 +107,7 @@ class Service:
         return _json(await self.get(path, params))
 
     async def post(self, path: str, body: Any = None, wait_s: float = 0) -> Any:
-        """The JSON of the answer to a POST below `/v3`; `wait_s` as for `get`. Raises Away and Refused."""
+        """Return the JSON of the response to a POST below `/v3`; `wait_s` as for `get`. Raises Away and Refused."""
         content = b"" if body is None else orjson.dumps(body)
         return _json(await self._call("POST", path, {}, content, wait_s))
 

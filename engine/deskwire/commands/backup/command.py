@@ -31,14 +31,14 @@ _SHOWN: Final = 10
 
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--with-secret", is_flag=True, help="Put the installation's secret into the file, too.")
-@click.option("--force", is_flag=True, help="Replace the file if there is one.")
+@click.option("--with-secret", is_flag=True, help="Include the installation's secret.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @common_options
 def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_json: bool) -> None:
-    """Copy database and uploads to FILE, also while the server runs; the file is verified before it gets its name.
+    """Back up the database and uploads to FILE. The server may be running; FILE appears once it is complete and verified.
 
-    Without --with-secret the installation's secret is not in it: keep a copy of that elsewhere, for without it webhooks
-    can't be signed and nobody's token is valid any more.
+    Without --with-secret, FILE lacks the installation's secret. Keep a copy of the secret elsewhere: without it, webhooks
+    can't be signed and every token becomes invalid.
     """
     from deskwire.engine.core.clock import iso, wall_clock
     from deskwire.storage.backup.make import Order, back_up
@@ -46,19 +46,19 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     config = Config.load(os.environ, {"data_dir": data})
     with _refusals():
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
-        made = back_up(
+        finished = back_up(
             Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), iso(wall_clock()))
         )
-    _warn(made.problems, "The data has problems, which are in the backup, too")
-    if missing := made.manifest.missing_files:
+    _warn(finished.problems, "The data has problems, which are in the backup, too")
+    if missing := finished.manifest.missing_files:
         click.echo(
             f"{missing:,} files of uploads were erased meanwhile, or are damaged: they are left out.",
             err=True,
         )
     if as_json:
-        click.echo(json.dumps(_backup_document(made), indent=2))
+        click.echo(json.dumps(_backup_document(finished), indent=2))
         return
-    click.echo(f"The backup {made.path} is complete and verified: {_size(made)}.")
+    click.echo(f"The backup {finished.path} is complete and verified: {_size(finished)}.")
     if not with_secret:
         click.echo("The installation's secret is not in it: keep a copy of it apart.", err=True)
 
@@ -68,8 +68,12 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
 @click.option(
     "--secret-file", type=_FILE, help="File with the installation's secret, if the backup lacks it."
 )
-@click.option("--new-secret", is_flag=True, help="Go on without the old secret: register all webhooks anew.")
-@click.option("--skip-pending", is_flag=True, help="Do not send the webhooks that were pending then.")
+@click.option(
+    "--new-secret", is_flag=True, help="Go on without the old secret; all webhooks must be registered again."
+)
+@click.option(
+    "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending in the backup."
+)
 @common_options
 def restore(
     file: Path,
@@ -79,10 +83,10 @@ def restore(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Put the backup FILE into a data directory that is empty, or is not there; all of it, or nothing.
+    """Restore the backup FILE to a data directory that is empty or does not exist, completely or not at all.
 
-    Deliveries that were pending when the backup was made, and are not too old, are sent when the server starts, some of them
-    for the second time.
+    Deliveries that were pending when the backup was made are sent when the server starts, unless they are too old; some of
+    them may be sent for the second time.
     """
     from deskwire.engine.core.clock import wall_clock
     from deskwire.storage.backup.restore import Order
@@ -98,7 +102,7 @@ def restore(
         click.echo(json.dumps(_restored_document(done), indent=2))
         return
     head = done.contents.head
-    click.echo(f"{config.data_dir} is as it was at {head.created_at} (Deskwire {head.version}).")
+    click.echo(f"{config.data_dir} is restored to its state at {head.created_at} (Deskwire {head.version}).")
     if skip_pending:
         click.echo(
             f"{done.skipped:,} pending deliveries are skipped; `deskwire redeliver` sends them after all."
@@ -110,13 +114,13 @@ def restore(
 
 
 @click.command("check")
-@click.option("--files", "contents", is_flag=True, help="Read all uploads, too, and compare their checksums.")
+@click.option("--files", "contents", is_flag=True, help="Also read all uploads and compare their checksums.")
 @common_options
 @click.pass_context
 def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) -> None:
-    """Look whether a data directory is well, also while the server runs; exit status 1 if it is not.
+    """Check a data directory. The server may be running; the exit status is 1 if there are problems.
 
-    The database file, the numbering of events, deliveries, uploads and their files, and the secret.
+    Checks the database file, the numbering of events, the deliveries, the uploads and their files, and the secret.
     """
     from deskwire.storage.check.check import check as looked_at
 
@@ -144,7 +148,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _given(file: Path | None, config: Config) -> Secrets | None:
-    """The secrets in the file, else those of the settings, None without either."""
+    """Return the secrets in the file, else those of the settings, None without either."""
     if file is None:
         if config.secret is None:
             return None
@@ -164,27 +168,27 @@ def _print_report(directory: Path, report: Report) -> None:
         click.echo(f"{len(report.problems)} problems in {directory}.", err=True)
     else:
         rows = sum(report.rows.values())
-        click.echo(f"{directory} is well: {rows:,} rows and {report.files:,} files.")
+        click.echo(f"{directory} has no problems: {rows:,} rows and {report.files:,} files.")
 
 
 def _warn(problems: list[Problem], words: str) -> None:
     if problems:
-        click.echo(f"{words}; `deskwire check` names all:", err=True)
+        click.echo(f"{words}; `deskwire check` lists them all:", err=True)
     for problem in problems[:_SHOWN]:
         click.echo(f"  {problem.message}", err=True)
 
 
-def _size(made: Backup) -> str:
-    manifest = made.manifest
-    return f"{sum(manifest.rows.values()):,} rows, {manifest.files:,} files, {made.size:,} bytes"
+def _size(finished: Backup) -> str:
+    manifest = finished.manifest
+    return f"{sum(manifest.rows.values()):,} rows, {manifest.files:,} files, {finished.size:,} bytes"
 
 
-def _backup_document(made: Backup) -> dict[str, Any]:
-    head, manifest = made.head, made.manifest
+def _backup_document(finished: Backup) -> dict[str, Any]:
+    head, manifest = finished.head, finished.manifest
     return {
-        "file": str(made.path),
-        "bytes": made.size,
-        "problems": len(made.problems),
+        "file": str(finished.path),
+        "bytes": finished.size,
+        "problems": len(finished.problems),
         **head.model_dump(by_alias=True),
         **manifest.model_dump(by_alias=True),
     }

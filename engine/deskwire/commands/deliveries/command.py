@@ -36,9 +36,9 @@ class _ListByDefault(click.Group):
 
 @click.group("deliveries", cls=_ListByDefault)
 def deliveries() -> None:
-    """Show the log of webhook deliveries: `deskwire deliveries [ENDPOINT]` lists, `show` has every attempt.
+    """Show the log of webhook deliveries: list them with `deskwire deliveries [ENDPOINT]`, or show one with its attempts.
 
-    `list` need not be written: its options follow `deskwire deliveries` directly.
+    `list` is the default: its options may follow `deskwire deliveries` directly.
     """
 
 
@@ -48,14 +48,18 @@ def deliveries() -> None:
 @click.option("--type", "event_type", metavar="TYPE", help="Only deliveries of this event type.")
 @click.option("--conversation", metavar="cnv_...", help="Only deliveries of this conversation.")
 @click.option(
-    "--since", metavar="TIME", help="Made at this time (ISO 8601) or later; 30m, 2h, 7d: so long ago."
+    "--since", metavar="TIME", help="Only deliveries since this time (ISO 8601), or since 30m, 2h or 7d ago."
 )
-@click.option("--until", metavar="TIME", help="Made before this time.")
+@click.option("--until", metavar="TIME", help="Only deliveries before this time.")
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The newest so many."
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="Show at most this many, the newest.",
 )
 @access_options
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each, for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per delivery for scripts.")
 def list_command(
     endpoint: str | None,
     status: str | None,
@@ -70,25 +74,25 @@ def list_command(
     data: Path,
     as_json: bool,
 ) -> None:
-    """List deliveries, newest first, of one endpoint or of all that the project has."""
+    """List deliveries of one endpoint or of all the project's endpoints, newest first."""
     from deskwire.commands.deliveries.log import list_deliveries
 
-    given = {
+    options = {
         "status": status,
         "type": event_type,
         "conversation": conversation,
         "since": _time("--since", since),
         "until": _time("--until", until),
     }
-    filters = {name: value for name, value in given.items() if value is not None}
+    filters = {name: value for name, value in options.items() if value is not None}
     known = None if endpoint is None else _id("ENDPOINT", endpoint, "whk")
     access = find_access(url, key, data, cacert)
-    found = _run(access, lambda service: list_deliveries(service, known, filters, limit))
+    newest = _run(access, lambda service: list_deliveries(service, known, filters, limit))
     if as_json:
-        for each in found:
-            click.echo(json.dumps(each))
-    elif found:
-        _print_table(found)
+        for delivery in newest:
+            click.echo(json.dumps(delivery))
+    elif newest:
+        _print_table(newest)
     else:
         click.echo("No deliveries.", err=True)
 
@@ -100,23 +104,23 @@ def list_command(
 def show_command(
     delivery: str, url: str | None, key: str | None, cacert: Path | None, data: Path, as_json: bool
 ) -> None:
-    """Show one delivery with all attempts and what the receiver answered."""
+    """Show one delivery with all its attempts and the receiver's responses."""
     from deskwire.commands.deliveries.log import get_delivery
     from deskwire.commands.deliveries.show import lines
 
     known = _id("DELIVERY", delivery, "dlv")
-    found = _run(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
+    document = _run(find_access(url, key, data, cacert), lambda service: get_delivery(service, known))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(document, indent=2))
     else:
-        click.echo("\n".join(lines(found)))
+        click.echo("\n".join(lines(document)))
 
 
 @click.command("redeliver")
 @click.argument("delivery", required=False, metavar="[dlv_...]")
-@click.option("--endpoint", metavar="whk_...", help="Send again all that this endpoint was not delivered.")
-@click.option("--since", metavar="TIME|evt_...", help="From when, for --endpoint; behind which event.")
-@click.option("--dry-run", is_flag=True, help="Only count them, for --endpoint.")
+@click.option("--endpoint", metavar="whk_...", help="Send everything again that this endpoint has missed.")
+@click.option("--since", metavar="TIME|evt_...", help="With --endpoint: the time or event to start after.")
+@click.option("--dry-run", is_flag=True, help="With --endpoint: only count the deliveries.")
 @access_options
 @click.option("--json", "as_json", is_flag=True, help=_JSON_HELP)
 def redeliver_command(
@@ -130,7 +134,7 @@ def redeliver_command(
     data: Path,
     as_json: bool,
 ) -> None:
-    """Send a delivery again, or with --endpoint and --since all that were dropped or skipped."""
+    """Send a delivery again; with --endpoint and --since, send all that were dropped or skipped."""
     if (delivery is None) == (endpoint is None) or (endpoint is None) != (since is None):
         raise click.UsageError("Give a delivery, or --endpoint with --since.")
     if delivery is not None and dry_run:
@@ -151,7 +155,7 @@ def _send_again(delivery: str, access: Access, as_json: bool) -> None:
         click.echo(json.dumps(made))
     else:
         new = visible(made["id"])
-        click.echo(f"Sent again as {new}; `deskwire deliveries show {new}` says what came of it.")
+        click.echo(f"Sent again as {new}; `deskwire deliveries show {new}` shows the result.")
 
 
 def _send_all_again(endpoint: str, since: str, dry_run: bool, access: Access, as_json: bool) -> None:
@@ -163,7 +167,7 @@ def _send_all_again(endpoint: str, since: str, dry_run: bool, access: Access, as
 
 
 def _run(access: Access, call: Callable[[Service], Awaitable[T]]) -> T:
-    """The call's answer. Raises ClickException, which ends the command with 1, with the words on why not."""
+    """Return the call's response. Raises ClickException, which ends the command with status 1 and says why."""
     from deskwire.commands.api_client.service import Service, ServiceError
 
     async def run() -> T:
@@ -176,13 +180,13 @@ def _run(access: Access, call: Callable[[Service], Awaitable[T]]) -> T:
         raise click.ClickException(str(error)) from error
 
 
-def _print_table(found: list[dict[str, Any]]) -> None:
+def _print_table(deliveries: list[dict[str, Any]]) -> None:
     from rich.console import Console
 
     from deskwire.commands.deliveries.show import table
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH_IN_A_PIPE)
-    console.print(table(found, console.width))
+    console.print(table(deliveries, console.width))
 
 
 def _id(name: str, text: str, prefix: Literal["whk", "dlv"]) -> str:

@@ -15,32 +15,34 @@ _RECOVER_S: Final = 60.0
 async def list_deliveries(
     service: Service, endpoint: str | None, filters: Mapping[str, str], limit: int
 ) -> list[dict[str, Any]]:
-    """The newest deliveries of one endpoint, or of all of the project. Raises ServiceError."""
+    """Return the newest deliveries of one endpoint, or of all of the project. Raises ServiceError."""
     if endpoint is None:
-        endpoints = [each["id"] for each in (await service.fetch("/s2s/webhooks"))["items"]]
+        endpoints = [endpoint["id"] for endpoint in (await service.fetch("/s2s/webhooks"))["items"]]
     else:
         endpoints = [endpoint]
-    found: list[dict[str, Any]] = []
-    for each in endpoints:
-        found += await _newest(service, each, filters, limit)
-    return sorted(found, key=lambda delivery: (delivery["createdAt"], delivery["id"]), reverse=True)[:limit]
+    deliveries: list[dict[str, Any]] = []
+    for known in endpoints:
+        deliveries += await _newest(service, known, filters, limit)
+    return sorted(deliveries, key=lambda delivery: (delivery["createdAt"], delivery["id"]), reverse=True)[
+        :limit
+    ]
 
 
 async def _newest(
     service: Service, endpoint: str, filters: Mapping[str, str], limit: int
 ) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    deliveries: list[dict[str, Any]] = []
     cursor: str | None = None
-    while len(found) < limit:
-        params = {**filters, "limit": str(min(PAGE, limit - len(found)))}
+    while len(deliveries) < limit:
+        params = {**filters, "limit": str(min(PAGE, limit - len(deliveries)))}
         if cursor is not None:
             params["cursor"] = cursor
         page = await service.fetch(f"/s2s/webhooks/{endpoint}/deliveries", params)
-        found += page["items"]
+        deliveries += page["items"]
         cursor = page["nextCursor"]
         if cursor is None:
             break
-    return found
+    return deliveries
 
 
 async def get_delivery(service: Service, delivery: str) -> dict[str, Any]:

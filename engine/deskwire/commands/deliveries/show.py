@@ -30,12 +30,12 @@ _STYLES: Final = {"delivered": "green", "dropped": "red", "skipped": "yellow"}
 
 
 def table(deliveries: Sequence[Delivery], width: int) -> Table:
-    """The deliveries on `width` characters: in one line each if there is room, else a few lines each."""
-    made = Table(show_lines=width < ROOMY)
+    """Return the deliveries in a table of `width` characters: one line each if there is room, else a few lines each."""
+    grid = Table(show_lines=width < ROOMY)
     for head in _HEADS if width >= ROOMY else _NARROW_HEADS:
-        made.add_column(head, overflow="fold", no_wrap=head in _WHOLE)
-    for each in deliveries:
-        cells = [visible(cell) for cell in _cells(each)]
+        grid.add_column(head, overflow="fold", no_wrap=head in _WHOLE)
+    for delivery in deliveries:
+        cells = [visible(cell) for cell in _cells(delivery)]
         if width < ROOMY:
             at, identifier, endpoint, kind, conversation, sequence, status, attempts, last = cells
             cells = [
@@ -43,8 +43,8 @@ def table(deliveries: Sequence[Delivery], width: int) -> Table:
                 f"{kind} {sequence}\n{conversation}",
                 f"{status}, {attempts} tried\n{last}",
             ]
-        made.add_row(*map(Text, cells), style=_STYLES.get(each["status"]))
-    return made
+        grid.add_row(*map(Text, cells), style=_STYLES.get(delivery["status"]))
+    return grid
 
 
 def _cells(delivery: Delivery) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def moment(text: str, now: int) -> str:
-    """The time as the API writes it.
+    """Return the time as the API writes it.
 
     Args:
         text: ISO 8601, UTC unless it says otherwise, or a number with `s`, `m`, `h` or `d` for so long ago.

@@ -65,7 +65,7 @@ class Chat:
 
 
 def load_chats(path: Path | None) -> tuple[Chat, ...]:
-    """The chats of a file, or the bundled ones.
+    """Return the chats of a file, or the bundled ones.
 
     Raises:
         BadChats: with every line that is no chat; also for a file without any.
@@ -79,7 +79,7 @@ def load_chats(path: Path | None) -> tuple[Chat, ...]:
 
 
 def parse_chats(content: bytes, source: str) -> tuple[Chat, ...]:
-    """The chats in `content`, one JSON object a line; empty lines don't count. Raises BadChats."""
+    """Return the chats in `content`, one JSON object a line; empty lines don't count. Raises BadChats."""
     chats: list[Chat] = []
     problems: list[str] = []
     first_seen: dict[str, int] = {}

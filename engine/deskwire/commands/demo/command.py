@@ -13,27 +13,35 @@ from deskwire.commands.api_client.access import base_url, cacert_option, trust
 
 @click.command("demo")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--url", help="Base URL of a running service; without it the demo starts one of its own.")
-@click.option("--key", help="Server key for --url, of a project that nobody else uses.")
+@click.option("--url", help="Base URL of a running service; without it, the demo starts its own.")
+@click.option("--key", help="Server key for --url, of a project that nobody else is using.")
 @cacert_option
 @click.option(
-    "--concurrency", type=click.IntRange(1, 1_000), default=16, show_default=True, help="Chats at once."
+    "--concurrency",
+    type=click.IntRange(1, 1_000),
+    default=16,
+    show_default=True,
+    help="Chats to replay at the same time.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Replay only so many chats.")
+@click.option("--limit", type=click.IntRange(min=1), help="Replay at most this many chats.")
 @click.option(
-    "--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Replay them so often."
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of times to replay them.",
 )
-@click.option("--no-webhook", is_flag=True, help="Leave webhooks out.")
+@click.option("--no-webhook", is_flag=True, help="Do not use webhooks.")
 @click.option(
     "--patience",
     type=click.FloatRange(min=0.1),
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for missing events while none arrives.",
+    help="How long to wait for missing events while none arrive.",
 )
 @click.option("--keep", is_flag=True, help="Keep the data directory of the demo's own service.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON for scripts.")
 @click.pass_context
 def demo(
     ctx: click.Context,
@@ -49,9 +57,9 @@ def demo(
     keep: bool,
     as_json: bool,
 ) -> None:
-    """Replay support chats through the API and check every event on webhook, stream and feed.
+    """Replay support chats through the API, and check every event on webhook, stream and feed.
 
-    FILE has one chat a line, as JSON: {id, topic[], customer?, turns: [{speaker: customer|agent|system,
+    FILE has one chat per line, as JSON: {id, topic[], customer?, turns: [{speaker: customer|agent|system,
     text}]}. Without it the bundled chats are replayed. The exit status is 0 if nothing is missing or wrong.
     """
     from deskwire.commands.demo.chats import BadChats, load_chats

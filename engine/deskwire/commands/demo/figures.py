@@ -73,7 +73,7 @@ class Report:
         return not self.problems
 
     def document(self) -> dict[str, Any]:
-        """The report for scripts; JSON types only."""
+        """Return the report for scripts; JSON types only."""
         commands = sum(self.commands.values())
         return {
             "passed": self.passed,
@@ -138,7 +138,7 @@ def _latency(history: History, channels: Timelines, name: str) -> Latency | None
 
 
 def _rank(ordered: Sequence[float], share: float) -> float:
-    """The value that `share` of all do not exceed (nearest rank)."""
+    """Return the value that `share` of all do not exceed (nearest rank)."""
     return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
 
 

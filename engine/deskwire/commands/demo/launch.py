@@ -79,7 +79,7 @@ def _program() -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without its settings, which are meant for another service."""
+    """Return this process's environment without the settings, which are meant for another service."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
     return inherited | _VARIABLES
 
@@ -107,10 +107,10 @@ def _announced(directory: Path) -> OwnService | None:
 
 async def _answers(client: httpx.AsyncClient, base_url: str) -> bool:
     try:
-        answer = await client.get(f"{base_url}/readyz")
+        response = await client.get(f"{base_url}/readyz")
     except httpx.TransportError:
         return False
-    return answer.is_success
+    return response.is_success
 
 
 async def _end(process: trio.Process) -> int:

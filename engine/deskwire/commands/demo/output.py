@@ -41,15 +41,15 @@ def _lines(console: Console, chats: int) -> Callable[[], None]:
 
 
 def tables(report: Report) -> Iterator[Table]:
-    """The report as tables."""
-    run, commands = report.run, sum(report.commands.values())
-    asked = Table(title="Commands", title_justify="left")
+    """Yield the report as tables."""
+    run, total = report.run, sum(report.commands.values())
+    requests = Table(title="Commands", title_justify="left")
     for name in ("chats", "commands", *report.commands, "put off", "per second"):
-        asked.add_column(name, justify="right")
-    speed = f"{commands / run.seconds:,.0f}" if run.seconds else "-"
-    counts = (run.chats, commands, *report.commands.values(), run.put_off)
-    asked.add_row(*(f"{count:,}" for count in counts), speed)
-    yield asked
+        requests.add_column(name, justify="right")
+    speed = f"{total / run.seconds:,.0f}" if run.seconds else "-"
+    counts = (run.chats, total, *report.commands.values(), run.put_off)
+    requests.add_row(*(f"{count:,}" for count in counts), speed)
+    yield requests
     came = Table(title=f"Events: {report.events:,}", title_justify="left")
     came.add_column("channel")
     for name in ("delivered", "gaps", "duplicates", "out of order", "bad signatures", "p50 ms", "p99 ms"):

@@ -109,20 +109,20 @@ async def _with_service(
 
 
 async def _target(api: Api, own: OwnService | None) -> Target:
-    reply = await api.call("GET", "/s2s/project", repeatable=True)
-    if reply.outcome != "acknowledged":
-        raise DemoError(f"The service at {api.base_url} can't be used: {reply.detail}")
-    target = Target(api, reply.body["id"], reply.body["streamKey"], own)
+    result = await api.call("GET", "/s2s/project", repeatable=True)
+    if result.outcome != "acknowledged":
+        raise DemoError(f"The service at {api.base_url} can't be used: {result.detail}")
+    target = Target(api, result.body["id"], result.body["streamKey"], own)
     await _refuse_to_disturb(target)
     return target
 
 
 async def _refuse_to_disturb(target: Target) -> None:
     """Raise DemoError if somebody consumes the stream that the demo would take over."""
-    reply = await target.api.call("GET", "/s2s/stream/consumers", repeatable=True)
-    if reply.outcome != "acknowledged":
-        raise DemoError(f"The stream's consumers can't be listed: {reply.detail}")
-    for each in reply.body["items"]:
+    result = await target.api.call("GET", "/s2s/stream/consumers", repeatable=True)
+    if result.outcome != "acknowledged":
+        raise DemoError(f"The stream's consumers can't be listed: {result.detail}")
+    for each in result.body["items"]:
         if each["channel"] == project_channel(target.project_id) and each["connected"]:
             raise DemoError(
                 f"{each['consumerId']} consumes this project's stream and would be cut off; "
@@ -139,17 +139,17 @@ async def _webhook(nursery: trio.Nursery, api: Api, journal: Journal | None) -> 
     receiver = Receiver(journal)
     await nursery.start(receiver.run)
     body = {"url": receiver.url, "events": [], "description": "deskwire demo"}
-    reply = await api.call("POST", "/s2s/webhooks", body)
-    if reply.outcome != "acknowledged":
+    result = await api.call("POST", "/s2s/webhooks", body)
+    if result.outcome != "acknowledged":
         raise DemoError(
-            f"The service refuses the webhook endpoint {receiver.url}: {reply.detail}\n"
+            f"The service refuses the webhook endpoint {receiver.url}: {result.detail}\n"
             "Let it post to this machine (serve --allow-private-webhooks), or use --no-webhook."
         )
     try:
-        yield reply.body["secret"]
+        yield result.body["secret"]
     finally:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + CLEAN_UP_S):
-            await api.call("DELETE", f"/s2s/webhooks/{reply.body['id']}", repeatable=True)
+            await api.call("DELETE", f"/s2s/webhooks/{result.body['id']}", repeatable=True)
 
 
 async def _replay(
@@ -200,6 +200,6 @@ async def _finals(api: Api, replay: Replay) -> dict[str, object]:
     step = max(1, len(created) // SAMPLE)
     finals: dict[str, object] = {}
     for conversation in created[::step]:
-        reply = await api.call("GET", f"/s2s/conversations/{conversation}", repeatable=True)
-        finals[conversation] = reply.body
+        result = await api.call("GET", f"/s2s/conversations/{conversation}", repeatable=True)
+        finals[conversation] = result.body
     return finals

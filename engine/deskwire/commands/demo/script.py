@@ -38,7 +38,7 @@ class Step:
 
 
 def script(chat: Chat, number: int, user_id: str) -> Iterator[Step]:
-    """The requests that replay `chat`, in order.
+    """Yield the requests that replay `chat`, in order.
 
     Args:
         number: its place in the replay, counted from 1; it decides what happens behind the last turn.
@@ -70,34 +70,34 @@ def _message(turn: Turn) -> Step:
     return Step("message", "POST", "/messages", body)
 
 
-def effects_of(step: Step, answer: Any, closed: bool) -> tuple[Effect, ...]:
-    """The events that an acknowledged `step` must have caused.
+def effects_of(step: Step, response: Any, closed: bool) -> tuple[Effect, ...]:
+    """Return the events that an acknowledged `step` must have caused.
 
     Args:
-        answer: what the service answered.
+        response: the JSON of the service's response.
         closed: whether the conversation is known to have been closed before.
     """
     match step.kind:
         case "create":
-            return _creation(step, answer)
+            return _creation(step, response)
         case "message":
             reopens = closed and step.body["author"]["type"] == "contact"
-            message = Effect("message.created", {"message": answer})
+            message = Effect("message.created", {"message": response})
             reopened = Effect("conversation.reopened", {"conversation.closed": False})
             return (reopened, message) if reopens else (message,)
         case "patch":
-            changed = {"changed": ["attributes", "title"], "conversation": answer}
+            changed = {"changed": ["attributes", "title"], "conversation": response}
             return (Effect("conversation.updated", changed),)
         case "close":
-            return (Effect("conversation.closed", {"closedBy": "agent", "conversation": answer}),)
+            return (Effect("conversation.closed", {"closedBy": "agent", "conversation": response}),)
         case "rate":
-            rated = {"changed": ["rating"], "conversation.rating": answer["rating"]}
+            rated = {"changed": ["rating"], "conversation.rating": response["rating"]}
             return (Effect("conversation.updated", rated),)
 
 
-def _creation(step: Step, answer: Any) -> tuple[Effect, ...]:
+def _creation(step: Step, response: Any) -> tuple[Effect, ...]:
     if "message" not in step.body:
-        return (Effect("conversation.created", {"conversation": answer}),)
-    created = Effect("conversation.created", {"conversation.id": answer["id"]})
+        return (Effect("conversation.created", {"conversation": response}),)
+    created = Effect("conversation.created", {"conversation.id": response["id"]})
     said = {"message.text": step.body["message"]["text"], "message.author.type": "contact"}
-    return (created, Effect("message.created", {**said, "conversation": answer}))
+    return (created, Effect("message.created", {**said, "conversation": response}))

@@ -52,7 +52,7 @@ async def _stop_at_signal(
 
 
 async def _report(plan: Plan, console: Console) -> Report | None:
-    """The report, or None behind the words on why there is none."""
+    """Return the report, or None behind the words on why there is none."""
     try:
         with progress(console, len(plan.chats)) as advance:
             return await run_demo(plan, lambda line: console.print(line, highlight=False), advance)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-@click.option("--events", is_flag=True, help="Tell of everything new on webhooks, stream and feed.")
+@click.option("--events", is_flag=True, help="Send events about everything new to webhooks, stream and feed.")
 @click.option(
     "--refused",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write every refused line there, as JSON with its number and what is wrong.",
+    help="Write each refused line to FILE as JSON, with its number and its errors.",
 )
 @click.option(
     "--patience",
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the service may be away before it is given up.",
+    help="How long the service may be unreachable before the import gives up.",
 )
 @access_options
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON for scripts.")
 @click.pass_context
 def import_command(
     ctx: click.Context,
@@ -51,10 +51,10 @@ def import_command(
     data: Path,
     as_json: bool,
 ) -> None:
-    """Take in conversations with their messages from FILE, as NDJSON; - is the standard input.
+    """Import conversations with their messages from FILE (NDJSON); - reads the standard input.
 
-    May be repeated and interrupted at any time: what is there already is left as it is. The exit status is 0 if no line
-    was refused, 1 if some were or it could not be finished.
+    It may be interrupted and repeated at any time: what was imported before stays as it is. The exit status is 0 if no line
+    was refused, and 1 if some were or the import could not finish.
     """
     from deskwire.commands.import_.run import Hearing, Totals
     from deskwire.commands.import_.show import Screen, summary
@@ -114,9 +114,9 @@ def _written(stack: ExitStack, file: Path) -> TextIO:
 
 
 def _size(source: Any) -> int | None:
-    """Bytes of an ordinary file; None of a pipe."""
+    """Return the size of an ordinary file in bytes; None for a pipe."""
     try:
-        found = os.fstat(source.fileno())
+        status = os.fstat(source.fileno())
     except (OSError, ValueError):
         return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -31,7 +31,7 @@ class Part:
 
 
 def parts(file: BinaryIO) -> Iterator[Part]:
-    """The file's parts, in order. Raises OSError."""
+    """Yield the file's parts, in order. Raises OSError."""
     first, end = 1, 0
     while True:
         lines: list[bytes] = []
@@ -50,7 +50,7 @@ def parts(file: BinaryIO) -> Iterator[Part]:
 
 
 def _line(file: BinaryIO) -> tuple[bytes, int]:
-    """The next line with an end, cut off if it is too long, and how many bytes it has in the file."""
+    """Return the next line with an end, cut off if it is too long, and how many bytes it has in the file."""
     line = file.readline(LINE_MAX)
     length = len(line)
     rest = line

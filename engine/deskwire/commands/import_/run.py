@@ -91,15 +91,15 @@ async def send_all(
         totals.existing.update(report["existing"])
         totals.refused += report["refused"]
         totals.unnamed += report.get("refusalsLeftOut", 0)
-        for each in report["refusals"]:
-            hearing.refused({**each, "line": each["line"] + part.first - 1})
+        for refusal in report["refusals"]:
+            hearing.refused({**refusal, "line": refusal["line"] + part.first - 1})
         hearing.progress(totals)
 
 
 async def _send(
     service: Service, part: Part, hearing: Hearing, *, events: bool, patience_s: float
 ) -> Mapping[str, Any]:
-    """The report on a part, however often it takes."""
+    """Return the report on a part, however often it takes."""
     params = {"events": "true"} if events else {}
     since, attempts = trio.current_time(), 0
     while True:

@@ -75,8 +75,8 @@ def refused_line(refusal: Mapping[str, Any]) -> str:
     known = refusal["externalId"]
     name = "" if known is None else f" ({visible(known)})"
     wrong = "; ".join(
-        visible(f"{each['pointer']}: {each['message']}" if each["pointer"] else each["message"])
-        for each in refusal["errors"]
+        visible(f"{error['pointer']}: {error['message']}" if error["pointer"] else error["message"])
+        for error in refusal["errors"]
     )
     return f"line {refusal['line']:,}{name}: {wrong}"
 
@@ -87,5 +87,5 @@ def summary(totals: Totals) -> Iterator[str]:
         yield f"{words}: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
     yield f"refused: {totals.refused:,} of {totals.lines:,} lines"
     if totals.unnamed:
-        yield f"of these {totals.unnamed:,} are not named, as too much is wrong with them; mend the others and send it again"
+        yield f"of these {totals.unnamed:,} are not listed, as they have too many errors; fix the others and import the file again"
     yield f"{totals.seconds:,.1f} s"

@@ -29,20 +29,22 @@ _STARTS: Final = ("now", "beginning")
     "--forward-to",
     "forward",
     metavar="URL",
-    help="Receiver to post the deliveries to, such as localhost:3000/hook; without it events are only printed.",
+    help="Receiver to post deliveries to, such as localhost:3000/hook; without it, events are only printed.",
 )
 @access_options
 @click.option(
-    "--events", metavar="TYPES", help="Event types, with commas between them; without it all are forwarded."
+    "--events", metavar="TYPES", help="Event types, separated by commas; without it, all are forwarded."
 )
 @click.option(
     "--from",
     "start",
     metavar="now|beginning|evt_...",
-    help="Where to begin, instead of where the last run ended; the first run begins now.",
+    help="Where to begin; default: where the last run ended, and now for the first run.",
 )
 @click.option(
-    "--secret", metavar="whsec_...", help="Signing secret; without it one is made, and kept with the cursor."
+    "--secret",
+    metavar="whsec_...",
+    help="Signing secret; without it, one is generated and kept with the cursor.",
 )
 @click.option(
     "-H",
@@ -50,20 +52,20 @@ _STARTS: Final = ("now", "beginning")
     "headers",
     multiple=True,
     metavar="'NAME: VALUE'",
-    help="Further header to send with each delivery; may be given several times.",
+    help="Additional header to send with each delivery; may be repeated.",
 )
 @click.option(
     "--cursor",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File of the cursor; without it one in the user's state directory, for this service and project.",
+    help="File for the cursor; default: one per service and project in the user's state directory.",
 )
-@click.option("--once", is_flag=True, help="End when everything that is stored has been forwarded.")
+@click.option("--once", is_flag=True, help="Exit once everything that is stored has been forwarded.")
 @click.option(
     "--json",
     "form",
     flag_value="json",
     default="auto",
-    help="Print a JSON object for each delivery, or the event itself where none is made, for scripts.",
+    help="Print a JSON object per delivery for scripts, or the event itself if nothing is posted.",
 )
 @click.pass_context
 def listen(
@@ -81,12 +83,12 @@ def listen(
     once: bool,
     form: Form,
 ) -> None:
-    """Forward the project's events to a receiver on your machine, signed like webhooks; for development.
+    """Forward the project's events to a receiver on your machine, signed like webhooks, for development.
 
-    It goes on where it was when it, the service or the receiver is started again. A receiver that is down is
-    waited for. One that answers badly is tried four times; then the event is passed over. Ctrl-C ends it.
+    After a restart of the command, the service or the receiver it continues where it stopped. While the receiver is down,
+    it waits. An event that the receiver fails to accept is tried four times, then skipped. Stop it with Ctrl-C.
 
-    Without --forward the events are printed, and nothing is posted.
+    Without --forward, events are printed and nothing is posted.
     """
     from deskwire.commands.listen.run import Plan, run_listen
 
@@ -151,7 +153,7 @@ def _start(start: str | None) -> str | None:
 
 
 def _types(listed: str | None) -> frozenset[str]:
-    """The types, all of which the feed has. Raises UsageError that names every other one."""
+    """Return the types, all of which the feed has. Raises UsageError that names every other one."""
     from deskwire.engine.events.types import STORED
 
     names = [name.strip() for name in listed.split(",")] if listed else []

@@ -42,7 +42,7 @@ class Kept:
 
 
 def default_path(state: Path, url: str, project_id: str, kind: str = "listen") -> Path:
-    """The file's place in the user's state directory: one for each service, project and kind of run."""
+    """Return the file's place in the user's state directory: one for each service, project and kind of run."""
     service = hashlib.sha256(url.encode()).hexdigest()[:8]
     return state / "deskwire" / f"{kind}-{project_id}-{service}.json"
 
@@ -120,7 +120,7 @@ def _document(kept: Kept) -> dict[str, object]:
 
 
 def _kept(text: bytes) -> Kept:
-    """Raises ValueError if the text is not what `_document` makes."""
+    """Return the content of a text that `_document` made. Raises ValueError for any other text."""
     loaded = orjson.loads(text)
     match loaded:
         case {
@@ -134,7 +134,7 @@ def _kept(text: bytes) -> Kept:
 
 
 def _ahead(loaded: dict[str, object]) -> Ahead:
-    """Return the deliveries that are over behind the cursor; an older file has none of them. Raises ValueError."""
+    """Return the events that are over behind the cursor; an older file has none of them. Raises ValueError."""
     match loaded.get("upto"), loaded.get("undone", []):
         case None | str() as upto, list(undone) if all(isinstance(each, str) for each in undone):
             return Ahead(upto, frozenset(undone))

@@ -33,7 +33,7 @@ class Event:
 
 
 def read_event(body: bytes) -> Event:
-    """The event in an envelope. Raises ValueError if it is none."""
+    """Return the event in an envelope. Raises ValueError if it is none."""
     try:
         envelope = orjson.loads(body)
         return Event(
@@ -49,5 +49,5 @@ def read_event(body: bytes) -> Event:
 
 
 def _subject(data: Any, kind: str, name: str) -> str | None:
-    found: str | None = data.get(kind, {}).get(name)
-    return found
+    text: str | None = data.get(kind, {}).get(name)
+    return text

@@ -46,7 +46,7 @@ class Feed:
         self._note = note
 
     async def read(self, wait_s: int) -> Page:
-        """The next page; it is empty if nothing came for `wait_s` seconds.
+        """Return the next page; it is empty if nothing came for `wait_s` seconds.
 
         Raises FeedError if the position is not one of this feed, Refused and Away as `Patient.get`.
         """
@@ -136,7 +136,7 @@ class Search:
             raise refusal
 
     def next(self) -> int | None:
-        """The next time to try, None when the two are as close as they get."""
+        """Return the next time to try, None when the two are as close as they get."""
         match self.low, self.high:
             case None, None:
                 return self._now

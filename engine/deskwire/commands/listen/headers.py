@@ -27,11 +27,11 @@ class BadHeaders(Exception):
     """Headers that can't be sent; the text has one line for each problem, and no value, as that may be a secret."""
 
 
-def parse_headers(given: Sequence[str]) -> tuple[Header, ...]:
+def parse_headers(lines: Sequence[str]) -> tuple[Header, ...]:
     """Read `Name: value` of each. Raises BadHeaders that names every problem."""
-    if problems := [problem for each in enumerate(given, 1) for problem in _problems(*each)]:
+    if problems := [problem for each in enumerate(lines, 1) for problem in _problems(*each)]:
         raise BadHeaders("\n".join(problems))
-    pairs = (each.partition(":") for each in given)
+    pairs = (each.partition(":") for each in lines)
     return tuple((name.encode("ascii"), value.strip().encode("ascii")) for name, _, value in pairs)
 
 

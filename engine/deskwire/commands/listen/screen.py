@@ -70,12 +70,12 @@ class Lines:
         print(self.printed(event), flush=True)
 
     def printed(self, event: Event) -> str:
-        """The line for an event that is not forwarded."""
+        """Return the line for an event that is not forwarded."""
         kind, conversation, sequence = subject(event)
         return f"{kind:<25} {conversation:<30} {sequence:>6}  {visible(event.id)}"
 
     def line(self, step: Step) -> str:
-        """The line for stdout."""
+        """Return the line for stdout."""
         kind, conversation, sequence, status, latency = cells(step)
         return f"{kind:<25} {conversation:<30} {sequence:>6}  {status}  {latency}".rstrip()
 
@@ -90,7 +90,7 @@ class Json(Lines):
         return json.dumps(document(step))  # ASCII only, so no text in it can drive a terminal
 
     def printed(self, event: Event) -> str:
-        """The event itself."""
+        """Return the event itself."""
         return json.dumps(json.loads(event.body), separators=(",", ":"))
 
 
@@ -127,16 +127,16 @@ class LiveTable:
         self.note(Lines().printed(event))
 
     def table(self) -> Table:
-        """The table as it is now."""
+        """Return the table as it is now."""
         caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
-        made = Table("Type", caption=caption, caption_justify="left")
-        made.add_column("Conversation", overflow="fold")
-        made.add_column("Sequence", justify="right")
-        made.add_column("Status")
-        made.add_column("Latency", justify="right")
+        grid = Table("Type", caption=caption, caption_justify="left")
+        grid.add_column("Conversation", overflow="fold")
+        grid.add_column("Sequence", justify="right")
+        grid.add_column("Status")
+        grid.add_column("Latency", justify="right")
         for step in self._steps.values():
-            made.add_row(*map(Text, cells(step)), style=_STYLES.get(step.state))
-        return made
+            grid.add_row(*map(Text, cells(step)), style=_STYLES.get(step.state))
+        return grid
 
     async def run(self) -> None:
         while True:

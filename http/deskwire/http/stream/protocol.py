@@ -1,4 +1,4 @@
-"""The Pusher protocol on one stream connection, message by message (Pusher protocol, messages; decisions 5)."""
+"""The messages of one stream connection, received and answered (Pusher protocol, messages; decisions 5)."""
 
 from __future__ import annotations
 

@@ -93,12 +93,12 @@ class Member:
     def document(self) -> bytes:
         """Return the member's content at once. Raises CopyError if it is too large or cut short."""
         if self.size > DOCUMENT_BYTES_MAX:
-            raise CopyError(f"{self.name} is too large to be one.")
+            raise CopyError(f"{self.name} is too large.")
         return b"".join(self.pieces())
 
 
 def members(source: BinaryIO) -> Iterator[Member]:
-    """The members in their order; each has to be read to its end before the next is asked for.
+    """Yield the members in their order; each has to be read to its end before the next is asked for.
 
     Raises CopyError for whatever is not an archive that `ArchiveWriter` can have written, OSError.
     """
@@ -107,7 +107,7 @@ def members(source: BinaryIO) -> Iterator[Member]:
         block = _exactly(source, _BLOCK)
         if block == bytes(_BLOCK):
             if _exactly(source, _BLOCK) != block or source.read(1):
-                raise CopyError("Something stands behind its end.")
+                raise CopyError("There is data after its end.")
             return
         member = _member(block)
         if member.name in seen:
@@ -116,7 +116,7 @@ def members(source: BinaryIO) -> Iterator[Member]:
         found = Member(member.name, member.size, source)
         yield found
         if any(_exactly(source, -member.size % _BLOCK)):
-            raise CopyError(f"Something stands behind {member.name}.")
+            raise CopyError(f"There is data after {member.name}.")
 
 
 def _member(block: bytes) -> tarfile.TarInfo:
@@ -124,7 +124,7 @@ def _member(block: bytes) -> tarfile.TarInfo:
     try:
         member = tarfile.TarInfo.frombuf(block, "ascii", "backslashreplace")
     except tarfile.HeaderError as error:
-        raise CopyError(f"It is no backup, or was altered ({error}).") from error
+        raise CopyError(f"It is not a backup, or it was altered ({error}).") from error
     if not (is_document(member.name) or member.name == DATABASE or UPLOAD.fullmatch(member.name)):
         raise CopyError(f"{member.name!r} has no place in a backup.")
     if member.type != tarfile.REGTYPE or member.size < 0:

@@ -69,12 +69,12 @@ def _remove(copy: Path) -> None:
 
 
 def _surplus(folder: Path, name: str, kept: int) -> Iterator[Path]:
-    """The copies that a new one takes the place of."""
+    """Yield the copies that a new one takes the place of."""
     ending = name.partition("-")[2]
-    others = sorted(each for each in folder.glob("*-before-*.sqlite3") if each.name != name)
-    same = [each for each in others if each.name.partition("-")[2] == ending]
+    others = sorted(copy for copy in folder.glob("*-before-*.sqlite3") if copy.name != name)
+    same = [copy for copy in others if copy.name.partition("-")[2] == ending]
     yield from same
-    different = [each for each in others if each not in same]
+    different = [copy for copy in others if copy not in same]
     yield from different[: max(0, len(different) + 1 - kept)]
 
 
@@ -97,9 +97,9 @@ def remove_copies(directory: Path, older_than_s: float) -> int:
     So what a kill has left of one, however old: no copy is made meanwhile.
     """
     folder = directory / FOLDER
-    old = [each for each in folder.glob("*.sqlite3") if each.stat().st_mtime < older_than_s]
-    for each in old:
-        _remove(each)
+    old = [copy for copy in folder.glob("*.sqlite3") if copy.stat().st_mtime < older_than_s]
+    for copy in old:
+        _remove(copy)
     for left in folder.glob(_HALF):
         overwrite_and_unlink(left)
     return len(old)

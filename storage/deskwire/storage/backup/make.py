@@ -177,13 +177,13 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
 
 
 def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[Problem]]:
-    """The head, and what is wrong with the data but would not be better without a backup."""
+    """Return the head, and what is wrong with the data but would not be better without a backup."""
     if newer := unknown(connection):
         raise CopyError(
             f"The database was written by a newer Deskwire (it has {', '.join(newer)}): use that one."
         )
-    if found := damage(connection):
-        raise CopyError("The database is damaged, `deskwire check` says more: " + "; ".join(found[:3]))
+    if faults := damage(connection):
+        raise CopyError("The database is damaged, `deskwire check` shows more: " + "; ".join(faults[:3]))
     head = Head(
         format=FORMAT, version=order.version, created_at=order.created_at, migrations=applied(connection)
     )
@@ -291,7 +291,7 @@ def _refuse_existing(order: Order) -> None:
     if order.target.is_dir():
         raise CopyError(f"{order.target} is a directory: name a file.")
     if not order.force and order.target.exists():
-        raise CopyError(f"{order.target} is there already; --force replaces it.")
+        raise CopyError(f"{order.target} already exists; use --force to replace it.")
 
 
 def _rename(order: Order, part: Path) -> None:

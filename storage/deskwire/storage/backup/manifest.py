@@ -96,12 +96,12 @@ def secret_id(secret: str) -> str:
 
 
 def fitting(known: Sequence[str], wanted: str | None) -> str | None:
-    """The secret that `secret_id` names so; None if it is not known."""
+    """Return the secret that `secret_id` names so; None if it is not known."""
     return next((each for each in known if hmac.compare_digest(secret_id(each), wanted or "")), None)
 
 
 def seal(secret: str, head: bytes, manifest: bytes) -> bytes:
-    """The line that proves head and manifest to be as they were written."""
+    """Return the line that proves head and manifest to be as they were written."""
     key = derived_key(secret, "backup/seal")
     return hmac.digest(key, sha256(head).digest() + manifest, "sha256").hex().encode() + b"\n"
 
@@ -115,7 +115,7 @@ def _json(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise CopyError("What it says about itself is not JSON.") from error
+        raise CopyError("A document in it is not JSON.") from error
 
 
 def _checked(model: type[DocumentT], said: Any) -> DocumentT:

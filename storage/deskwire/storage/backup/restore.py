@@ -162,7 +162,7 @@ def _move(stage: Path, directory: Path) -> None:
 
 
 def _require_empty(directory: Path) -> None:
-    """Raises DataDirectoryError if something is in the way that is not of a restore which was cut short."""
+    """Raise DataDirectoryError if something is in the way that a restore which was cut short did not leave."""
     found = {each.name for each in directory.iterdir()} - _NOT_OURS
     ours = {RESTORING, *_MOVED} if RESTORING in found else set()
     if strange := sorted(found - ours):

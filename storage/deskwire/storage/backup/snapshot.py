@@ -54,25 +54,25 @@ def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
 
 
 def applied(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database has, oldest first."""
+    """Return the migrations that the database has, oldest first."""
     return [each.name for each in migrations.applied(_wrapped(connection))]
 
 
 def pending(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database still needs, oldest first."""
+    """Return the migrations that the database still needs, oldest first."""
     return [each.name for each in migrations.pending(_wrapped(connection))]
 
 
 def unknown(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the database has and this program does not know."""
+    """Return the migrations that the database has and this program does not know."""
     return newer_than_program(_wrapped(connection))
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:
     """Return the faults that SQLite finds in the file, and the rows that refer to nothing; none if it is sound."""
     connection.execute("PRAGMA cell_size_check = ON")
-    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
-    broken = [] if found == ["ok"] else found
+    lines = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
+    broken = [] if lines == ["ok"] else lines
     strays = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)
     return broken + [f"{table} row {row} refers to a row of {parent} that is not there"
                      for table, row, parent, _ in strays]  # fmt: skip

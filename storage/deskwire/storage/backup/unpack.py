@@ -86,9 +86,9 @@ def _named(path: Path) -> Iterator[None]:
 def _take(reading: _Reading, member: Member, into: Path | None) -> None:
     """Take in one member, which must be one that can come here."""
     if not reading.documents and member.name != HEAD:
-        raise CopyError("It does not begin with what it is.")
+        raise CopyError("It does not begin with a backup's first document.")
     if MANIFEST in reading.documents and member.name != SEAL:
-        raise CopyError(f"{member.name} stands behind the manifest.")
+        raise CopyError(f"{member.name} comes after the manifest.")
     if is_document(member.name):
         reading.documents[member.name] = member.document()
         if member.name == HEAD:
@@ -143,8 +143,8 @@ def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
     head, manifest = head_of(documents[HEAD]), manifest_of(documents[MANIFEST])
     if reading.database != (manifest.database_bytes, manifest.database_sha256):
         raise CopyError("Its database was altered.")
-    found = (reading.files, reading.file_bytes, reading.names.hexdigest())
-    if found != (manifest.files, manifest.file_bytes, manifest.file_list):
+    counted = (reading.files, reading.file_bytes, reading.names.hexdigest())
+    if counted != (manifest.files, manifest.file_bytes, manifest.file_list):
         raise CopyError("Its uploads are not those that the manifest names.")
     own = documents[SECRET].decode(errors="replace").strip() if SECRET in documents else None
     if (own is not None) != manifest.secret or (own is not None and secret_id(own) != manifest.secret_id):
@@ -157,7 +157,7 @@ def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
 
 
 def _is_unaltered(documents: dict[str, bytes], manifest: Manifest, secret: str | None) -> bool:
-    """Say whether the seal proves it; False without a seal or its secret. Raises CopyError if the seal is wrong."""
+    """Say whether the seal proves the documents unaltered; False if its secret is not known. Raises CopyError if it does not fit."""
     if secret is None:
         return False
     if not is_sealed(secret, documents[HEAD], documents[MANIFEST], documents[SEAL]):

@@ -92,7 +92,7 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
 
 
 def _seals(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
-    """Endpoints whose signing secret the installation's secret does not open."""
+    """Yield the endpoints whose signing secret the installation's secret does not open."""
     rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
     if not rows:
         return
@@ -140,10 +140,10 @@ class _Files:
     def _wrong(self, content: Content, size: int) -> str | None:
         path = self._files.place(content)
         try:
-            found = path.stat().st_size
+            size_on_disk = path.stat().st_size
             self.seen += 1
-            if found != size:
-                return f"has {found:,} bytes and not {size:,}"
+            if size_on_disk != size:
+                return f"has {size_on_disk:,} bytes and not {size:,}"
             if self._contents and _digest(path) != content.sha256:
                 return "has other bytes than were uploaded"
         except FileNotFoundError:
@@ -153,7 +153,7 @@ class _Files:
         return None
 
     def _strangers(self) -> Iterator[Problem]:
-        """Files that no row refers to; the server removes those at its start."""
+        """Yield the files that no row refers to; the server removes those at its start."""
         for content in self._files.contents():
             path = self._files.place(content)
             try:

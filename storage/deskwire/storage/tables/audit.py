@@ -73,7 +73,7 @@ class AuditReads:
         order: str,
         limit: int,
     ) -> Sequence[AuditRecord]:
-        asked: list[tuple[str, Any]] = [
+        terms: list[tuple[str, Any]] = [
             ("a.organisation = ?", organisation),
             ("a.actor_type = ?" if wanted.actor in ACTOR_TYPES else "a.actor = ?", wanted.actor),
             ("a.action = ?", wanted.action),
@@ -81,10 +81,10 @@ class AuditReads:
             ("a.at >= ?", wanted.since),
             ("a.at < ?", wanted.until),
         ]
-        given = [each for each in asked if each[1] is not None] + ([bound] if bound else [])
-        where = f"WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
+        conditions = [each for each in terms if each[1] is not None] + ([bound] if bound else [])
+        where = f"WHERE {' AND '.join(condition for condition, _ in conditions)}" if conditions else ""
         sql = f"{_RECORDS} {where} ORDER BY a.position {order} LIMIT ?"
-        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in given), limit))]
+        return [_record(row) for row in self.conn.execute(sql, (*(value for _, value in conditions), limit))]
 
 
 class AuditWrites(ScrubWish):
@@ -139,7 +139,7 @@ class AuditWrites(ScrubWish):
         )
 
     def _concerned(self, deed: Deed) -> Sequence[int | None]:
-        """The organisations whose trail has it; None is the operator's alone."""
+        """Return the organisations whose trail has the record; None is the operator's alone."""
         if deed.account is not None and deed.organisation is None:
             rows = self.conn.execute("SELECT organisation FROM memberships WHERE user = ?", (deed.account,))
             return [row[0] for row in rows] or [None]
@@ -222,7 +222,7 @@ def _shown(changes: Changes) -> Mapping[str, Any]:
 
 
 def _summed(before: Mapping[str, Detail], added: Mapping[str, Detail]) -> Mapping[str, Detail]:
-    """The details of both: numbers are added up."""
+    """Return the details of both: numbers are added up."""
     return {
         name: value + known if isinstance(value, int) and isinstance(known, int) else value
         for name, value in added.items()

@@ -22,7 +22,7 @@ KEPT_MS: Final = 60_000
 
 
 def run_of(state: str | None) -> Run | None:
-    """The run in a row of `workflow_runs`."""
+    """Return the run in a row of `workflow_runs`."""
     return None if state is None else Run(**orjson.loads(state))
 
 

@@ -42,14 +42,14 @@ def problems(history: History, channels: Timelines) -> list[str]:
 
 
 def refusals(history: History) -> Iterator[str]:
-    """Commands that the service refused; a replay asks for nothing that it should refuse."""
+    """Yield the commands that the service refused; a replay asks for nothing that it should refuse."""
     for each in history.commands:
         if each.outcome == "refused":
             yield f"{each.kind} in {each.conversation or 'a new conversation'} was refused: {each.detail}"
 
 
 def malformed(channels: Timelines) -> Iterator[str]:
-    """Arrivals that are no event."""
+    """Yield the arrivals that are no event."""
     for name, channel in channels.items():
         for arrival in channel.malformed:
             yield f"{name}: this is no event: {arrival.body[:80]!r}"
@@ -61,21 +61,21 @@ def deliveries(history: History) -> Iterator[Delivery]:
 
 
 def forgeries(history: History) -> Iterator[str]:
-    """Deliveries whose signature is not right (contract 6.3)."""
+    """Yield the deliveries whose signature is not right (contract 6.3)."""
     for each in deliveries(history):
         if against := objection(history.secret, each.signature, each.body, each.received_at):
             yield f"webhook: delivery {each.delivery_id or '(no id)'}: {against}"
 
 
 def unidentified(history: History) -> Iterator[str]:
-    """Deliveries without a proper id."""
+    """Yield the deliveries without a proper id."""
     for each in deliveries(history):
         if not each.delivery_id.startswith("dlv_"):
             yield f"webhook: {each.delivery_id!r} is no delivery id"
 
 
 def mislabelled(history: History) -> Iterator[str]:
-    """Arrivals that the header or the frame calls something else than the envelope does."""
+    """Yield the arrivals that the header or the frame calls something else than the envelope does."""
     for name in (WEBHOOK, STREAM):
         for arrival in history.channels.get(name, ()):
             seen = event_of(arrival)
@@ -84,7 +84,7 @@ def mislabelled(history: History) -> Iterator[str]:
 
 
 def differing_bytes(history: History) -> Iterator[str]:
-    """Events that are not the same bytes wherever and whenever they arrive."""
+    """Yield the events that are not the same bytes wherever and whenever they arrive."""
     first: dict[str, tuple[str, bytes]] = {}
     for name, arrivals in history.channels.items():
         for arrival in arrivals:
@@ -97,7 +97,7 @@ def differing_bytes(history: History) -> Iterator[str]:
 
 
 def last_sequences(history: History, channels: Timelines) -> dict[str, int]:
-    """The highest sequence of each conversation that anything has shown: a channel, or an answer."""
+    """Return the highest sequence of each conversation that anything has shown: a channel, or a response."""
     last: dict[str, int] = {}
     for channel in channels.values():
         for conversation, numbered in channel.by_conversation().items():
@@ -109,7 +109,7 @@ def last_sequences(history: History, channels: Timelines) -> dict[str, int]:
 
 
 def gaps(channels: Timelines, last: Mapping[str, int]) -> Iterator[str]:
-    """Numbers that a channel did not deliver."""
+    """Yield the numbers that a channel did not deliver."""
     for name, channel in channels.items():
         numbered = channel.by_conversation()
         for conversation, highest in last.items():
@@ -119,7 +119,7 @@ def gaps(channels: Timelines, last: Mapping[str, int]) -> Iterator[str]:
 
 
 def inversions(channels: Timelines) -> Iterator[str]:
-    """Events out of order where order is promised: not on webhooks (contract 6.4.4)."""
+    """Yield the events out of order where order is promised: not on webhooks (contract 6.4.4)."""
     for name in (STREAM, FEED):
         for seen in channels[name].inversions if name in channels else ():
             yield f"{name}: {seen.id} with sequence {seen.sequence} of {seen.conversation} came too late"
@@ -140,7 +140,7 @@ def double_numbers(channels: Timelines) -> Iterator[str]:
 
 
 def wrong_predecessors(channels: Timelines) -> Iterator[str]:
-    """Deliveries that name another predecessor than the event before (decisions 6).
+    """Yield the deliveries that name another predecessor than the event before (decisions 6).
 
     The replay's endpoint is older than its conversations and gets all types: nothing is left out.
     """
@@ -153,7 +153,7 @@ def wrong_predecessors(channels: Timelines) -> Iterator[str]:
 
 
 def outdated(history: History, channels: Timelines) -> Iterator[str]:
-    """Conversations whose last event does not show them as the API does."""
+    """Yield the conversations whose last event does not show them as the API does."""
     for conversation, state in history.finals.items():
         if state is None:
             yield f"{conversation} can't be fetched"

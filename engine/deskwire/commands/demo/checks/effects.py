@@ -33,14 +33,14 @@ def matches(history: History, channel: Timeline) -> Iterator[Match]:
             conversation = command.conversation or ""
             events = numbered.get(conversation, {})
             start = behind.get(conversation, 0)
-            found = next((n for n in sorted(events) if n > start and shows(events[n], effect)), None)
-            if found is not None:
-                behind[conversation] = found
-            yield Match(command, effect, None if found is None else events[found])
+            sequence = next((n for n in sorted(events) if n > start and shows(events[n], effect)), None)
+            if sequence is not None:
+                behind[conversation] = sequence
+            yield Match(command, effect, None if sequence is None else events[sequence])
 
 
 def unanswered(history: History, channels: Mapping[str, Timeline]) -> Iterator[str]:
-    """Effects that a channel does not show, and events that nobody asked for."""
+    """Yield the effects that a channel does not show, and the events that nobody asked for."""
     for name, channel in channels.items():
         asked_for = set[str]()
         for match in matches(history, channel):
@@ -54,7 +54,7 @@ def unanswered(history: History, channels: Mapping[str, Timeline]) -> Iterator[s
 
 
 def _unasked(history: History, name: str, channel: Timeline, asked_for: set[str]) -> Iterator[str]:
-    """Events without a command. What became of a lost answer is not known, so such conversations are left out."""
+    """Yield the events without a command. Conversations with a lost response are left out, as its effect is not known."""
     complete = {command.conversation for command in history.commands} - {
         command.conversation for command in history.commands if command.outcome != "acknowledged"
     }

@@ -46,5 +46,5 @@ def _event_id(body: bytes) -> str | None:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
+    identifier = value.get("id") if isinstance(value, dict) else None
+    return identifier if isinstance(identifier, str) else None

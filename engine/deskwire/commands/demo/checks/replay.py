@@ -9,7 +9,7 @@ import trio
 
 from deskwire.commands.demo.chats import Chat
 from deskwire.commands.demo.checks.history import Command
-from deskwire.commands.demo.clients.api import Api, Reply
+from deskwire.commands.demo.clients.api import Api, Result
 from deskwire.commands.demo.script import Step, effects_of, script
 
 _ROOT: Final = "/s2s/conversations"
@@ -37,7 +37,7 @@ class Replay:
                 nursery.start_soon(self._work, numbered)
 
     def conversations(self) -> list[str]:
-        """The ids of all conversations whose creation was acknowledged."""
+        """Return the ids of all conversations whose creation was acknowledged."""
         return list(dict.fromkeys(each.conversation for each in self.commands if each.conversation))
 
     async def _work(self, numbered: Iterator[tuple[int, Chat]]) -> None:
@@ -52,23 +52,23 @@ class Replay:
             return
         closed = False
         for step in steps:
-            reply = await self._api.call(step.method, f"{_ROOT}/{conversation}{step.path}", step.body)
-            self._note(step, conversation, reply, closed)
+            result = await self._api.call(step.method, f"{_ROOT}/{conversation}{step.path}", step.body)
+            self._note(step, conversation, result, closed)
             # Known to be closed; behind a lost answer nothing is known, and nothing is expected of it.
-            closed = reply.outcome == "acknowledged" and (
+            closed = result.outcome == "acknowledged" and (
                 step.kind == "close" or (closed and not _talks(step))
             )
 
     async def _create(self, step: Step) -> str | None:
-        reply = await self._api.call(step.method, _ROOT, step.body)
-        conversation = str(reply.body["id"]) if reply.outcome == "acknowledged" else None
-        self._note(step, conversation, reply, closed=False)
+        result = await self._api.call(step.method, _ROOT, step.body)
+        conversation = str(result.body["id"]) if result.outcome == "acknowledged" else None
+        self._note(step, conversation, result, closed=False)
         return conversation
 
-    def _note(self, step: Step, conversation: str | None, reply: Reply, closed: bool) -> None:
-        acknowledged = reply.outcome == "acknowledged"
-        effects = effects_of(step, reply.body, closed) if acknowledged else ()
-        command = Command(step.kind, conversation, reply.sent_at, reply.outcome, effects, reply.detail)
+    def _note(self, step: Step, conversation: str | None, result: Result, closed: bool) -> None:
+        acknowledged = result.outcome == "acknowledged"
+        effects = effects_of(step, result.body, closed) if acknowledged else ()
+        command = Command(step.kind, conversation, result.sent_at, result.outcome, effects, result.detail)
         self.commands.append(command)
 
 

@@ -40,12 +40,12 @@ class Timeline:
     malformed: list[Arrival] = field(default_factory=list)
 
     def by_conversation(self) -> dict[str, dict[int, Seen]]:
-        """The numbered events by conversation and sequence; of two with one number, the first."""
-        found: dict[str, dict[int, Seen]] = {}
+        """Return the numbered events by conversation and sequence; of two with one number, the first."""
+        events: dict[str, dict[int, Seen]] = {}
         for seen in self.events:
             if seen.conversation is not None and seen.sequence is not None:
-                found.setdefault(seen.conversation, {}).setdefault(seen.sequence, seen)
-        return found
+                events.setdefault(seen.conversation, {}).setdefault(seen.sequence, seen)
+        return events
 
 
 def timeline(arrivals: Iterable[Arrival], ours: str) -> Timeline:
@@ -70,7 +70,7 @@ def timeline(arrivals: Iterable[Arrival], ours: str) -> Timeline:
 
 
 def event_of(arrival: Arrival) -> Seen | None:
-    """The event in an arrival; None if the body is none."""
+    """Return the event in an arrival; None if the body is none."""
     try:
         body = orjson.loads(arrival.body)
     except orjson.JSONDecodeError:

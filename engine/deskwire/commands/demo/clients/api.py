@@ -27,7 +27,7 @@ _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Result:
     """The result of a call.
 
     Args:
@@ -82,7 +82,7 @@ class Api:
         """Close all connections."""
         await self._client.aclose()
 
-    async def call(self, method: str, path: str, body: Any = None, *, repeatable: bool = False) -> Reply:
+    async def call(self, method: str, path: str, body: Any = None, *, repeatable: bool = False) -> Result:
         """Send a request and say how it ended; never raises for what the network or the service does.
 
         What was certainly not carried out is sent again, with pauses and a bound: answers 429 and 503, and
@@ -103,19 +103,19 @@ class Api:
             try:
                 request = self._client.build_request(method, path, headers=headers)
                 request.stream = Content(content)
-                answer = await self._client.send(request)
+                response = await self._client.send(request)
             except httpx.TransportError as error:
                 again = repeatable or isinstance(error, _NOT_SENT)
                 if not again or sent_at >= give_up:
                     outcome: Outcome = "refused" if isinstance(error, _NOT_SENT) else "unacknowledged"
-                    return Reply(outcome, sent_at, detail=reason_in_words(error))
+                    return Result(outcome, sent_at, detail=reason_in_words(error))
                 await trio.sleep(_KNOCK_S)
                 continue
             tries += 1
-            if answer.status_code not in _LATER or tries == TRIES_MAX:
-                return _reply(answer, sent_at)
+            if response.status_code not in _LATER or tries == TRIES_MAX:
+                return _result(response, sent_at)
             self.put_off += 1
-            await trio.sleep(_pause_s(answer.headers.get("Retry-After", "")))
+            await trio.sleep(_pause_s(response.headers.get("Retry-After", "")))
 
 
 def _pause_s(retry_after: str) -> float:
@@ -126,12 +126,12 @@ def _pause_s(retry_after: str) -> float:
     return min(max(asked_s, _KNOCK_S), PAUSE_MAX_S) if math.isfinite(asked_s) else 1.0
 
 
-def _reply(answer: httpx.Response, sent_at: float) -> Reply:
-    status = answer.status_code
+def _result(response: httpx.Response, sent_at: float) -> Result:
+    status = response.status_code
     try:
-        body: Any = orjson.loads(answer.content)
+        body: Any = orjson.loads(response.content)
     except orjson.JSONDecodeError:
         body = None
     if status == httpx.codes.OK and body is not None:
-        return Reply("acknowledged", sent_at, status, body, raw=answer.content)
-    return Reply("refused", sent_at, status, None, problem_in_words(status, body))
+        return Result("acknowledged", sent_at, status, body, raw=response.content)
+    return Result("refused", sent_at, status, None, problem_in_words(status, body))

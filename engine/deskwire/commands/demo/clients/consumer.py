@@ -35,7 +35,7 @@ PAUSE_S: Final = 0.2
 
 
 def project_channel(project_id: str) -> str:
-    """The channel that carries every event of a project."""
+    """Return the channel that carries every event of a project."""
     return f"private-project-{project_id}"
 
 
@@ -109,10 +109,10 @@ class Consumer:
         body = {"socket_id": socket_id, "channel_name": self._channel, "consumerId": self._consumer_id}
         if self.connections == 0:
             body["resume"] = "live"  # what happened before the demo is none of its business
-        reply = await self._api.call("POST", "/s2s/stream/auth", body, repeatable=True)
-        if reply.outcome != "acknowledged":
-            raise DemoError(f"The stream's authorization was refused: {reply.detail}")
-        return str(reply.body["auth"])
+        result = await self._api.call("POST", "/s2s/stream/auth", body, repeatable=True)
+        if result.outcome != "acknowledged":
+            raise DemoError(f"The stream's authorization was refused: {result.detail}")
+        return str(result.body["auth"])
 
 
 def _version() -> str:

@@ -35,14 +35,14 @@ class Feed:
         more = True
         while more:
             behind = "" if self._after is None else f"&after={self._after}"
-            reply = await self._api.call("GET", f"/s2s/events?limit={PAGE}{behind}", repeatable=True)
-            if reply.outcome != "acknowledged":
-                raise DemoError(f"The feed can't be read: {reply.detail}")
-            for body in _bodies(reply.raw):
+            result = await self._api.call("GET", f"/s2s/events?limit={PAGE}{behind}", repeatable=True)
+            if result.outcome != "acknowledged":
+                raise DemoError(f"The feed can't be read: {result.detail}")
+            for body in _bodies(result.raw):
                 self._journal.record(Arrival(trio.current_time(), body))
-            if reply.body["items"]:
-                self._after = str(reply.body["items"][-1]["id"])
-            more = reply.body["nextCursor"] is not None
+            if result.body["items"]:
+                self._after = str(result.body["items"][-1]["id"])
+            more = result.body["nextCursor"] is not None
 
 
 def _bodies(page: bytes) -> list[bytes]:

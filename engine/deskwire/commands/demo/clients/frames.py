@@ -78,6 +78,6 @@ def decode(text: str) -> Frame | None:
 
 
 def subscribe(channel: str, auth: str) -> str:
-    """The message that subscribes."""
+    """Return the message that subscribes."""
     message: dict[str, Any] = {"event": "pusher:subscribe", "data": {"channel": channel, "auth": auth}}
     return orjson.dumps(message).decode()

@@ -27,20 +27,20 @@ KEYS: Final = (
 
 
 def as_project(row: Sequence[Any]) -> Project:
-    """The project in a row of the columns PROJECT."""
+    """Return the project in a row of the columns PROJECT."""
     rowid, project_id, organisation, name, stream_key, at, memory, days, primary, languages, quota = row
     settings = ProjectSettings(bool(memory), days, primary, tuple(languages.split(",")), quota)
     return Project(rowid, project_id, organisation, name, stream_key, settings, at)
 
 
 def as_user(row: Sequence[Any]) -> User:
-    """The user in a row of the columns USER."""
+    """Return the user in a row of the columns USER."""
     rowid, user_id, email, name, password_hash, temporary, generation, at, home = row
     return User(rowid, user_id, email, name, password_hash, bool(temporary), generation, at, home)
 
 
 def as_key(row: Sequence[Any]) -> ServerKey:
-    """The server key in a row of KEYS."""
+    """Return the server key in a row of KEYS."""
     rowid, key_id, *rest = row[PROJECT_WIDTH:]
     return ServerKey(rowid, key_id, as_project(row[:PROJECT_WIDTH]), *rest)
 

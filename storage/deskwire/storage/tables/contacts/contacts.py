@@ -17,7 +17,7 @@ CONTACT_COLUMNS: Final = (
 
 
 def contact_of(row: Sequence[Any]) -> Contact:
-    """The contact in a row of CONTACT_COLUMNS."""
+    """Return the contact in a row of CONTACT_COLUMNS."""
     return Contact(*row)
 
 

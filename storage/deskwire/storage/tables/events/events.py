@@ -52,7 +52,7 @@ _OF_LANE: Final = {"conversation": _OF_CONVERSATION, "contact": _OF_CONTACT}
 
 
 def event_of(row: Sequence[Any]) -> StoredEvent:
-    """The event in a row of EVENT_COLUMNS."""
+    """Return the event in a row of EVENT_COLUMNS."""
     return StoredEvent(*row)
 
 

@@ -48,7 +48,7 @@ class TicketListReads:
 def list_query(
     project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
 ) -> tuple[str, tuple[Any, ...]] | None:
-    """The statement for a page, with its values; None if no ticket can fit."""
+    """Return the statement for a page, with its values; None if no ticket can fit."""
     match = None if wanted.text is None else match_of(project, wanted.text)
     if wanted.text is not None and match is None:
         return None
@@ -91,7 +91,7 @@ def _by_key(project: int, wanted: TicketFilter) -> tuple[str, Terms] | None:
 def _by_status(
     project: int, wanted: TicketFilter, rest: list[tuple[str, tuple[Any, ...]]], order: str, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """The first `limit` of each status, each from its own index range."""
+    """Return the first `limit` of each status, each from its own index range."""
     parts: list[str] = []
     values: tuple[Any, ...] = ()
     for status in [wanted.status] if wanted.status else _STATUSES:

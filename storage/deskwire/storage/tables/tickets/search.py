@@ -27,7 +27,7 @@ _COOKIE_BYTES: Final = 4
 
 
 def match_of(project: int, text: str) -> str | None:
-    """The FTS5 expression for tickets with words that begin like those of `text`, all of them; None for no word.
+    """Return the FTS5 expression for tickets with words that begin like those of `text`, all of them; None for no word.
 
     Every word is quoted, so nothing in it is syntax. A word of several parts, such as an e-mail address,
     is looked for as they stand together.
@@ -102,7 +102,7 @@ class SearchMerge:
 
 
 def under_merge(structure: bytes) -> frozenset[int]:
-    """The ids of an index's segments that a merge has begun to read; it keeps all of them until it ends.
+    """Return the ids of an index's segments that a merge has begun to read; it keeps all of them until it ends.
 
     Args:
         structure: the structure record: a cookie, then varints: levels, segments, writes; for each level how many of its
@@ -119,7 +119,7 @@ def under_merge(structure: bytes) -> frozenset[int]:
 
 
 def _varints(data: bytes) -> Iterator[int]:
-    """SQLite's numbers of variable length (fileformat2.html, section 1.6); none of a record's takes nine bytes."""
+    """Yield SQLite's numbers of variable length (fileformat2.html, section 1.6); none of a record's takes nine bytes."""
     value = 0
     for byte in data:
         value = value << 7 | byte & 0x7F

@@ -34,7 +34,7 @@ _NO_ROW: Final = (1 << 63) - 1
 
 
 def ticket_of(row: Sequence[Any]) -> Ticket:
-    """The ticket in a row of TICKET."""
+    """Return the ticket in a row of TICKET."""
     fields = [*row[:-1], tuple(orjson.loads(row[-1]))]
     fields[_PRIORITY] = PRIORITIES[row[_PRIORITY]]
     return Ticket(*fields)

@@ -92,7 +92,7 @@ class DeliveryLogReads:
 def _chosen(
     endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """The positions of the newest that fit, up to `limit` of each status, each from its own index range."""
+    """Return the positions of the newest that fit, up to `limit` of each status, each from its own index range."""
     where, arguments = ["endpoint = ?"], [endpoint]
     for condition, value in _conditions(wanted, before):
         where.append(condition)
@@ -145,7 +145,7 @@ def _record_of(row: Sequence[Any], attempts: Mapping[int, list[Attempt]]) -> Del
 
 
 def _conversation_in(body: bytes | None) -> str | None:
-    """The conversation that a deletion's envelope names."""
+    """Return the conversation that a deletion's envelope names."""
     if body is None:
         return None
     conversation_id: str | None = orjson.loads(body)["data"].get("conversation", {}).get("id")

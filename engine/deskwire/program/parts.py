@@ -1,0 +1,195 @@
+"""The parts that live as long as the store, and the services that the API gets of them; `serve` runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+import structlog
+import trio
+
+from deskwire.commands.reference.openapi.document import description
+from deskwire.config.settings import Config
+from deskwire.engine.accounts.credentials import Passwords
+from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.commits import Subscribers
+from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.secret import Secrets
+from deskwire.engine.events.log import EventLog
+from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.ports import Commit
+from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.stream.hub import Hub
+from deskwire.engine.surveys.insights.refresh import Refreshes
+from deskwire.engine.surveys.removal import Removals
+from deskwire.engine.tickets.snooze import SnoozeTimer
+from deskwire.engine.uploads.service import UploadService
+from deskwire.engine.webhooks.dispatcher import Dispatcher
+from deskwire.http.api.output.static import Once
+from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.api.services import Services, Surveys
+from deskwire.http.metrics.measurements import Measurements
+from deskwire.http.metrics.scraper import Scraping
+from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.server.certificate import Certificate
+from deskwire.http.server.connections import Connections
+from deskwire.http.stream.server import RealtimeStream
+from deskwire.logs.access import tell_request
+from deskwire.program import wiring
+from deskwire.program.first_start import installation_secrets
+from deskwire.program.port import Port, take
+from deskwire.program.rotation import Rotation
+from deskwire.storage.store import SqliteStore
+
+log: Final = structlog.get_logger(__name__)
+
+
+class StartError(Exception):
+    """The service can't start; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts that live as long as the store, not yet running.
+
+    Args:
+        port: the sockets on which clients are served, already listening.
+        url: what clients reach the service by.
+        certificate: None for plain HTTP.
+    """
+
+    config: Config
+    store: SqliteStore
+    port: Port
+    url: str
+    certificate: Certificate | None
+    secrets: Secrets
+    sealing: Sealing
+    rotation: Rotation
+    signing: wiring.Signing
+    keys: ServerKeys
+    events: EventLog
+    hub: Hub
+    stream: RealtimeStream
+    dispatcher: Dispatcher
+    snooze_timer: SnoozeTimer
+    uploads: UploadService
+    connections: Connections
+    measured: Measurements
+
+
+async def assemble(
+    config: Config,
+    store: SqliteStore,
+    commits: Subscribers[Commit],
+    certificate: Certificate | None,
+    port: Port | None,
+) -> Parts:
+    """Make the parts, let them follow the commits, and listen.
+
+    Args:
+        port: where to listen; None to take the port of the settings.
+
+    Raises DataDirectoryError, SecretError, SigningError or StartError.
+    """
+    secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
+    rotation = Rotation.of(config, store, secrets)
+    await rotation.settle()
+    sealing, signing = Sealing(secrets), wiring.signing(config, secrets)
+    events = await wiring.event_log(config, store)
+    dispatcher = wiring.dispatcher(config, store, sealing)
+    snooze_timer = SnoozeTimer(store, wall_clock)
+    hub = Hub(store, events, wall_clock, resume_window_s=config.stream_resume_window_s)
+    keys = ServerKeys(store)
+    events.follow(commits)
+    dispatcher.follow(commits)
+    snooze_timer.follow(commits, "due")
+    port = port or _taken(config)
+    url = config.public_url or _url(config, port, certificate)
+    keys.follow(commits)
+    uploads = await wiring.open_uploads(config, store, secrets, url)
+    stream = wiring.stream(config, store, hub, secrets.keys("stream"))
+    stream.follow(commits)
+    uploads.follow(commits)
+    connections = wiring.connections(config)
+    return Parts(
+        config=config,
+        store=store,
+        port=port,
+        url=url,
+        certificate=certificate,
+        secrets=secrets,
+        sealing=sealing,
+        rotation=rotation,
+        signing=signing,
+        keys=keys,
+        events=events,
+        hub=hub,
+        stream=stream,
+        dispatcher=dispatcher,
+        snooze_timer=snooze_timer,
+        uploads=uploads,
+        connections=connections,
+        measured=wiring.measured(store, dispatcher, stream, certificate, connections),
+    )
+
+
+def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> Services:
+    """Return the services that the API is made of; what they start lives in the actors' nursery."""
+    config, store, secrets = parts.config, parts.store, parts.secrets
+    passwords = Passwords(config.argon2_memory_kib)
+    return Services(
+        store=store,
+        keys=parts.keys,
+        directory=registry,
+        erasures=Erasures(actors, store, wall_clock, registry),
+        log=parts.events,
+        clock=wall_clock,
+        tokens=parts.signing.tokens,
+        verifier=parts.signing.verifier,
+        passwords=passwords,
+        stand_ins=wiring.stand_ins(store, passwords, secrets),
+        webhooks=wiring.webhooks(config, parts.sealing, parts.dispatcher),
+        hub=parts.hub,
+        surveys=Surveys(Refreshes(actors, store, wall_clock, wiring.model(config)), Removals(actors, store)),
+        shelf=parts.uploads,
+        voice=wiring.voice(config, store, parts.uploads),
+        answers=Answers(secrets, wall_clock, config.idempotency_s),
+        quotas=wiring.quotas(config),
+        load=wiring.load(config, store),
+        stream_keys=secrets.keys("stream"),
+        limits=wiring.limits(config),
+        version=version("deskwire"),
+        measured=parts.measured,
+        scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
+        trusted_proxies=config.trusted_proxies,
+        description=Once(description),
+        tell_request=tell_request,
+        readiness=Readiness(store, store.commits),
+        sign_in=config.own_tokens,
+    )
+
+
+def _taken(config: Config) -> Port:
+    """Take the port of the settings; clients that connect wait until the front is up. Raises StartError."""
+    try:
+        return take(config.host, config.port)
+    except OSError as error:
+        where = f"{config.host}:{config.port}"
+        raise StartError(
+            f"It can't listen on {where}: {error.strerror or error}. Try another --port."
+        ) from error
+
+
+def _url(config: Config, port: Port, certificate: Certificate | None) -> str:
+    """Return the URL to try: that of the loopback interface if the service listens on all."""
+    address = port.sockets[0].getsockname()
+    host = address[0] if port.outlives else config.host
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    if certificate is None:
+        return f"http://{shown}:{address[1]}"
+    if not certificate.covers(shown.strip("[]")):
+        log.warning("tls.address_not_in_certificate", address=shown, advice="set DESKWIRE_PUBLIC_URL")
+    return f"https://{shown}:{address[1]}"
