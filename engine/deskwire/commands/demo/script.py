@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from deskwire.commands.demo.chats import Chat, Speaker, Turn
 from deskwire.commands.demo.checks.history import Effect
@@ -93,6 +93,8 @@ def effects_of(step: Step, response: Any, closed: bool) -> tuple[Effect, ...]:
         case "rate":
             rated = {"changed": ["rating"], "conversation.rating": response["rating"]}
             return (Effect("conversation.updated", rated),)
+        case _:
+            assert_never(step.kind)
 
 
 def _creation(step: Step, response: Any) -> tuple[Effect, ...]:

@@ -27,8 +27,8 @@ class Event:
     contact: str | None = None
 
     @property
-    def lane(self) -> str:
-        """Events with the same lane are forwarded one after the other."""
+    def ordering_key(self) -> str:
+        """The key of the order: events with the same one are forwarded one after the other."""
         return self.conversation or self.contact or self.type
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 import trio
 
@@ -122,6 +122,8 @@ class Forwarder:
             case Ended():
                 self._show(Step(delivery, "failed", attempt))
                 return Result("failed")
+            case never:
+                assert_never(never)
 
     def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
         """Return what follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import Final, assert_never
 from urllib.parse import quote
 
 import trio
@@ -102,8 +102,10 @@ class Consumer:
                     )
                 case Failure(code, message) if code in FINAL_CODES:
                     raise DemoError(f"The stream refused the connection: {code} {message}")
-                case _:
+                case Failure() | None:
                     pass
+                case never:
+                    assert_never(never)
 
     async def _authorize(self, socket_id: str) -> str:
         body = {"socket_id": socket_id, "channel_name": self._channel, "consumerId": self._consumer_id}
