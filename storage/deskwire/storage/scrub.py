@@ -39,7 +39,7 @@ SLICE: Final = 500
 """Pages that are looked at in one go; a few milliseconds of the writer's time."""
 
 RETRY_S: Final = 0.25
-"""How soon to try again when a reader was in the way."""
+"""The pause before another try when a reader was in the way."""
 
 
 class ScrubWish:

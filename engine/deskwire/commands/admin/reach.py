@@ -26,7 +26,7 @@ from deskwire.storage.database import FILE_NAME, DataDirectoryError, DirectoryIn
 from deskwire.storage.store import open_store
 
 PATIENCE_S: Final = 10.0
-"""How long to wait for a directory that another command has, or a server that is starting or stopping."""
+"""The time to wait for a directory that another command has, or for a server that is starting or stopping."""
 _AGAIN_S: Final = 0.1
 
 

@@ -29,7 +29,7 @@ log: Final = structlog.get_logger(__name__)
 SOCKET_FILE: Final = "admin.sock"
 ORDER_BYTES_MAX: Final = 64 * 1024
 ORDER_S: Final = 30.0
-"""How long an order may take, its arrival and its answer included."""
+"""The time that an order may take, its arrival and its response included."""
 AT_ONCE: Final = 8
 WAITING: Final = 128
 """Orders that are carried out side by side, and connections that wait for their turn."""

@@ -28,7 +28,7 @@ class Step:
     """One request.
 
     Args:
-        path: what follows `/v3/s2s/conversations`, behind the conversation's id except for a creation.
+        path: the rest behind `/v3/s2s/conversations` and, except for a creation, the conversation's id.
     """
 
     kind: Kind

@@ -14,7 +14,7 @@ class Event:
 
     Args:
         conversation: id of its conversation, None for an event without one.
-        contact: what an event of a contact alone is about.
+        contact: id of the contact that the event is about, if it is about a contact alone.
         sequence: None for an event without one (contract 2.10).
         body: the envelope's bytes as the service sent them.
     """

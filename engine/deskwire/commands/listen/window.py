@@ -18,7 +18,7 @@ from typing import Final
 from deskwire.commands.listen.envelope import Event
 
 CONVERSATIONS: Final = 1_000
-"""How many conversations' last sequences are kept; they are written with every move of the cursor."""
+"""The most conversations whose last sequence is kept; they are written with every move of the cursor."""
 
 UNDONE_MAX: Final = 10_000
 BYTES_MAX: Final = 64 << 20
@@ -121,16 +121,16 @@ class Window:
 
     Args:
         after: the cursor to begin with, None for the feed's beginning.
-        sequences: what was forwarded up to there.
-        ahead: what was over behind it already.
+        sequences: those of the events that were forwarded up to there.
+        ahead: the events behind it that were over already.
     """
 
     def __init__(self, after: str | None, sequences: Sequences, ahead: Ahead = NOTHING) -> None:
         self.after = after
         self.sequences: Final = sequences
-        """As of the cursor."""
+        """The sequences as of the cursor."""
         self.changes = 0
-        """Grows whenever there is something new to keep."""
+        """A counter that grows whenever there is something new to keep."""
         self._was = ahead
         self._ahead = sequences.copy()
         self._held: deque[Held] = deque()

@@ -31,7 +31,7 @@ from deskwire.commands.demo.clients.websocket import websocket
 from deskwire.commands.demo.errors import DemoError
 
 PAUSE_S: Final = 0.2
-"""Between two connections; short, as the consumer is one and what it looks at is time."""
+"""The pause between two connections; short, as there is one consumer, and it measures time."""
 
 
 def project_channel(project_id: str) -> str:
