@@ -110,7 +110,7 @@ def _masked(opcode: int, payload: bytes = b"", *, last: bool = True) -> bytes:
 
 
 def attacks(port: int, stream_key: str) -> Mapping[str, tuple[int, Attack]]:
-    """Each attack by its name: how many connections take part, and what one of them does."""
+    """Return each attack by its name: its number of connections, and the function of one of them."""
     fields = b"{" + b",".join(b'"%06d":1' % n for n in range(90_000)) + b"}"
     guess = b'{"email":"someone@example.com","password":"not the password"}'
     pings, pieces = _masked(0x9) * 2_000, _masked(0x1, last=False) + _masked(0x0, b"x", last=False) * 2_000

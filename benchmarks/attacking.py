@@ -1,4 +1,4 @@
-"""What one hostile machine without a credential does to everybody else: a client's rate before, beside and after it."""
+"""The effect of one hostile machine without a credential on others: a client's rate before, beside and after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What deliveries that are pending to a dead endpoint occupy, beside the same database with none pending."""
+"""The memory and disk that pending deliveries to a dead endpoint occupy, beside the same database with none."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _ONE: Final = "/v3/s2s/conversations"
 
 
 def source() -> Path:
-    """Where the chats are, whether or not they are there."""
+    """Return the path of the chats, whether or not they are there."""
     return Path(os.environ.get("BENCHMARK_CHATS", DIALOGUES))
 
 
@@ -54,7 +54,7 @@ def _row(scale: Scale, server: Server, chats: Sequence[Chat], connections: int) 
 
 
 def _calls(server: Server, chats: Sequence[Chat]) -> Iterator[Call]:
-    """One turn of each chat after the other, then the next one's; each in a new conversation."""
+    """Yield one turn of each chat after the other, then the next ones; each chat in a new conversation."""
     scripts = [list(script(chat, number, f"chat-{number}")) for number, chat in enumerate(chats, 1)]
     creations = [Call("POST", _ONE, json.dumps(steps[0].body)) for steps in scripts]
     created = load(

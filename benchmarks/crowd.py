@@ -32,14 +32,14 @@ _HEAD: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Who consumes what.
+    """Consumers and their channels.
 
     Args:
-        path: of the upgrade.
-        channels: to be held; of a server without channels, only their number counts.
-        each: how many of them a consumer holds.
-        project, stream_key, key_id, token_key: to subscribe with; no token key is for a server without channels.
-        resume: where the consumers begin.
+        path: path of the upgrade.
+        channels: channels to be held; of a server without channels, only their number counts.
+        each: number of channels that a consumer holds.
+        project, stream_key, key_id, token_key: to subscribe with; a server without channels has no token key.
+        resume: position at which the consumers begin.
     """
 
     port: int
@@ -129,7 +129,7 @@ class Consumer:
 
 
 def gather(crowd: Crowd) -> list[Consumer]:
-    """All consumers in place; some at a time, so that they share commits."""
+    """Connect all consumers, some at a time, so that they share commits."""
     consumers: list[Consumer] = []
     held = [crowd.channels[start : start + crowd.each] for start in range(0, len(crowd.channels), crowd.each)]
     for start in range(0, len(held), _AT_ONCE):

@@ -1,4 +1,4 @@
-"""How old a message is when it reaches a stream consumer and a webhook receiver, and what they cost."""
+"""The age of a message when it reaches a stream consumer and a webhook receiver, and their cost."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Target:
         return frames, hooks
 
     def maximum(self, scale: Scale, connections: int) -> Taken:
-        """As many posts as are answered, and what comes of them meanwhile."""
+        """Post as fast as the server responds, and measure the deliveries meanwhile."""
         self.drain()
         began = time.monotonic()
         job = self.server.posts(list(self.ids), **scale.load(connections))

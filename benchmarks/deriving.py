@@ -1,4 +1,4 @@
-"""What follows from a run's figures: the parts of a POST's cost, and what one machine can hold."""
+"""Figures derived from a run's: the parts of a POST's cost, and the capacity of one machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Sections = Mapping[str, Section]
 
 
 def derive(sections: _Sections) -> list[Section]:
-    """As much of it as the run's figures allow."""
+    """Derive as much as the run's figures allow."""
     parts, holds = list(_parts(sections)), list(_holds(sections))
     found: list[Section] = []
     if parts:

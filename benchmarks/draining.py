@@ -90,7 +90,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 @contextmanager
 def _receiver(folder: Path, *, tls: bool) -> Iterator[tuple[int, str]]:
-    """A prompt receiver's port, and the file of the authority that vouches for it, "" without TLS."""
+    """Run a prompt receiver; yield its port, and the file of the authority that vouches for it, "" without TLS."""
     arguments, authority = ["measured"], ""
     if tls:
         own, issuer = folder / "receiver.pem", trustme.CA()
@@ -141,7 +141,7 @@ class _Drain:
     async def round(
         self, flights: int, deliveries: int, *, ours_first: bool
     ) -> tuple[_Taken, _Taken, _Taken]:
-        """What all of them take, which have the same to post."""
+        """Measure what all of them take, with the same posts."""
         await self.filling.post(deliveries)
         pending = await self.store.read(
             lambda reader: reader.pending_deliveries(self.endpoint.rowid, 0, _ALL)
@@ -188,7 +188,7 @@ class _Drain:
 
 
 async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rates:
-    """All rates by the number in flight, round by round; every second round in the other order."""
+    """Measure all rates by the number in flight, round by round; every second round in the other order."""
     rates: _Rates = {str(flights): [] for flights in scale.flights}
     sealing = Sealing(Secrets(SECRET))
     context = ssl.create_default_context(cafile=authority or None)

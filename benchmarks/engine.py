@@ -41,7 +41,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 
 async def main(directory: Path, in_flight: list[int], rounds: int, for_s: float) -> _Figures:
-    """All figures, round by round: rate, p50, p99 and processor time of each."""
+    """Measure round by round, and return rate, p50, p99 and processor time of each."""
     figures: _Figures = {}
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)
@@ -72,7 +72,7 @@ async def _conversations(live: ActorRegistry, project: Project, count: int) -> l
 async def _commands(
     live: ActorRegistry, project: Project, ids: list[str], for_s: float
 ) -> tuple[float, float, float, float]:
-    """A task for each conversation, which posts again as soon as it is answered."""
+    """Run a task for each conversation that posts again as soon as it has a result."""
     taken: list[float] = []
     began, cpu = time.perf_counter(), time.process_time()
 

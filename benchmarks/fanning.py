@@ -41,7 +41,7 @@ _TEXT: Final = "The parcel has not arrived yet, could you please look into it? "
 
 
 def envelope(project_id: str, conversation: str) -> bytes:
-    """A message's envelope, of about 1 KB."""
+    """Return a message's envelope, of about 1 KB."""
     message = {
         "id": new_id("msg", 0),
         "conversationId": conversation,
@@ -62,14 +62,14 @@ def envelope(project_id: str, conversation: str) -> bytes:
 
 
 async def _orders() -> AsyncIterator[tuple[int, int]]:
-    """What stdin asks for: frames for each channel, and how many of them at once."""
+    """Yield the orders on stdin: frames for each channel, and how many of them at once."""
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         each, burst = map(int, line.split())
         yield each, burst
 
 
 def _turns(channels: int, each: int, burst: int) -> Sequence[int]:
-    """Whose turn it is, event after event: each channel gets `burst` in a row."""
+    """Return the channel of each event: every channel gets `burst` in a row."""
     return [number for _ in range(each // burst) for number in range(channels) for _ in range(burst)]
 
 

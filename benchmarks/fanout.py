@@ -1,4 +1,4 @@
-"""How many frames a second reach many consumers, and one; beside trio-websocket sending the same bytes."""
+"""The rate of frames to many consumers, and to one, beside trio-websocket sending the same bytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Target:
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """All servers in turn, round by round."""
+    """Measure all servers in turn, round by round."""
     many, each = scale.fan_consumers, scale.fan_frames
     sections: list[Section] = []
     for held in _HELD:

@@ -1,4 +1,4 @@
-"""What one would write first: FastAPI on uvicorn, asyncio, which commits one row to SQLite for each message.
+"""The first thing that one would write: FastAPI on uvicorn, asyncio, which commits a row to SQLite for each message.
 
 As FastAPI's documentation suggests: a pydantic model of the body, and a connection that a dependency injects. SQLite is
 as durable as Deskwire's (WAL, every commit synced), and connections are kept, as opening one for each request is slower.
@@ -52,7 +52,7 @@ def _opened() -> sqlite3.Connection:
 
 
 async def database() -> AsyncIterator[sqlite3.Connection]:
-    """A connection that nobody else has meanwhile."""
+    """Lend a connection to one request."""
     connection = _idle.pop() if _idle else _opened()
     try:
         yield connection

@@ -44,12 +44,12 @@ _ARGON2_KIB: Final = 8 * 1024
 
 
 def post() -> PostMessage:
-    """A message of a contact, as long as those over HTTP."""
+    """Return a contact's message, as long as those over HTTP."""
     return PostMessage(new_id("msg", wall_clock()), Author("contact"), _TEXT)
 
 
 def create(project: Project, number: int) -> Create:
-    """A conversation of a contact of its own."""
+    """Return the command for a conversation of a contact of its own."""
     contact = ContactRef(f"user-{number:08}", {"name": "Ada Lovelace"})
     return Create(new_id("cnv", wall_clock()), project.rowid, contact, None, None, True, post())
 
@@ -76,7 +76,7 @@ class Filling:
 
     @classmethod
     async def begin(cls, store: SqliteStore, directory: Path) -> Self:
-        """With the demo project, in a fresh directory."""
+        """Begin with the demo project, in a fresh directory."""
         return cls(store, await found(store, directory))
 
     async def create(self, count: int) -> list[str]:

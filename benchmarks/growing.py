@@ -1,4 +1,4 @@
-"""What each thing costs with few messages stored and with many: it should stay the same."""
+"""The cost of each thing with few messages stored and with many: it should stay the same."""
 
 from __future__ import annotations
 

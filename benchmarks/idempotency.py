@@ -1,4 +1,4 @@
-"""What an Idempotency-Key costs: the same messages with a new key each, and without one."""
+"""The cost of an Idempotency-Key: the same messages with a new key each, and without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WITH: Final = "with a new key each"
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Both in turn, with one server."""
+    """Measure both in turn, with one server."""
     with deskwire(directory / "idempotency") as server:
         ids = server.create(_SPREAD)
         rows = [row for connections in scale.connections for row in _rows(scale, server, ids, connections)]

@@ -1,4 +1,4 @@
-"""How fast histories are taken in, what of the server's core that takes, and what posts beside it feel."""
+"""The rate at which histories are imported, their share of the server's core, and their effect on posts meanwhile."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _beside(scale: Scale, server: Server) -> list[tuple[str, int, float, float]]
 
 @contextmanager
 def _importing(server: Server, messages: int) -> Iterator[None]:
-    """An import that goes on until the end, if it has any messages."""
+    """Import until the end, if there are any messages."""
     over = threading.Event()
 
     def run() -> None:

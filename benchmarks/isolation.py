@@ -1,4 +1,4 @@
-"""What four other endpoints do to a well one: how old messages are when it gets them, through the whole service."""
+"""The effect of four other endpoints on a well one: the age of messages when it gets them, through the whole service."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _receivers() -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
 
 
 def _ports_of(ports: list[int], kinds: Sequence[str]) -> list[int]:
-    """Where these are."""
+    """Return the ports of these kinds."""
     return {(): [], _WELL: ports[1 : 1 + len(_WELL)], _SICK: ports[1 + len(_WELL) :]}[tuple(kinds)]
 
 

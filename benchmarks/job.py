@@ -1,4 +1,4 @@
-"""What load is asked to do, and what comes of it; both pass between processes as JSON."""
+"""The job of a load generator, and its outcome; both pass between processes as JSON."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to send.
+    """The requests to send.
 
     Args:
-        paths: taken in turn with `method` and `body`; of NATS, subjects.
-        calls: taken in turn instead.
+        paths: paths that are taken in turn with `method` and `body`; of NATS, subjects.
+        calls: calls that are taken in turn instead.
         key, project: the credential, and the project where that does not say it.
-        headers: more of them.
-        body: with `SENT` and `NUMBER` in it.
-        connections: each has one request under way at most.
-        warm_s, for_s: not measured and measured time; with `count` instead, that many requests are all.
-        rate: requests a second; None is as many as are answered. Latency counts from when one was due.
-        keep: return the answers' bodies.
-        until_cut: it is no failure that the server ends the connections, but the end of the job.
-        wire: what the server speaks.
+        headers: further headers.
+        body: the body, with the marks `SENT` and `NUMBER` in it.
+        connections: number of connections; each has one request under way at most.
+        warm_s, for_s: time before the measurement, and measured time; with `count` instead, that many requests are all.
+        rate: requests a second; None for as many as get a response. Latency counts from when one was due.
+        keep: whether to return the responses' bodies.
+        until_cut: whether the job ends, without a failure, when the server ends the connections.
+        wire: the protocol that the server speaks.
     """
 
     port: int
@@ -73,7 +73,7 @@ class Job:
         return self.calls or [Call(self.method, path, self.body) for path in self.paths]
 
     def head(self, call: Call, size: int) -> str:
-        """A request's head over HTTP, up to its blank line, for a body of so many bytes."""
+        """Return a request's head over HTTP, up to its blank line, for a body of so many bytes."""
         lines = [f"{call.method} {call.path} HTTP/1.1", "Host: localhost"]
         lines += [f"Authorization: Bearer {self.key}"] if self.key else []
         lines += [f"project: {self.project}"] if self.project else []
@@ -86,11 +86,11 @@ class Job:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a job.
+    """The outcome of a job.
 
     Args:
-        rate: answers a second in the measured time.
-        answers: all of them, the warm-up's included.
+        rate: responses a second in the measured time.
+        answers: number of all responses, the warm-up's included.
         latencies: milliseconds, sorted; of wrk a thousand quantiles of them.
         busy: the generator's own share of a core.
         by: the generator.
@@ -106,5 +106,5 @@ class Outcome:
 
 
 def full_size(body: str) -> int:
-    """How many bytes the body has once its marks are replaced."""
+    """Return the number of bytes of a body once its marks are replaced."""
     return len(body.replace(SENT, "0" * 19).replace(NUMBER, "0" * 8).encode())

@@ -70,7 +70,7 @@ def answer_of_http(data: bytes) -> _Answer | None:
 
 
 def answer_of_nats(data: bytes) -> _Answer | None:
-    """What JetStream says of a publication once it is whole."""
+    """Return JetStream's response to a publication once it is whole, else None."""
     found = _MESSAGE.search(data)
     if found is None:
         if b"-ERR" in data:
@@ -200,7 +200,7 @@ class _Run:
         self._idle.append(connection)
 
     def _measured(self, due: float, now: float) -> bool:
-        """At a fixed rate whatever was due in the measured time counts; else what was answered in it, and the least."""
+        """Return whether a request counts: at a fixed rate if it was due in the measured time, else if its response came in it."""
         if self._job.rate:
             return due >= self._from
         return self._from <= now and (now < self._until or len(self._outcome.latencies) < _LEAST)

@@ -1,4 +1,4 @@
-"""What the server occupies: after its start, with many conversations alive, and for each thing it holds."""
+"""The memory of the server: after its start, with many conversations alive, and for each thing it holds."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _created(server: Server, count: int) -> Sequence[_Row]:
 
 
 def _held(directory: Path, ids: list[str], hold: Callable[[Server], _Row], **settings: str) -> _Row:
-    """What `hold` finds in a process that has answered requests before."""
+    """Return what `hold` measures in a process that has served requests before."""
     with deskwire(directory, **_STAY, **settings) as server:
         server.wake(ids[:1] * _WARM)
         return hold(server)

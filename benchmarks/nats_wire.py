@@ -1,4 +1,4 @@
-"""As much of the NATS client protocol over plain sockets as measuring JetStream takes."""
+"""A part of the NATS client protocol over plain sockets: as much as measuring JetStream takes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def greet(stream: socket.socket, listen_to: str = "") -> str:
 
 
 def publication(subject: str, inbox: str, size: int) -> str:
-    """What stands before a publication of that size; behind it comes a line's end."""
+    """Return the head of a publication of that size; a line's end follows the body."""
     return f"PUB {subject} {inbox} {size}\r\n"
 
 

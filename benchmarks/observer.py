@@ -26,7 +26,7 @@ _READ: Final = 262_144
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What to consume: a channel of Deskwire's, or without one what NATS pushes."""
+    """The thing to consume: a channel of Deskwire's, or without one the messages that NATS pushes."""
 
     port: int
     channel: str = ""
@@ -36,7 +36,7 @@ class Watch:
     token_key: str = ""
 
     def encode(self) -> str:
-        """As one line."""
+        """Return the value as one line."""
         return json.dumps(asdict(self))
 
 

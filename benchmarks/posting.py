@@ -1,4 +1,4 @@
-"""How many messages a second are taken in over HTTP, how long each waits for its answer, and what it costs."""
+"""The rate of messages over HTTP, the time until each response, and the cost of a message."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _empty(scale: Scale, apps: Mapping[str, Server], connections: int) -> Iterat
 def _rows(
     taken: Mapping[str, Sequence[Taken]], connections: int, bases: Sequence[str]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Each server's figures and how they stand to the bases; FastAPI's is the faster of the two."""
+    """Yield each server's figures and their ratio to the bases; FastAPI's is the faster of the two."""
     ways = [each for each in FASTAPIS if each in bases and each in taken]
     fastest = max(ways, key=lambda each: middle(taken[each]).rate, default="")
     shown = [each for each in bases if each not in FASTAPIS or each == (fastest or next(iter(FASTAPIS)))]

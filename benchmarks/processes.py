@@ -21,7 +21,7 @@ LOAD: Final = 1
 
 @contextmanager
 def _on_core(number: int) -> Iterator[None]:
-    """What is started inside runs on that core, with all its threads, where the system lets one choose."""
+    """Run processes that are started inside on that core, with all threads, where the system lets one choose."""
     if sys.platform != "linux" or len(_CORES) < 2:
         yield
         return
@@ -58,7 +58,7 @@ def run(
 
 
 def answer(module: str, question: str, *, core: int) -> str:
-    """What `python -m module` answers on its stdout to a question on its stdin. Raises RuntimeError if it fails."""
+    """Return what `python -m module` writes for a question on its stdin. Raises RuntimeError if it fails."""
     process = start(module, core=core)
     try:
         output, _ = process.communicate(question)
@@ -91,7 +91,7 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 
 def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
-    """Its stdin and stdout."""
+    """Return the stdin and stdout of a process."""
     assert process.stdin is not None
     assert process.stdout is not None
     return process.stdin, process.stdout

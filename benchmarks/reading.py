@@ -1,4 +1,4 @@
-"""What a backend reads all the time: a conversation, its messages, and the project's feed."""
+"""The reads of a backend: a conversation, its messages, and the project's feed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KB: Final = 1_000
 
 
 def paths(ids: list[str], feed_after: str) -> dict[str, list[str]]:
-    """What is read of these conversations, and of the feed behind an event's id; by what it is."""
+    """Return the paths to read, by kind: of these conversations, and of the feed behind an event's id."""
     one = "/v3/s2s/conversations"
     return {
         "a conversation": [f"{one}/{each}" for each in ids],

@@ -36,7 +36,7 @@ _BACKLOG: Final = 1_024
 
 
 class _Timers:
-    """What is to be done later."""
+    """Calls that are to be made later."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -122,7 +122,7 @@ class Receiving:
 
     @property
     def ports(self) -> list[int]:
-        """Where they are, in order."""
+        """Return the receivers' ports, in order."""
         return [int(listener.getsockname()[1]) for listener in self._listeners]
 
     def run(self) -> None:

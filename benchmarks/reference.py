@@ -1,4 +1,4 @@
-"""What Deskwire is compared with: an app that does nothing, on stock Hypercorn; `asgi` or `quart`."""
+"""A base for comparison: an app that does nothing, on stock Hypercorn; `asgi` or `quart`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def _live(receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
 
 
 def quart_app() -> QuartTrio:
-    """A route that reads the body and answers `{}`."""
+    """Return an app with a route that reads the body and responds with `{}`."""
     app = QuartTrio(__name__)
 
     @app.post("/v3/s2s/conversations/<identifier>/messages")

@@ -1,4 +1,4 @@
-"""What Deskwire is compared with, each a process on the servers' core; those that are not installed are left out."""
+"""The servers that Deskwire is compared with, each a process on the servers' core, if it is installed."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _LOOK_S: Final = 0.05
 
 
 def has_fastapi() -> bool:
-    """Whether the bench group's FastAPI and uvicorn are installed."""
+    """Return whether the bench group's FastAPI and uvicorn are installed."""
     return all(find_spec(name) is not None for name in ("fastapi", "uvicorn"))
 
 
 def nats_server() -> str | None:
-    """Where the program is: beside this Python, else on the path."""
+    """Return the path of the program, beside this Python or on the path; None if it is not installed."""
     beside = Path(sys.executable).parent / "nats-server"
     return str(beside) if beside.exists() else shutil.which("nats-server")
 
 
 def missing() -> list[str]:
-    """What is left out, a line for each."""
+    """Return a line for each server that is left out."""
     lines = [] if has_fastapi() else [f"{FASTAPI}: left out, as fastapi and uvicorn are not installed"]
     return lines if nats_server() else [*lines, f"{NATS}: left out, as nats-server is not installed"]
 
 
 @contextmanager
 def hypercorn(kind: str) -> Iterator[Server]:
-    """An empty app on stock Hypercorn: `asgi` or `quart`."""
+    """Run an empty app on stock Hypercorn: `asgi` or `quart`."""
     process = processes.start("benchmarks.reference", kind, core=processes.SERVER)
     try:
         yield Server(kind, process, int(processes.line(process, "http").rpartition(":")[2]))
@@ -56,7 +56,7 @@ def hypercorn(kind: str) -> Iterator[Server]:
 
 @contextmanager
 def fastapi(directory: Path, kind: str) -> Iterator[Server]:
-    """A row of SQLite for each message; see `benchmarks/fastapi_service.py`."""
+    """Run `benchmarks/fastapi_service.py`, which writes a row of SQLite for each message."""
     directory.mkdir()
     process = processes.start("benchmarks.fastapi_service", str(directory), kind, core=processes.SERVER)
     try:

@@ -74,7 +74,7 @@ def _figures(
 
 
 def _pictures(sections: Mapping[str, Section]) -> Iterator[tuple[str, str]]:
-    """Each plot under its name: that of its section, and behind `-of-` which of several it is."""
+    """Yield each plot with its name: that of its section, and for one of several a suffix after `-of-`."""
     for name, draw in _PLOTS.items():
         section = sections.get(name.partition("-of-")[0])
         if section is not None and section.rows:

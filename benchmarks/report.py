@@ -1,4 +1,4 @@
-"""What a benchmark leaves: figures under names, as a table for people and as JSON for comparisons."""
+"""The report of a benchmark: figures under names, as a table for people and as JSON for comparisons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Section:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on, and with which versions."""
+    """Return the machine that the figures were taken on, and the versions."""
     return {
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -95,7 +95,7 @@ def markdown(section: Section) -> str:
 
 
 def text(cell: Cell) -> str:
-    """A figure with as many digits as mean something."""
+    """Return a figure as text, with its significant digits."""
     if isinstance(cell, float):
         return f"{cell:,.0f}" if abs(cell) >= 100 else f"{cell:,.1f}" if abs(cell) >= 10 else f"{cell:,.2f}"
     return "-" if cell is None else f"{cell:,}" if isinstance(cell, int) else cell

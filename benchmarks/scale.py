@@ -1,4 +1,4 @@
-"""How much is measured: enough to compare by default, seconds with `--quick`, the long way with `--full`."""
+"""The scale of a measurement: enough to compare by default, seconds with `--quick`, the long way with `--full`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Scale:
     imported: int = 20_000
 
     def load(self, connections: int) -> dict[str, Any]:
-        """How a job loads a server with as much as it answers."""
+        """Return a job's arguments that load a server with as much as it can take."""
         return {"connections": connections, "warm_s": self.warm_s, "for_s": self.load_s}
 
 

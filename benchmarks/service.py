@@ -46,7 +46,7 @@ class Server:
     wire: Literal["http", "nats"] = "http"
 
     def api(self) -> httpx.Client:
-        """A client for what is not measured."""
+        """Return a client for requests that are not measured."""
         headers = {"Authorization": f"Bearer {self.key}"}
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/v3", headers=headers, timeout=30)
 
@@ -84,7 +84,7 @@ class Server:
         load(Job(self.port, paths, key=self.key, connections=16, count=len(paths)))
 
     def envelope(self, conversation: str) -> str:
-        """What Deskwire stores and sends for a posted message, with the mark of its time still in it."""
+        """Return the envelope of a posted message, with the mark of its time still in it."""
         with self.api() as api:
             api.post(f"/s2s/conversations/{conversation}/messages", json={"text": TEXT}).raise_for_status()
             events = api.get(f"/s2s/conversations/{conversation}/events", params={"limit": 200})
@@ -107,7 +107,7 @@ class Server:
 
 @contextmanager
 def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
-    """A real process on `directory`, with its demo project; settings by variable without prefix."""
+    """Run a real process on `directory`, with its demo project; settings by variable without prefix."""
     process = start_deskwire(directory, **settings)
     try:
         url = processes.line(process, "running at http").partition("running at ")[2].split()[0]

@@ -1,4 +1,4 @@
-"""How long the program takes until it is ready: at its first start, with messages stored, and after `kill -9` under load."""
+"""The time until the program is ready: at its first start, with messages stored, and after `kill -9` under load."""
 
 from __future__ import annotations
 

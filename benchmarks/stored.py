@@ -30,12 +30,12 @@ class Stored:
 
     @property
     def size_mb(self) -> float:
-        """Of the database, in MB (10^6 bytes)."""
+        """The size of the database, in MB (10^6 bytes)."""
         return (self.directory / _FILE).stat().st_size / 1e6
 
 
 def stored(directory: Path, messages: int, user: str) -> Stored:
-    """Such a database for one benchmark, `user`; filled in this run's `directory` where nobody has done so before."""
+    """Return such a database for one benchmark, `user`; it is filled in this run's `directory` unless it is there already."""
     pristine = directory / f"stored-{messages}"
     note = directory / f"stored-{messages}-{_NOTE}"
     if not note.exists():

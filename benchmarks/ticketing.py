@@ -1,4 +1,4 @@
-"""How long a dashboard waits for a page of tickets, for a search, and for a change of many."""
+"""The time that a dashboard waits for a page of tickets, for a search, and for a change of many."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, floa
 
 
 def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[int, int, float, float]:
-    """Each call snoozes anew, so that every ticket changes."""
+    """Measure changes of many tickets; each call snoozes anew, so that every ticket changes."""
     chosen = ids[:_AT_ONCE]
     body = json.dumps({"selection": {"ids": chosen}, "payload": {"duration": 3_600}})
     job = Job(

@@ -61,12 +61,12 @@ end
 
 
 def path() -> str | None:
-    """Where wrk is."""
+    """Return the path of wrk, None if it is not installed."""
     return shutil.which("wrk")
 
 
 def can_do(job: Job) -> bool:
-    """Whether it is installed, and the job is what it is made for; and worth the whole seconds that it counts in."""
+    """Return whether wrk is installed and can do the job, which has to be long enough as wrk counts in whole seconds."""
     plain = job.rate is None and job.count is None and not job.keep and not job.until_cut
     return plain and job.wire == "http" and job.for_s >= 1 and path() is not None
 
@@ -118,7 +118,7 @@ def _request(job: Job, call: Call) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a string of Lua, byte by byte where it is not plain."""
+    """Return a text as a string of Lua, byte by byte where it is not plain."""
     plain = (
         chr(each) if 32 <= each < 127 and each not in b'"\\' else f"\\{each:03}" for each in text.encode()
     )

@@ -102,7 +102,7 @@ async def _sample(server: Server, monitor: httpx.AsyncClient, traffic: Traffic, 
 
 
 def judged(samples: Sequence[Sample]) -> Section:
-    """Each series with its trend."""
+    """Return each series with its trend."""
     at_s = [sample.at_s for sample in samples]
     rows: list[tuple[Cell, ...]] = []
     for name, value, least in _JUDGED:

@@ -1,4 +1,4 @@
-"""What is seen of the server at one moment, and the table of all of them."""
+"""A sample of the server at one moment, and the table of all samples."""
 
 from __future__ import annotations
 

@@ -40,13 +40,13 @@ _HEALTH_S: Final = 110.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long things last, in seconds.
+    """The durations of a run's parts, in seconds.
 
     Args:
-        window_s: of one job of the load generator; each has connections of its own.
-        kept_s: how long a conversation is kept before the retention deletes it; it is posted to for half of that.
-        reign_s: how long a consumer holds the channel before the next one takes over.
-        rate: messages a second; None is half of what a first window without a bound manages.
+        window_s: one job of the load generator; each has connections of its own.
+        kept_s: time before the retention deletes a conversation; it is posted to for half of that.
+        reign_s: time for which a consumer holds the channel before the next one takes over.
+        rate: messages a second; None for half of what a first window without a bound manages.
     """
 
     window_s: float
@@ -68,7 +68,7 @@ class Counting(Journal):
 
 @dataclass(slots=True)
 class Counts:
-    """What has happened so far; `p50_ms` and `p99_ms` are those of the last window."""
+    """The counts so far; `p50_ms` and `p99_ms` are those of the last window."""
 
     posted: int = 0
     failed: int = 0
@@ -91,7 +91,7 @@ class Counts:
 
 
 class Traffic:
-    """Everything that is done to one server."""
+    """The traffic to one server."""
 
     def __init__(self, server: Server, plan: Plan) -> None:
         self.counts: Final = Counts()
@@ -156,7 +156,7 @@ class Traffic:
                 self._pool.append((trio.current_time(), str(reply.body["id"])))
 
     async def _reigns(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """One consumer after the other takes over the project's channel."""
+        """Let one consumer after the other take over the project's channel."""
         async with trio.open_nursery() as nursery:
             while True:
                 consumer = Consumer(
@@ -200,7 +200,7 @@ class Traffic:
             self.counts.take(Outcome(failures=[repr(error)]))
 
     def _sick(self) -> Callable[[Delivery], int]:
-        """A receiver that refuses some deliveries, and now and then all of them for a while."""
+        """Return a receiver that refuses some deliveries, and now and then all of them for a while."""
 
         def status(_: Delivery) -> int:
             out = trio.current_time() % (_HEALTH_S + _OUTAGE_S) > _HEALTH_S

@@ -1,4 +1,4 @@
-"""Whether a series grows: its slope over the second half of a run, with how sure that is.
+"""The trend of a series: its slope over the second half of a run, with how sure that is.
 
 Neighbouring samples are alike, which makes a slope look surer than it is. So they are first put together in blocks,
 and the line is laid through the blocks' means.

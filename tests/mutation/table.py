@@ -42,7 +42,11 @@ TABLE: Final = (
         "engine/deskwire/engine/webhooks/retry/circuit.py", ("tests/engine/webhooks/policy/test_circuit.py",)
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/retry/breaker.py", ("tests/engine/webhooks/policy/test_breaker.py",)
+        "engine/deskwire/engine/webhooks/retry/breaker.py",
+        (
+            "tests/engine/webhooks/policy/test_breaker.py",
+            "tests/engine/webhooks/policy/test_verdict.py",
+        ),
     ),
     Mutated("engine/deskwire/commands/demo/clients/signature.py", ("tests/commands/demo/test_signature.py",)),
     Mutated("engine/deskwire/engine/core/limits/rate_limit.py", ("tests/engine/core/test_rate_limit.py",)),

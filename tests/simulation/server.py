@@ -20,9 +20,9 @@ from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.log import EventLog
@@ -36,7 +36,7 @@ from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
@@ -165,9 +165,9 @@ class Server:
             mailbox=config.mailbox_commands,
             idle_s=config.actor_idle_s,
             live=config.actors_live,
-            passing=Passing(trio_ms, self._hub.pass_on, self.dispatcher.offer_ephemeral),
+            passing=EphemeralPublisher(trio_ms, self._hub.pass_on, self.dispatcher.offer_ephemeral),
             links=links,
-            wrappers=(TicketsFollow(),),
+            wrappers=(TicketFollower(),),
         )
         self._waits = WorkflowTimers(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)

@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.automation.conduct import conduct, needs
+from deskwire.engine.conversations.automation.decide import decide_with_workflow, workflow_needed
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, PostMessage, WorkflowCommand
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
 from deskwire.engine.conversations.decide import fold
@@ -103,9 +103,9 @@ class Play:
     def __call__(self, command: Command | WorkflowCommand) -> list[Draft]:
         """Carry the command out; returns its events."""
         self.now += 1_000
-        wanted = None if needs(self.state, command) is None else self.workflow
+        wanted = None if workflow_needed(self.state, command) is None else self.workflow
         ids = (new_id("msg", self.now) for _ in count())
-        facts = conduct(self.state, command, self.now, wanted, ids)
+        facts = decide_with_workflow(self.state, command, self.now, wanted, ids)
         self.facts = [self._signed(fact) for fact in facts]
         drafts: list[Draft] = []
         for _, fact, after in fold(self.state, tuple(self.facts), self.now):

@@ -1,4 +1,4 @@
-"""What the whole engine needs of a store, for storage, which implements it, and for wiring; a domain asks for its own part.
+"""The union of all that the engine needs of a store, for storage, which implements it, and for wiring; a domain asks for its own part.
 
 A `Transaction` is used by the writer's jobs, one after the other, a `Reader` by queries on any thread. Both are put
 together from above to below: a domain's own part may hold those of domains that it stands on.
@@ -10,8 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from deskwire.engine.accounts.organisation_ports import OrganisationReader, OrganisationTransaction
-from deskwire.engine.accounts.ports import AccountReader, AccountTransaction
+from deskwire.engine.accounts.ports import (
+    AccountReader,
+    AccountTransaction,
+    OrganisationReader,
+    OrganisationTransaction,
+)
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
@@ -86,7 +90,7 @@ class Transaction(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a group commit has made known, in commit order; each domain knows the part of it that it follows.
+    """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
     `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do. `callers`
     says whether anything about server keys or projects has changed.

@@ -22,7 +22,7 @@ import trio
 from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.socket import serve_orders
 from deskwire.config.settings import Config
-from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.failure import kept_running
@@ -212,7 +212,7 @@ async def _front(parts: Parts, services: Services, task_status: trio.TaskStatus[
                 ),
                 tls=None if certificate is None else certificate.context,
                 connections=parts.connections,
-                lane=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
+                fast_path=FastPath(services, ROUTES, idle_s=config.idle_connection_s),
             )
         )
         services.readiness.up = True

@@ -19,7 +19,7 @@ from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKe
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.rate_limit import Buckets
@@ -32,7 +32,7 @@ from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.retention import Keep, Pruned, Retention
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
@@ -85,9 +85,9 @@ def registry(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=Passing(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
+        passing=EphemeralPublisher(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
         links=links,
-        wrappers=(TicketsFollow(),),
+        wrappers=(TicketFollower(),),
     )
 
 

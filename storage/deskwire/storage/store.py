@@ -138,7 +138,7 @@ def _patient_reader(path: Path) -> tuple[SqliteReader, Patience]:
 
 
 def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
-    """Return the result of a query all of whose statements see the same state, whatever is committed between them."""
+    """Run a query all of whose statements see the same state, whatever is committed between them."""
     reader.conn.execute("BEGIN")
     try:
         return query(reader)

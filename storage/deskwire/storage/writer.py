@@ -133,7 +133,7 @@ class Writer:
         return await slot.take()
 
     async def _scrub(self, scrubber: Scrubber) -> float:
-        """Do the next part of the scrubber's work; how long to wait for a job before the part after it."""
+        """Do the next part of the scrubber's work; return how long to wait for a job before the part after it."""
         if self._erased:
             self._erased = False
             scrubber.want()
@@ -152,7 +152,7 @@ class Writer:
                 await self._commit(tx, [job])
 
     async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
-        """Commit the batch and answer its jobs; or undo it and return the jobs to run by themselves."""
+        """Commit the batch and answer its jobs; or undo it, and return the jobs to run by themselves."""
         began, changes = time.perf_counter(), tx.conn.total_changes
         try:
             if all(job.brief for job in batch):
@@ -233,7 +233,7 @@ def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | Non
 
 
 def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
-    """Begin a transaction and run the jobs in it; the job that has spoiled it, None if it may be committed.
+    """Begin a transaction and run the jobs in it; return the job that has spoiled it, None if it may be committed.
 
     Raises sqlite3.OperationalError if the disk fails.
     """

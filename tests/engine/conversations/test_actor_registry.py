@@ -16,7 +16,7 @@ from deskwire.engine.conversations.actor import Actor, Ask
 from deskwire.engine.conversations.commands import Assign
 from deskwire.engine.conversations.pipeline import Shared
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.errors import Unavailable
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
 from tests.support.seeing import seen
@@ -96,7 +96,9 @@ async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store:
     """A waiting task is handed its command past the mailbox, and runs only in the next scheduler step."""
     command = create()
     actor = Actor(
-        PROJECT, command.conversation_id, Shared(inline_store, HandClock(), 8, Passing(HandClock()))
+        PROJECT,
+        command.conversation_id,
+        Shared(inline_store, HandClock(), 8, EphemeralPublisher(HandClock())),
     )
     ask = Ask(command)
     async with trio.open_nursery() as nursery:

@@ -15,7 +15,7 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader
 from tests.engine.workflows.building import buttons, workflow
-from tests.engine.workflows.test_waits import stored
+from tests.engine.workflows.test_timers import stored
 from tests.support.builders import PROJECT, InlineStore, create
 
 from .acting import Gate, ask_into, open_directory

@@ -15,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, PostMessage
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.conversations.typing.state import Agent, SetTyping
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
@@ -65,7 +65,7 @@ async def opened(store: InlineStore, *, visible: bool = True, **limits: Any) -> 
     async with trio.open_nursery() as nursery:
         bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
         listeners: list[Office] = []
-        passing = Passing(clock, lambda event: listeners[0].listen(event))
+        passing = EphemeralPublisher(clock, lambda event: listeners[0].listen(event))
         office = Office(ActorRegistry(nursery, store, clock, passing=passing, **bounds), store, [])
         listeners.append(office)
         command = create(visible=visible)

@@ -16,7 +16,7 @@ from deskwire.engine.core.commits import Commits, Subscribers
 from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
-from deskwire.engine.accounts.organisation_ports import OrganisationReader, OrganisationTransaction
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction

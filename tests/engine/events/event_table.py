@@ -41,7 +41,7 @@ class Table:
     def lane_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
-        found = [row for row in self.rows if row.position > after and lane in row.lanes]
+        found = [row for row in self.rows if row.position > after and lane in row.topics]
         return [row for row in found if not types or row.type in types][:limit]
 
     def erase(self, conversations: frozenset[int]) -> None:

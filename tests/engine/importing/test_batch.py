@@ -1,4 +1,4 @@
-"""What a batch of an import leaves: how long it is kept, what it starts, and whom it is told."""
+"""The effects of a batch of an import: its retention, its workflows, and its deliveries."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_endpoints_are_sent_what_is_told_with_the_sequence_before_it(inlin
 
 @pytest.fixture(scope="module")
 def writing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteTransaction]:
-    """A transaction over a store of its own; nothing of it is ever committed."""
+    """Return a transaction over a store of its own; it is never committed."""
     path = tmp_path_factory.mktemp("store") / FILE_NAME
     migrate(path)
     with closing(connect_writer(path)) as connection:
@@ -167,7 +167,7 @@ def test_however_a_file_is_cut_and_repeated_it_leaves_the_same(
 
 
 def content(tx: SqliteTransaction, project: Project) -> tuple[list[Any], list[Any]]:
-    """What a project has stored, but for ids and sequences."""
+    """Return what a project has stored, without ids and sequences."""
     conversations = tx.conn.execute(
         "SELECT i.external_id, c.messages, c.last_message_at, c.updated_at, c.human, c.status FROM conversations c "
         "JOIN imported_conversations i ON i.conversation = c.rowid WHERE c.project = ? ORDER BY 1",

@@ -53,7 +53,7 @@ async def erasing(directory: Path) -> AsyncIterator[tuple[Erasures, InlineStore,
 
 
 def conversations(store: InlineStore) -> int:
-    """How many conversations there are of anybody."""
+    """Return the number of all conversations."""
     rows = seen(store, lambda reader: reader.bot_only_before(1 << 60, (-1, -1), 100))
     return len(rows)
 

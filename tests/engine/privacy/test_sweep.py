@@ -45,7 +45,7 @@ def sweep_of(engine: Running, clock: HandClock, directory: ActorRegistry | None 
 
 
 def left(engine: Running, *commands: Create) -> list[bool]:
-    """Which of these conversations are still there."""
+    """Return, for each of these conversations, whether it still exists."""
     return [
         seen(engine.store, lambda reader, c=command: reader.conversation(1, c.conversation_id)) is not None  # type: ignore[misc]
         for command in commands
@@ -53,7 +53,7 @@ def left(engine: Running, *commands: Create) -> list[bool]:
 
 
 def deletions(engine: Running) -> list[dict[str, Any]]:
-    """What the feed says of deletions."""
+    """Return the data of the deletions in the feed."""
     events = seen(
         engine.store,
         lambda reader: reader.events(PROJECT.rowid, 0, 1_000, frozenset({"conversation.deleted"})),

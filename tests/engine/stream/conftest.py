@@ -12,7 +12,7 @@ from tests.support.streaming import JumpStore, Stage, jump_stage
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[JumpStore]:
-    """A store without threads."""
+    """Return a store without threads."""
     store = JumpStore(tmp_path)
     yield store
     store.close()
@@ -20,5 +20,5 @@ def store(tmp_path: Path) -> Iterator[JumpStore]:
 
 @pytest.fixture
 async def stage(store: JumpStore) -> Stage:
-    """A project with its hub, for time that jumps."""
+    """Return a project with its hub, for time that jumps."""
     return await jump_stage(store)

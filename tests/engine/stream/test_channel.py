@@ -119,7 +119,7 @@ async def test_channels_are_held_and_taken_over_each_by_itself(
 async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """A quiet conversation in a busy project: its consumer's position moves with the log."""
+    """Move the position of a quiet conversation's consumer with the log of its busy project."""
     held = await stage.hold("c1", channel="private-contact-u1")
     await stage.announce("message.created", about(CNV, "u2"))
     batch = await next_batch(held)
@@ -129,7 +129,7 @@ async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
 async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Its name holds the contact's id, and there may be as many as contacts. Also if somebody once waited for it."""
+    """Forget the name, which holds the contact's id, also if somebody once waited for the channel."""
     old = await stage.hold("c1", channel="private-contact-u1")
     await stage.hub.until_unfenced(old.channel, "c1")
     await stage.hold("c1", channel="private-contact-u2")
@@ -145,10 +145,10 @@ async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
     assert names == {"private-contact-u2", CHANNEL}
 
 
-async def in_memory(stage: Stage, lane: Topic) -> bool:
-    """Whether one can wait for the lane's next event, as one can only in memory."""
+async def in_memory(stage: Stage, topic: Topic) -> bool:
+    """Return whether the topic is in memory, as only then one can wait for its next event."""
     with trio.move_on_after(1) as scope:
-        await stage.log.wait(lane, stage.log.position)
+        await stage.log.wait(topic, stage.log.position)
     return scope.cancelled_caught
 
 
@@ -177,7 +177,7 @@ async def test_a_channels_lane_is_in_memory_only_while_it_is_held(
 async def test_a_quiet_channel_is_resumed_without_a_gap_in_a_busy_project(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """How old a gap is, is the age of the channel's own oldest missed event."""
+    """Take the age of a gap from the oldest missed event of the channel itself."""
     held = await stage.hold("c1", channel="private-contact-u1")
     stage.hub.confirm(held, (await stage.emit(1))[0].position)
     stage.hub.leave(held, for_good=False)

@@ -27,7 +27,7 @@ async def test_a_consumer_that_is_ended_is_told_and_holds_nothing_any_more(
 async def test_its_channel_is_free_for_others_at_once_and_they_go_on_where_it_was(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Those that it had superseded included: they are who stands by."""
+    """Include the consumers that it had superseded: they are the ones that stand by."""
     await stage.hold("c0")
     held = await stage.hold("c1")
     missed = await stage.emit(2)
@@ -113,7 +113,7 @@ async def test_who_was_superseded_is_no_consumer_any_more(autojump_clock: MockCl
 
 
 async def test_after_a_crash_too(autojump_clock: MockClock, store: JumpStore, stage: Stage) -> None:
-    """Of a channel that nobody has asked for since the start."""
+    """End the consumer of a channel that nobody has used since the start."""
     await stage.hold("c0")
     await stage.hold("c1")
     again = await jump_stage(store)

@@ -1,4 +1,4 @@
-"""What an operator is told of the stream's consumers: how they came, and how far they are behind."""
+"""The operator's numbers on the stream's consumers: how they came, and how far they are behind."""
 
 from __future__ import annotations
 

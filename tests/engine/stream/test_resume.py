@@ -1,4 +1,4 @@
-"""Where a consumer begins (decisions 5, `resume`)."""
+"""The start of a consumer (decisions 5, `resume`)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_a_gap_longer_than_the_window_is_said_and_not_filled(
 async def test_a_gap_is_said_again_until_somebody_has_confirmed_something_behind_it(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """A connection may end before its answer has arrived; then nobody would ever have heard of the gap."""
+    """Repeat the gap, as a connection may end before its response has arrived, and nobody would know of it."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
     await trio.sleep(7_201)  # virtual time: the mock clock jumps
@@ -238,7 +238,7 @@ async def test_saving_goes_on_after_the_disk_refused_once(
 async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """A quiet consumer confirms the same position with each heartbeat."""
+    """Store nothing for a quiet consumer, which confirms the same position with each heartbeat."""
     held = await stage.hold("c1")
     events = await stage.emit(2)
     commits: list[float] = []
@@ -260,7 +260,7 @@ async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
 async def test_an_idle_consumer_has_reached_what_its_channel_passes_over(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Its heartbeats confirm that, so that retention never passes it unnoticed and its lag is none."""
+    """Confirm by heartbeats what does not concern it, so that it has no lag and retention never overtakes it."""
     idle = await stage.hold("c1", channel="private-contact-u1")
     with trio.move_on_after(1):
         await next_batch(idle)

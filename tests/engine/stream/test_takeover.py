@@ -1,4 +1,4 @@
-"""Who holds a channel (decisions 5; ADR 8)."""
+"""The holder of a channel (decisions 5; ADR 8)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_a_holder_that_unsubscribes_lifts_the_fence_at_once(
 async def test_a_consumer_that_had_dropped_is_superseded_as_well(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """A client that lost its network never hears of the takeover, and comes back with its old id."""
+    """Fence a client that lost its network: it is not told of the takeover, and comes back with its old id."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.hold("c2")
     with pytest.raises(ConsumerSuperseded):
@@ -175,7 +175,7 @@ async def test_a_takeover_that_is_not_stored_after_ten_seconds_changes_nothing(
 async def test_who_is_cancelled_while_its_takeover_is_stored_has_the_channel_all_the_same(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """A takeover that is stored and not seated would lose the holder what it confirms."""
+    """Give the lease to a holder whose takeover is stored, as else its confirmations would be lost."""
     old = await stage.hold("c1")
     store.write_takes_s = 5
     with trio.move_on_after(1):
@@ -282,7 +282,7 @@ async def test_beyond_so_many_channels_those_that_nobody_uses_are_forgotten(
 async def test_a_channel_that_somebody_waits_for_again_is_not_forgotten(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waits would not receive that it is free."""
+    """Keep the lease, as the waiting consumer would not be told that it is free."""
     monkeypatch.setattr(hub, "_LEASES", 1)
     await stage.hold("c1")
     stage.hub.leave(await stage.hold("c2"), for_good=False)

@@ -117,7 +117,7 @@ def test_any_text_at_all_is_refused_as_a_token(text: str) -> None:
 
 @pytest.mark.parametrize("field", ["channel", "consumer_id", "resume", "key_id"])
 def test_a_token_with_half_a_surrogate_pair_is_refused_with_the_reason(field: str) -> None:
-    """Only who has the key can sign one; it is no text all the same, and fits into no database."""
+    """Refuse what only the owner of the key can sign, but no database can store as text."""
     unsound: Any = {field: "x\ud800"}
     with pytest.raises(TokenRefused, match="surrogate"):
         check(issue(KEY, replace(GRANT, **unsound), now_ms=NOON))

@@ -18,7 +18,7 @@ from deskwire.engine.core.record import changed
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import LinkChanged
-from deskwire.engine.tickets.follow import TicketsFollow
+from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import Ticket
 from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, create
@@ -43,7 +43,7 @@ class Office:
         return await self.desk.create(new_id("tkt", NOON), values, NOON)
 
     def sides(self, ticket: Ticket, *conversations: str) -> list[str | None]:
-        """What the ticket says it is linked to, and which ticket each conversation says it has."""
+        """Return the id of the conversation that the ticket has, and that of the ticket that each conversation has."""
         found = seen(self.store, lambda reader: reader.ticket(PROJECT.rowid, ticket.id))
         rows = [seen(self.store, lambda reader, i=each: reader.conversation(PROJECT.rowid, i)) for each in conversations]  # type: ignore[misc]  # fmt: skip
         return [found and found.conversation_id, *(row and row[0].ticket_id for row in rows)]
@@ -64,7 +64,7 @@ async def open_office(path: Path) -> AsyncIterator[Office]:
     store = InlineStore(path)
     async with trio.open_nursery() as actors:
         directory = ActorRegistry(
-            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketsFollow(),)
+            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketFollower(),)
         )
         yield Office(store, directory, TicketService(store, directory, PROJECT, By("usr_1", "Ada")))
         actors.cancel_scope.cancel()

@@ -48,7 +48,7 @@ async def tending(store: InlineStore) -> AsyncIterator[SnoozeTimer]:
 
 
 async def ticket_until(store: InlineStore, until: int | None, **values: Any) -> Ticket:
-    """A ticket that is snoozed until then."""
+    """Store a ticket that is snoozed until then."""
     values = {"title": "T", "snoozed_until": until, **values}
     return await store.write(lambda tx: create_ticket(tx, PROJECT, new_id("tkt", NOON), values, BY, now()))
 

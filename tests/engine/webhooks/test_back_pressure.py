@@ -32,8 +32,8 @@ async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
         await receiver.wait(1)
         receiver.behaviour = WORKING
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        await installation.send(2, 3, lane=7)
-        await installation.send(4, lane=8)
+        await installation.send(2, 3, conversation=7)
+        await installation.send(4, conversation=8)
         await other.wait(3)
         assert (await installation.log())[0] == (1, int(status[:3]), f"status {status[:3]}")
         await receiver.wait(4)
@@ -51,7 +51,7 @@ async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
 async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """What is left of the plan begins when the receiver takes something again."""
+    """The rest of the plan begins when the receiver accepts something again."""
     receiver = await receivers(busy(5))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -75,8 +75,8 @@ async def test_those_that_were_under_way_at_once_ask_for_one_pause(
     receiver = await receivers(busy(30))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        for lane in range(1, 6):
-            await installation.send(lane, lane=lane)
+        for conversation in range(1, 6):
+            await installation.send(conversation, conversation=conversation)
         await receiver.wait(1)
         await trio.sleep(25)  # virtual time: the mock clock jumps
         sent = len(receiver.requests)

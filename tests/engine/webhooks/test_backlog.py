@@ -1,4 +1,4 @@
-"""What an outage left behind: page by page, in its order, at a bounded rate, beside what is new (decisions 6)."""
+"""The backlog of an outage: batch by batch, in order, at a bounded rate, beside new deliveries (decisions 6)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def caught_up(rate_per_s: float = 10, share: int = 8, room: int = 8) -> Backlog:
 def holding(*positions: int, rate_per_s: float = 10, share: int = 8) -> Backlog:
     backlog = caught_up(rate_per_s, share)
     for position in positions:
-        backlog.lanes.add(delivery(position, position))
+        backlog.ordered.add(delivery(position, position))
     return backlog
 
 
 def begun(backlog: Backlog, upto: float, step: float = 0.01) -> list[float]:
-    """When attempts begin, if each ends at once and it is looked this often."""
+    """Return the times at which attempts begin if each ends at once and the backlog is asked every `step` seconds."""
     found, at = [], 0.0
     while at <= upto:
         while backlog.may_start(at):
@@ -87,54 +87,54 @@ def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_tho
     backlog.take_up(50)
     backlog.missed = True
     kinds = []
-    while (kind := backlog.begin_page()) is not None:
+    while (kind := backlog.begin_batch()) is not None:
         kinds.append(kind)
-        backlog.end_page(kind, None)
+        backlog.end_batch(kind, None)
         if kind == "missed" and kinds.count("missed") == 1:
             backlog.note_redelivery()  # those that were made
     assert kinds == ["redeliveries", "missed", "redeliveries", "held"]
     assert backlog.empty
 
 
-def test_a_page_is_read_again_behind_the_last_one_as_long_as_there_may_be_more() -> None:
+def test_a_batch_is_read_again_behind_the_last_one_as_long_as_there_may_be_more() -> None:
     backlog = caught_up()
     backlog.take_up(50)
-    assert backlog.begin_page() == "redeliveries"
-    backlog.end_page("redeliveries", 44)
-    assert (backlog.redelivered_after, backlog.begin_page()) == (44, "redeliveries")
-    backlog.end_page("redeliveries", None)
-    assert backlog.begin_page() == "held"
-    backlog.end_page("held", 20)
-    assert (backlog.held_after, backlog.begin_page()) == (20, "held")
-    backlog.end_page("held", None)
-    assert (backlog.held_after, backlog.begin_page()) == (50, None)
+    assert backlog.begin_batch() == "redeliveries"
+    backlog.end_batch("redeliveries", 44)
+    assert (backlog.redelivered_after, backlog.begin_batch()) == (44, "redeliveries")
+    backlog.end_batch("redeliveries", None)
+    assert backlog.begin_batch() == "held"
+    backlog.end_batch("held", 20)
+    assert (backlog.held_after, backlog.begin_batch()) == (20, "held")
+    backlog.end_batch("held", None)
+    assert (backlog.held_after, backlog.begin_batch()) == (50, None)
 
 
 @pytest.mark.parametrize("kind", ["redeliveries", "missed", "held"])
-def test_a_page_that_could_not_be_read_is_read_again(kind: str) -> None:
+def test_a_batch_that_could_not_be_read_is_read_again(kind: str) -> None:
     backlog = caught_up()
     if kind == "held":
         backlog.take_up(50)
-        backlog.begin_page()
+        backlog.begin_batch()
     elif kind == "missed":
         backlog.missed = True
     else:
         backlog.note_redelivery()
-    assert backlog.begin_page() == kind
-    backlog.give_up_page(kind)
-    assert backlog.begin_page() == kind
+    assert backlog.begin_batch() == kind
+    backlog.give_up_batch(kind)
+    assert backlog.begin_batch() == kind
 
 
-def test_a_page_is_read_when_a_quarter_of_the_room_is_left() -> None:
+def test_a_batch_is_read_when_a_quarter_of_the_room_is_left() -> None:
     backlog = caught_up(room=8)
     backlog.take_up(50)
     for position in range(1, 9):
-        backlog.lanes.add(delivery(position, position))
+        backlog.ordered.add(delivery(position, position))
     for position in range(1, 6):
-        assert (backlog.room, backlog.begin_page()) == (position - 1, None)
-        del backlog.lanes.held[position]
-    del backlog.lanes.held[6]
-    assert (backlog.room, backlog.begin_page()) == (6, "redeliveries")
+        assert (backlog.room, backlog.begin_batch()) == (position - 1, None)
+        del backlog.ordered.held[position]
+    del backlog.ordered.held[6]
+    assert (backlog.room, backlog.begin_batch()) == (6, "redeliveries")
 
 
 def test_it_never_has_more_than_a_hundred_in_memory() -> None:
@@ -146,8 +146,8 @@ def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
     backlog.take_up(50)
     backlog.missed = True
     backlog.clear()
-    assert (len(backlog.lanes.held), backlog.begin_page()) == (0, "missed")
-    backlog.end_page("missed", None)
+    assert (len(backlog.ordered.held), backlog.begin_batch()) == (0, "missed")
+    backlog.end_batch("missed", None)
     assert backlog.empty
 
 
@@ -157,7 +157,7 @@ def test_it_is_not_empty_while_something_is_in_memory_or_to_be_read() -> None:
     backlog.take_up(5)
     assert not backlog.empty
     for kind in ("redeliveries", "held"):
-        assert backlog.begin_page() == kind
-        backlog.end_page(kind, None)
-    backlog.lanes.add(delivery(1))
+        assert backlog.begin_batch() == kind
+        backlog.end_batch(kind, None)
+    backlog.ordered.add(delivery(1))
     assert not backlog.empty

@@ -1,4 +1,4 @@
-"""What an outage made an endpoint miss is sent once more, by itself, with the next success (decisions 6)."""
+"""Catching up: deliveries that an endpoint missed in an outage are sent once more with the next success (decisions 6)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ async def settled() -> None:
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
 
 
-async def missing(installation: Installation, *numbers: int, lanes: int = 2) -> None:
+async def missing(installation: Installation, *numbers: int, conversations: int = 2) -> None:
     """Commit events in so many conversations to a receiver that fails, until their attempts are used up."""
     for number in numbers:
-        await installation.send(number, lane=number % lanes + 1)
+        await installation.send(number, conversation=number % conversations + 1)
     await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
     assert {row[1:] for row in await installation.rows()} == {("dropped", 4)}
 
@@ -47,20 +47,20 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
         receiver.behaviour = WORKING
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert len(receiver.requests) == sent
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await receiver.wait(sent + 9)
         await settled()
         rows = await installation.rows()
         assert rows[:8] == [(number, "dropped", 4) for number in range(1, 9)]
         assert {row[1:] for row in rows[8:]} == {("delivered", 1)}
         assert installation.dispatcher.outages == {"held": 0, "missed": 0}
-        await installation.send(101, lane=100)
+        await installation.send(101, conversation=100)
         await receiver.wait(sent + 10)
         await trio.sleep(5)  # virtual time: the mock clock jumps
     assert receiver.sequences[sent] == 100
     assert sorted(receiver.sequences[sent:]) == [*range(1, 9), 100, 101]
-    for lane in range(2):
-        mine = [number for number in receiver.sequences[sent:] if number < 100 and number % 2 == lane]
+    for conversation in range(2):
+        mine = [number for number in receiver.sequences[sent:] if number < 100 and number % 2 == conversation]
         assert mine == sorted(mine)
     again = receiver.requests[sent + 1 :]
     assert ids.isdisjoint(each.headers["Service-Delivery-Id"] for each in again)
@@ -68,7 +68,7 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
 
 
 async def sent_when_back(installation: Installation, receiver: Receiver) -> list[int]:
-    """What a receiver that is well again is sent, the event 100 being new."""
+    """Return the sequences that a receiver gets that is well again, 100 being the new event."""
     receiver.behaviour, sent = WORKING, len(receiver.requests)
     await installation.send(100)
     await receiver.wait(sent + 1)
@@ -104,7 +104,7 @@ async def test_catching_up_can_be_turned_off_before_the_outage_is_over(
 async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itself(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """It is the event that the receiver can't take, and no outage."""
+    """The receiver can't take this one event; there is no outage."""
 
     async def refuses_one(stream: trio.abc.Stream, request: Request) -> None:
         await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
@@ -112,14 +112,14 @@ async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itsel
     receiver = await receivers(refuses_one)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        await installation.send(1, lane=1)
+        await installation.send(1, conversation=1)
         await receiver.wait(1)
         await settled()
-        await installation.send(2, lane=2)
+        await installation.send(2, conversation=2)
         await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "dropped", 4), (2, "delivered", 1)]
         assert (await installation.reasons())[0] == DROPPED
-        await installation.send(3, lane=3)
+        await installation.send(3, conversation=3)
         await trio.sleep(5)  # virtual time: the mock clock jumps
     assert receiver.sequences == [1, 2, 1, 1, 1, 3]
 
@@ -127,7 +127,7 @@ async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itsel
 async def test_a_success_of_before_the_first_failure_is_none_during_the_outage(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """What was answered well while the receiver went away had begun before."""
+    """The attempt that succeeded while the receiver went away had begun before."""
     go = trio.Event()
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:
@@ -138,9 +138,9 @@ async def test_a_success_of_before_the_first_failure_is_none_during_the_outage(
     receiver = await receivers(slow)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        await installation.send(1, lane=1)
+        await installation.send(1, conversation=1)
         await receiver.wait(1)
-        await installation.send(2, lane=2)
+        await installation.send(2, conversation=2)
         await receiver.wait(2)
         await settled()
         go.set()
@@ -159,7 +159,7 @@ async def test_a_restart_knows_what_is_owed(
     receiver.behaviour = WORKING
     async with opened(tmp_path) as installation:
         sent = len(receiver.requests)
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await receiver.wait(sent + 4)
         await settled()
         assert [row[1] for row in await installation.rows()] == ["dropped"] * 3 + ["delivered"] * 4
@@ -176,7 +176,7 @@ async def test_a_redelivery_is_made_once_also_if_it_is_cut_off(
         await missing(installation, 1, 2, 3, 4)
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await receiver.wait(sent + 2)
     async with opened(tmp_path) as installation:
         await receiver.wait(sent + 5)
@@ -191,12 +191,12 @@ async def test_it_is_caught_up_at_a_bounded_rate_beside_what_is_new(
     receiver = await receivers(FAILING)
     async with opened(tmp_path, catch_up_per_s=5) as installation:
         await installation.endpoint(receiver)
-        await missing(installation, *range(1, 13), lanes=12)
+        await missing(installation, *range(1, 13), conversations=12)
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await receiver.wait(sent + 4)
-        await installation.send(101, lane=101)
+        await installation.send(101, conversation=101)
         await trio.sleep(0.05)  # virtual time: the mock clock jumps
         assert receiver.sequences[-1] == 101
         await receiver.wait(sent + 14)
@@ -212,11 +212,11 @@ async def test_what_is_older_than_the_horizon_is_not_caught_up(
         await installation.endpoint(receiver)
         await missing(installation, 1, 2)
         await trio.sleep(60)  # virtual time: the mock clock jumps
-        await installation.send(3, lane=3)
+        await installation.send(3, conversation=3)
         await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await receiver.wait(sent + 2)
         await trio.sleep(5)  # virtual time: the mock clock jumps
         assert installation.dispatcher.outages["missed"] == 0
@@ -236,12 +236,12 @@ async def test_a_redelivery_that_fails_has_all_its_attempts_and_is_missed_again(
         await installation.endpoint(receiver)
         await missing(installation, 1)
         receiver.behaviour = takes_new_ones
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
         assert await installation.rows() == [(1, "dropped", 4), (100, "delivered", 1), (1, "dropped", 4)]
         receiver.behaviour = WORKING
         sent = len(receiver.requests)
-        await installation.send(101, lane=101)
+        await installation.send(101, conversation=101)
         await receiver.wait(sent + 2)
         await settled()
         assert (await installation.rows())[-1] == (1, "delivered", 1)

@@ -71,8 +71,8 @@ async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_
     one, two = await receivers(silent), await receivers(silent)
     async with opened(tmp_path) as installation:
         disabled, removed = await installation.endpoint(one), await installation.endpoint(two)
-        for lane in range(1, 601):
-            await installation.send(lane, lane=lane)
+        for conversation in range(1, 601):
+            await installation.send(conversation, conversation=conversation)
         for endpoint, status in ((disabled, "disabled"), (removed, "removed")):
             changed = replace(endpoint, status=status, status_reason="by the API")  # type: ignore[arg-type]
             await installation.store.write(lambda tx, changed=changed: tx.save_endpoint(changed))  # type: ignore[misc]
@@ -83,7 +83,7 @@ async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_
 
 
 def signed(request: Request, secret: str) -> bool:
-    """Whether the published verifier accepts the request."""
+    """Return whether the published verifier accepts the request."""
     signature = request.headers["Service-Signature"]
     try:
         stripe.WebhookSignature.verify_header(request.body.decode(), signature, secret)

@@ -23,8 +23,8 @@ async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_
     receiver = await receivers(wait)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        for lane in range(20):
-            await installation.send(1, 2, lane=lane + 1)
+        for conversation in range(20):
+            await installation.send(1, 2, conversation=conversation + 1)
         await receiver.wait(16)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert receiver.now == 16
@@ -49,7 +49,7 @@ async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
     async with opened(tmp_path, concurrency=4) as installation:
         await installation.endpoint(receiver)
         for number in range(1, 17):
-            await installation.send(number, lane=number)
+            await installation.send(number, conversation=number)
         with trio.fail_after(3):
             await receiver.wait(16)
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
@@ -66,7 +66,7 @@ async def test_only_so_many_may_hang(tmp_path: Path, receivers: Receivers, mock_
     async with opened(tmp_path, concurrency=2, waiting=3) as installation:
         await installation.endpoint(receiver)
         for number in range(1, 9):
-            await installation.send(number, lane=number)
+            await installation.send(number, conversation=number)
         await trio.sleep(4)  # virtual time: the mock clock jumps
         assert (receiver.now, len(receiver.requests)) == (5, 5)
         await receiver.wait(8)  # once the first have run out of time
@@ -84,7 +84,7 @@ async def test_a_dead_endpoint_does_not_delay_another_one(
     async with opened(tmp_path) as installation:
         await installation.endpoint(dead)
         await installation.endpoint(alive)
-        for lane in range(1, 31):
-            await installation.send(1, lane=lane)
+        for conversation in range(1, 31):
+            await installation.send(1, conversation=conversation)
         await alive.wait(30)
         assert alive.requests[-1].at - alive.requests[0].at < 2

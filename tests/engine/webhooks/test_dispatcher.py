@@ -45,7 +45,7 @@ async def test_an_event_without_a_number_names_no_previous_sequence(
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        await installation.send(1, lane=None)
+        await installation.send(1, conversation=None)
         await receiver.wait(1)
     assert "Service-Previous-Sequence" not in receiver.requests[0].headers
 
@@ -101,10 +101,10 @@ async def test_a_restart_takes_up_what_is_pending_and_sends_nothing_twice(
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        await installation.send(1, lane=1)
+        await installation.send(1, conversation=1)
         await receiver.wait(1)
         receiver.behaviour = answering("200 OK")
-        await installation.send(2, lane=2)
+        await installation.send(2, conversation=2)
         await receiver.wait(2)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
     async with opened(tmp_path) as installation:
@@ -216,8 +216,8 @@ async def test_an_erased_conversation_is_not_sent_any_more(
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        await installation.send(1, 2, lane=5)
-        await installation.send(3, lane=6)
+        await installation.send(1, 2, conversation=5)
+        await installation.send(3, conversation=6)
         await receiver.wait(3)
         receiver.behaviour = answering("200 OK")
         await installation.erase(5)
@@ -240,10 +240,10 @@ async def test_a_deletion_waits_for_the_attempt_of_its_conversation_that_is_unde
     receiver = await receivers(slow)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        await installation.send(1, 2, lane=5)
+        await installation.send(1, 2, conversation=5)
         await receiver.wait(1)
         await installation.delete(5, 3)
-        await installation.send(4, lane=6)
+        await installation.send(4, conversation=6)
         await receiver.wait(2)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert receiver.sequences == [1, 4]
@@ -268,15 +268,15 @@ async def test_more_than_memory_holds_is_delivered_all_the_same(
     async with opened(tmp_path, memory_deliveries=16) as installation:
         await installation.endpoint(receiver)
         for number in range(1, 61):
-            await installation.send(number, lane=1 + number % 5)
+            await installation.send(number, conversation=1 + number % 5)
         await receiver.wait(75)
         await trio.sleep(30)  # virtual time: the mock clock jumps
         rows = await installation.rows()
     assert [row[1] for row in rows] == ["delivered"] * 60
     first = [r for r in receiver.requests if r.headers["Service-Attempt"] == "1"]
     assert len(first) == 60
-    for lane in range(5):
-        mine = [int(r.body) for r in first if int(r.body) % 5 == lane]
+    for conversation in range(5):
+        mine = [int(r.body) for r in first if int(r.body) % 5 == conversation]
         assert mine == sorted(mine)
 
 
@@ -293,7 +293,7 @@ async def test_more_overdue_retries_than_memory_holds_do_not_keep_the_disk_busy(
     async with opened(tmp_path, memory_deliveries=16) as installation:
         await installation.endpoint(receiver)
         for number in range(1, 61):
-            await installation.send(number, lane=number)
+            await installation.send(number, conversation=number)
         await receiver.wait(60)
         receiver.behaviour = slow
         with trio.fail_after(60):

@@ -18,7 +18,7 @@ from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.http.address import IPAddress
-from deskwire.engine.webhooks.http.shortage import NoThread
+from deskwire.engine.webhooks.http.resolver import NoThread
 from deskwire.storage.store import SqliteStore
 from tests.support.failures import failures_logged
 from tests.support.sockets.receivers import Receivers, answering, opened
@@ -95,7 +95,7 @@ async def test_a_bug_in_one_worker_restarts_it_and_leaves_the_others_alone(
 async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_raised(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """A group that looks like the task's own end would end all workers without a word."""
+    """The exception group looks like a cancellation, and would end all workers without a word."""
     receiver = await receivers()
     bugs: list[BaseException] = [
         ValueError("a bug"),
@@ -160,7 +160,7 @@ async def test_what_this_machine_lacks_uses_up_no_attempt_and_opens_no_circuit(
 async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """A start with the wrong installation secret must not use up the retries of what is pending."""
+    """The start with a wrong installation secret must not use up the retries of pending deliveries."""
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)

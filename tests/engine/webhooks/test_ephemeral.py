@@ -191,7 +191,7 @@ async def test_a_dead_receiver_holds_a_bounded_number_and_the_oldest_are_dropped
 async def test_typing_that_nobody_answers_delays_no_stored_delivery(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """All that the endpoint may be sent at once is still there for what is stored."""
+    """The slots for stored deliveries stay free."""
 
     async def only_stored(stream: trio.abc.Stream, request: Request) -> None:
         await (silent if request.headers["Service-Event"] == STARTED else answering("200 OK"))(
@@ -205,8 +205,8 @@ async def test_typing_that_nobody_answers_delays_no_stored_delivery(
             installation.dispatcher.offer_ephemeral(typing(number, conversation=number))
         await receiver.wait(1)
         began = trio.current_time()
-        for lane in range(1, 21):
-            await installation.send(1, lane=lane)
+        for conversation in range(1, 21):
+            await installation.send(1, conversation=conversation)
         await receiver.wait(21)
         assert trio.current_time() - began < 1
         await trio.sleep(0.2)  # virtual time: the mock clock jumps
@@ -288,7 +288,7 @@ STEPS = ("put", "take", "end", "fail", "repeat")
 
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 3)), max_size=60))
-def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, int]]) -> None:
+def test_the_box_is_bounded_and_sends_each_conversation_in_order(steps: list[tuple[str, int]]) -> None:
     box, under_way, first = EphemeralQueue(memory=5), list[EphemeralDelivery](), list[EphemeralDelivery]()
     now, made = EPOCH_MS, 0
     for step, choice in steps:
@@ -305,10 +305,10 @@ def test_the_box_is_bounded_and_sends_each_lane_in_order(steps: list[tuple[str, 
             again = Retry(now + 1500, now, now, repeats=step == "repeat")
             box.ended(ended) if step == "end" else box.retry(ended, again)
         assert len(box) <= 5
-        lanes = [each.event.conversation for each in under_way if not each.attempts]
-        assert len(lanes) == len(set(lanes))
-    for lane in range(4):
-        numbers = [each.number for each in first if each.event.conversation == lane]
+        conversations = [each.event.conversation for each in under_way if not each.attempts]
+        assert len(conversations) == len(set(conversations))
+    for conversation in range(4):
+        numbers = [each.number for each in first if each.event.conversation == conversation]
         assert numbers == sorted(numbers)
 
 

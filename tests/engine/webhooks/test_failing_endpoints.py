@@ -25,8 +25,8 @@ async def settled() -> None:
 
 async def failing_until_open(installation: Installation) -> None:
     """Three conversations with an event each, to a receiver that fails: by the rule SOON the circuit opens."""
-    for lane in (1, 2, 3):
-        await installation.send(lane, lane=lane)
+    for conversation in (1, 2, 3):
+        await installation.send(conversation, conversation=conversation)
     await settled()
     assert (await installation.stored()).circuit.state(wall()) == "open"
 
@@ -38,18 +38,18 @@ async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_b
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
-        for lane in range(1, 21):
-            await installation.send(lane, lane=lane)
+        for conversation in range(1, 21):
+            await installation.send(conversation, conversation=conversation)
         await trio.sleep(50)  # virtual time: the mock clock jumps
         assert (len(receiver.requests), (await installation.stored()).circuit.state(wall())) == (80, "closed")
         await trio.sleep(10)  # virtual time: the mock clock jumps
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await settled()
         circuit = (await installation.stored()).circuit
         assert circuit.state(wall()) == "open"
         assert circuit.reason is not None
         assert circuit.reason.startswith("81 attempts in a row failed within 6")
-        await installation.send(101, 102, lane=100)
+        await installation.send(101, 102, conversation=100)
         await trio.sleep(35)  # virtual time: the mock clock jumps
         probes = receiver.requests[81:]
         assert [(int(each.body), each.headers["Service-Attempt"]) for each in probes] == [(100, "2")] * 3
@@ -72,7 +72,7 @@ async def test_a_probe_that_succeeds_closes_the_circuit_and_what_was_held_goes_o
         await installation.endpoint(receiver)
         await failing_until_open(installation)
         for number in range(10, 40):
-            await installation.send(number, lane=number % 3 + 1)
+            await installation.send(number, conversation=number % 3 + 1)
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
         await receiver.wait(sent + 33)
@@ -82,10 +82,10 @@ async def test_a_probe_that_succeeds_closes_the_circuit_and_what_was_held_goes_o
         assert (stored.circuit, stored.held_upto) == (CLOSED, None)
         assert installation.dispatcher.outages == {"held": 0, "missed": 0}
     assert sorted(receiver.sequences[sent:]) == [1, 2, 3, *range(10, 40)]
-    for lane in range(3):
-        mine = [number for number in receiver.sequences[sent:] if number >= 10 and number % 3 == lane]
+    for conversation in range(3):
+        mine = [number for number in receiver.sequences[sent:] if number >= 10 and number % 3 == conversation]
         assert mine == sorted(mine)
-        assert receiver.sequences[sent:].index(lane + 1) < receiver.sequences[sent:].index(mine[0])
+        assert receiver.sequences[sent:].index(conversation + 1) < receiver.sequences[sent:].index(mine[0])
 
 
 async def test_while_a_probe_is_under_way_nothing_else_is_sent(
@@ -104,8 +104,8 @@ async def test_while_a_probe_is_under_way_nothing_else_is_sent(
         sent = len(receiver.requests)
         receiver.behaviour = slow
         await receiver.wait(sent + 1)
-        for lane in range(50, 60):
-            await installation.send(lane, lane=lane)
+        for conversation in range(50, 60):
+            await installation.send(conversation, conversation=conversation)
         await settled()
         assert len(receiver.requests) == sent + 1
         go.set()
@@ -122,12 +122,12 @@ async def test_what_was_held_goes_out_at_a_bounded_rate_beside_what_is_new(
         await installation.endpoint(receiver)
         await failing_until_open(installation)
         for number in range(100, 120):
-            await installation.send(number, lane=number)
+            await installation.send(number, conversation=number)
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
         await receiver.wait(sent + 5)
         for number in (1000, 1001, 1002):
-            await installation.send(number, lane=number)
+            await installation.send(number, conversation=number)
         await trio.sleep(0.05)  # virtual time: the mock clock jumps
         assert {1000, 1001, 1002} <= set(receiver.sequences)
         await receiver.wait(sent + 26)
@@ -143,12 +143,12 @@ async def test_a_restart_leaves_an_open_circuit_open_and_what_it_holds_held(
     async with opened(tmp_path, rule=SOON) as installation:
         await installation.endpoint(receiver)
         await failing_until_open(installation)
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await settled()
     sent = len(receiver.requests)
     receiver.behaviour = WORKING
     async with opened(tmp_path, rule=SOON) as installation:
-        await installation.send(101, lane=100)
+        await installation.send(101, conversation=100)
         await settled()
         assert (len(receiver.requests), installation.dispatcher.outages["held"]) == (sent, 5)
         await receiver.wait(sent + 5)
@@ -167,7 +167,7 @@ async def test_a_restart_goes_on_with_what_was_held_at_the_same_rate_and_repeats
         await installation.endpoint(receiver)
         await failing_until_open(installation)
         for number in range(100, 120):
-            await installation.send(number, lane=number % 2 + 4)
+            await installation.send(number, conversation=number % 2 + 4)
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
         await receiver.wait(sent + 8)
@@ -181,8 +181,10 @@ async def test_a_restart_goes_on_with_what_was_held_at_the_same_rate_and_repeats
         assert {row[1] for row in await installation.rows()} == {"delivered"}
         assert (await installation.stored()).held_upto is None
     assert sorted(receiver.sequences[sent:]) == [1, 2, 3, *range(100, 120)]
-    for lane in range(2):
-        mine = [number for number in receiver.sequences[sent:] if number >= 100 and number % 2 == lane]
+    for conversation in range(2):
+        mine = [
+            number for number in receiver.sequences[sent:] if number >= 100 and number % 2 == conversation
+        ]
         assert mine == sorted(mine)
 
 
@@ -195,7 +197,7 @@ async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
         await failing_until_open(installation)
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
-        await installation.send(100, 101, lane=100)
+        await installation.send(100, 101, conversation=100)
         asked_for = (await installation.pending(endpoint))[-1]
         installation.dispatcher.probe(endpoint.rowid, asked_for.position)
         await receiver.wait(sent + 5)
@@ -219,7 +221,7 @@ async def test_an_attempt_from_before_that_succeeds_closes_the_circuit_too(
     receiver = await receivers(one_is_slow)
     async with opened(tmp_path, rule=SOON) as installation:
         await installation.endpoint(receiver)
-        await installation.send(50, 51, lane=50)
+        await installation.send(50, 51, conversation=50)
         await receiver.wait(1)
         await failing_until_open(installation)
         receiver.behaviour = WORKING
@@ -239,7 +241,7 @@ async def test_what_is_older_than_the_horizon_ends_as_skipped_while_the_circuit_
         await installation.endpoint(receiver)
         await failing_until_open(installation)
         await trio.sleep(60)  # virtual time: the mock clock jumps
-        await installation.send(100, lane=100)
+        await installation.send(100, conversation=100)
         await trio.sleep(60)  # virtual time: the mock clock jumps
         assert [row[:2] for row in await installation.rows()] == [
             (1, "skipped"),
@@ -260,7 +262,7 @@ async def test_a_deletion_in_an_open_circuit_leaves_nothing_else_of_its_conversa
     async with opened(tmp_path, rule=SOON) as installation:
         await installation.endpoint(receiver)
         await failing_until_open(installation)
-        await installation.send(10, 11, lane=2)
+        await installation.send(10, 11, conversation=2)
         await installation.delete(2, 12)
         sent = len(receiver.requests)
         receiver.behaviour = WORKING
@@ -291,9 +293,11 @@ async def test_an_answer_of_410_is_a_failure_like_any_other(
         assert await installation.rows() == [(1, "delivered", 2), (2, "delivered", 2)]
 
 
-def _typed(lane: int) -> EphemeralEvent:
+def _typed(conversation: int) -> EphemeralEvent:
     kind = "agent.typing.started"
-    return EphemeralEvent(f"evt_{lane}", kind, 1, lane, f"cnv_{lane}", "u1", str(lane).encode())
+    return EphemeralEvent(
+        f"evt_{conversation}", kind, 1, conversation, f"cnv_{conversation}", "u1", str(conversation).encode()
+    )
 
 
 async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(
@@ -306,8 +310,8 @@ async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(
         typing = replace(endpoint, events=frozenset({"agent.typing.started"}))
         await installation.store.write(lambda tx: tx.save_endpoint(typing))
         installation.dispatcher.change(typing)
-        for lane in (1, 2, 3):
-            installation.dispatcher.offer_ephemeral(_typed(lane))
+        for conversation in (1, 2, 3):
+            installation.dispatcher.offer_ephemeral(_typed(conversation))
         await settled()
         assert (await installation.stored()).circuit.state(wall()) == "open"
         sent = len(receiver.requests)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -23,6 +24,7 @@ from hypothesis.stateful import (
 from deskwire.http.server.connection import FrontStream
 from deskwire.http.server.connections import SHARE, Connections, Place
 from deskwire.http.server.listener import FrontLimits
+from deskwire.http.server.turns import Turns
 from tests.support.sockets.certificates import Files
 from tests.support.streaming import NOON, Front, Stage, real_front, real_stage, small_app
 
@@ -330,3 +332,22 @@ async def test_handshakes_that_never_end_keep_nobody_from_tls(stage: Stage, tmp_
             secured = trio.SSLStream(raw, files.trust, server_hostname="127.0.0.1")
             await secured.send_all(HELLO)
             assert bytes(await secured.receive_some()).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_connection_that_is_closed_while_it_waits_for_its_turn_is_read_by_nobody_else() -> None:
+    ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
+    stream, turns = FrontStream(ours, write_timeout_s=60), Turns()
+    stream.place, stream.turns = Connections(10).admit("198.51.100.7", stream.end), turns
+    await turns.take("somebody else", "198.51.100.8")
+    async with theirs, trio.open_nursery() as nursery:
+
+        async def read() -> None:
+            with pytest.raises(trio.ClosedResourceError):
+                await stream.receive_some(100)
+
+        await theirs.send_all(b"the rest of a large body")
+        nursery.start_soon(read)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(stream.aclose)
+        await trio.testing.wait_all_tasks_blocked()
+        turns.release("somebody else")

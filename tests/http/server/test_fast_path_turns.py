@@ -1,4 +1,4 @@
-"""The lane lets others have their turn, and begins nothing that would be cancelled half way (ADR 28)."""
+"""The fast path lets others have their turn, and begins nothing that would be cancelled half way (ADR 28)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trio.testing
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.pipeline import Request, Response
 from deskwire.http.api.services import Services
-from deskwire.http.server import fast_path as lane_module
+from deskwire.http.server import fast_path as fast_path_module
 from deskwire.http.server.connection import FrontStream
 from deskwire.http.server.fast_path import FastPath
 
@@ -25,12 +25,12 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the requests that were begun; each is answered at once."""
     paths: list[str] = []
 
-    async def carried_out(_services: Services, asked: Request) -> tuple[Response, None]:
+    async def handled(_services: Services, asked: Request) -> tuple[Response, None]:
         paths.append(asked.route.path)
         return Response(200, "application/json", b"{}"), None
 
-    monkeypatch.setattr(lane_module, "carried_out", carried_out)
-    monkeypatch.setattr(lane_module, "note", lambda *_: None)
+    monkeypatch.setattr(fast_path_module, "handle", handled)
+    monkeypatch.setattr(fast_path_module, "note", lambda *_: None)
     return paths
 
 
@@ -57,10 +57,10 @@ async def test_requests_in_a_row_leave_turns_to_others(begun: list[str]) -> None
             seen.append(len(begun))
             await trio.lowlevel.checkpoint()
 
-    async with _connected() as (lane, stream, client), trio.open_nursery() as others:
+    async with _connected() as (fast_path, stream, client), trio.open_nursery() as others:
         await client.send_all(_REQUEST * 50)
         others.start_soon(neighbour)
-        others.start_soon(lane.serve, stream)
+        others.start_soon(fast_path.serve, stream)
         while len(begun) < 50:
             await trio.lowlevel.checkpoint()
         others.cancel_scope.cancel()
@@ -71,17 +71,17 @@ async def test_a_request_that_comes_in_the_moment_of_the_stop_is_not_begun(begun
     handed_on: list[bool] = []
     serving: list[trio.lowlevel.Task] = []
 
-    async def serve(lane: FastPath, stream: FrontStream) -> None:
+    async def serve(fast_path: FastPath, stream: FrontStream) -> None:
         serving.append(trio.lowlevel.current_task())
-        handed_on.append(await lane.serve(stream))
+        handed_on.append(await fast_path.serve(stream))
 
     class StopsWhenItHasCome(trio.abc.Instrument):
         def task_scheduled(self, task: Any) -> None:
             if task in serving:
-                lane.stop()
+                fast_path.stop()
 
-    async with _connected() as (lane, stream, client), trio.open_nursery() as connection:
-        connection.start_soon(serve, lane, stream)
+    async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
+        connection.start_soon(serve, fast_path, stream)
         await trio.testing.wait_all_tasks_blocked()
         instrument = StopsWhenItHasCome()
         trio.lowlevel.add_instrument(instrument)
@@ -105,10 +105,10 @@ async def test_nobody_reads_beside_the_end_of_a_connection() -> None:
 async def test_a_request_that_came_with_its_connection_is_answered_though_a_stop_has_begun(
     begun: list[str],
 ) -> None:
-    async with _connected() as (lane, stream, client):
+    async with _connected() as (fast_path, stream, client):
         stream.push_back(_REQUEST)
-        lane.stop()
-        assert not await lane.serve(stream)
+        fast_path.stop()
+        assert not await fast_path.serve(stream)
         await stream.aclose()
         assert b"connection: close" in await client.receive_some()
     assert begun == ["/healthz"]

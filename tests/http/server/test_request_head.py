@@ -62,7 +62,7 @@ def judged(data: bytes) -> h11.Request | None:
 @settings(max_examples=1_500)
 @given(heads())
 @example(PLAIN)
-def test_a_plain_request_is_the_same_to_a_strict_reader(data: bytes) -> None:
+def test_a_plain_head_is_the_same_to_a_strict_reader(data: bytes) -> None:
     head = plain_request(data)
     if head is None:
         return

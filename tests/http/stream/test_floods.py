@@ -19,7 +19,7 @@ from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.inflow import FRAMES, LARGEST_AT_ONCE, MESSAGES
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.http.stream.websocket.messages import MessageAssembler, TooLong
+from deskwire.http.stream.websocket.inlet import MessageAssembler, TooLong
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import (
     KEY,
@@ -47,7 +47,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 @asynccontextmanager
 async def peer_of(stage: Stage, request: bytes | None = None) -> AsyncIterator[RawPeer]:
-    """A client behind its upgrade."""
+    """Yield a client that has upgraded its connection."""
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
     ours, theirs = memory_stream_pair()
     async with trio.open_nursery() as nursery:
@@ -60,7 +60,7 @@ async def peer_of(stage: Stage, request: bytes | None = None) -> AsyncIterator[R
 
 @pytest.fixture
 async def peer(stage: Stage) -> AsyncIterator[RawPeer]:
-    """A client that has not said anything yet."""
+    """Yield a client that has not sent anything yet."""
     async with peer_of(stage) as peer:
         yield peer
 
@@ -81,7 +81,7 @@ async def say(peer: RawPeer, name: str, data: object = None) -> None:
 
 
 async def told(peer: RawPeer) -> tuple[list[Event], int, str]:
-    """What comes up to the end: everything before the goodbye, its code, and its text."""
+    """Return what comes up to the end: the events before the goodbye, its code, and its text."""
     before: list[Event] = []
     while not isinstance(event := await peer.event(), CloseConnection):
         assert event is not None, before
@@ -129,7 +129,7 @@ async def flood(peer: RawPeer, data: bytes) -> None:
 async def test_who_sends_its_bytes_one_by_one_is_ended_too(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
-    """Each of them is a read, which costs what a frame costs."""
+    """Count each byte as a frame: it is a read, which costs as much."""
     await subscribed(peer, stage)
     with suppress(trio.BrokenResourceError):
         for byte in b"\x81\xfe\x60\x00" + b"x" * FRAMES.burst:
@@ -152,7 +152,7 @@ async def test_the_allowance_comes_back_with_time(
 async def test_the_most_that_a_real_client_sends_at_once_is_taken(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
-    """All channels that a connection may have, in one go, left and taken again; typing clients; pings of all kinds."""
+    """Take all channels at once, leave them and take them again, with typing clients and pings of all kinds."""
     channels = [f"private-contact-u{number}" for number in range(100)]
     await subscribed(peer, stage, *channels)
     for channel in channels[:50]:
@@ -202,7 +202,7 @@ async def test_a_stranger_gets_a_few_frames_a_second_taken_however_much_it_is_al
 
 
 async def sent_before_the_end(peer: RawPeer) -> int:
-    """How many bytes one can send, each part once the one before has been taken."""
+    """Return how many bytes can be sent, each part once the one before has been read."""
     sent = 0
     with suppress(trio.BrokenResourceError):
         while sent < 10 << 20:
@@ -215,7 +215,7 @@ async def sent_before_the_end(peer: RawPeer) -> int:
 async def test_a_request_that_comes_byte_by_byte_is_not_read_for_ever(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Each of them is a read; a head may have 16 KB."""
+    """Bound the reads of a head, which may have 16 KB."""
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
     ours, theirs = memory_stream_pair()
     async with trio.open_nursery() as nursery:

@@ -21,7 +21,7 @@ def test_a_request_with_a_body_is_answered_with_400_also_if_that_is_malformed(
     head = upgrade().removesuffix(b"\r\n") + framing + b"\r\n\r\n"
     refused = Handshake().feed(head + body)
     assert isinstance(refused, NoWebsocket)
-    assert refused.answer.startswith(b"HTTP/1.1 400 ")
+    assert refused.response.startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,20 @@ def test_a_key_that_is_not_sixteen_bytes_in_base64_is_answered_with_400(key: byt
     """RFC 6455 4.2.1."""
     refused = Handshake().feed(upgrade().replace(KEY, key))
     assert isinstance(refused, NoWebsocket)
-    assert refused.answer.startswith(b"HTTP/1.1 400 ")
-    assert b"Sec-WebSocket-Key" in refused.answer
+    assert refused.response.startswith(b"HTTP/1.1 400 ")
+    assert b"Sec-WebSocket-Key" in refused.response
 
 
 def test_two_keys_are_answered_with_400() -> None:
     """RFC 6455 11.3.1."""
     refused = Handshake().feed(upgrade("", "k", f"Sec-WebSocket-Key: {KEY.decode()}"))
     assert isinstance(refused, NoWebsocket)
-    assert refused.answer.startswith(b"HTTP/1.1 400 ")
+    assert refused.response.startswith(b"HTTP/1.1 400 ")
 
 
 def test_an_upgrade_in_http_1_0_is_refused_in_words_that_help() -> None:
     """RFC 6455 4.2.1; RFC 9110 7.8: a server ignores `Upgrade` in it. It is what nginx sends when not told better."""
     refused = Handshake().feed(upgrade().replace(b" HTTP/1.1", b" HTTP/1.0"))
     assert isinstance(refused, NoWebsocket)
-    assert refused.answer.startswith(b"HTTP/1.1 426 ")
-    assert b"HTTP/1.1, not HTTP/1.0" in refused.answer
+    assert refused.response.startswith(b"HTTP/1.1 426 ")
+    assert b"HTTP/1.1, not HTTP/1.0" in refused.response

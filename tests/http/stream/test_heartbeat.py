@@ -1,4 +1,4 @@
-"""What time does to a connection, in time that jumps."""
+"""The times of a connection: heartbeats and timeouts, in time that jumps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def stream(stage: Stage) -> RealtimeStream:
 
 @pytest.fixture
 async def peer(stream: RealtimeStream) -> AsyncIterator[RawPeer]:
-    """A client that has its socket id; the server's end is `stream`."""
+    """Yield a client that has its socket id; the server's end is `stream`."""
     ours, theirs = memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_one, stream, theirs)
@@ -159,7 +159,7 @@ async def test_confirmations_are_asked_for_once_a_second_at_most(
 async def test_the_peers_close_frame_confirms_what_was_written_before_ours(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, peer: RawPeer
 ) -> None:
-    """A restart in good order repeats nothing."""
+    """Repeat nothing after a restart in good order."""
     await subscribe(peer, stage)
     (event,) = await stage.emit(1)
     await peer.until(TextMessage)

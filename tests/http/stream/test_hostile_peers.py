@@ -24,7 +24,7 @@ _MASK = b"\x00\x00\x00\x00"
 
 @pytest.fixture
 async def peer(front: Front) -> AsyncIterator[RawPeer]:
-    """A client with its socket id, whose troubles must not become tracebacks."""
+    """Yield a client with its socket id, whose errors must not become tracebacks."""
     with capture_logs() as entries:
         peer = RawPeer(await front.raw())
         await peer.open()
@@ -120,7 +120,7 @@ async def test_what_follows_a_broken_frame_is_read_and_forgotten(peer: RawPeer) 
 
 @pytest.mark.parametrize("opcode", [b"\x81", b"\x82", b"\x01"], ids=["text", "binary", "fragment"])
 async def test_a_frame_is_refused_as_soon_as_its_length_is_too_large(peer: RawPeer, opcode: bytes) -> None:
-    """Nothing of its payload is waited for, nor its mask (RFC 6455 10.4)."""
+    """Wait for nothing of its payload, nor its mask (RFC 6455 10.4)."""
     await peer.stream.send_all(opcode + b"\xff" + (1 << 62).to_bytes(8))
     with trio.fail_after(3):
         assert await peer.close_code() == 1009

@@ -1,4 +1,4 @@
-"""What a connection may say, and what it is told (Pusher protocol, messages)."""
+"""The messages of a connection, and their responses (Pusher protocol, messages)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from deskwire.http.stream.strangers import KEPT_S, WAIT_S, Stranger, Strangers
 
 
 async def taken(places: Strangers, network: str = "a") -> Stranger:
-    """A place that is free now."""
+    """Return a place that is free now."""
     start = trio.current_time()
     place = await places.admit(network)
     assert place is not None
@@ -20,7 +20,7 @@ async def taken(places: Strangers, network: str = "a") -> Stranger:
 
 
 async def waited(places: Strangers, network: str = "a") -> tuple[bool, float]:
-    """Whether one got a place, and after which time."""
+    """Return whether a connection got a place, and after how many seconds."""
     start = trio.current_time()
     return await places.admit(network) is not None, trio.current_time() - start
 
@@ -118,7 +118,7 @@ async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) ->
 
 
 async def test_networks_of_which_nobody_comes_any_more_are_forgotten(autojump_clock: MockClock) -> None:
-    """An attacker may have as many as it likes."""
+    """Forget networks, as an attacker may have any number of them."""
     places = Strangers(2)
     for number in range(1_000):
         (await taken(places, f"2001:db8:{number:x}::/64")).leave()

@@ -1,4 +1,4 @@
-"""What strangers send is read in turns: nobody is left out, and others keep their time."""
+"""The turns in which strangers are read: nobody is left out, and others keep their time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HELLO = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def order(turns: Turns, *waiting: tuple[str, str], held_s: float = 0.001) -> list[tuple[float, str]]:
-    """When each of these has its turn, all having come at once behind one that holds it."""
+    """Return when each of these has its turn, if all come at once behind one that holds it."""
     called: list[tuple[float, str]] = []
     began = trio.current_time()
 

@@ -82,7 +82,7 @@ def test_every_text_is_a_value_to_the_codec(text: str) -> None:
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service that lets all examples come at once, from one address."""
+    """Yield a service that admits all examples at once, from one address."""
     async with running(tmp_path, stream_unsubscribed_each=100_000) as started:
         yield started
 
@@ -145,7 +145,7 @@ _PAYLOADS: Final = st.one_of(
 
 
 def frame(opcode: int, fin: bool, payload: bytes, masked: bool = True) -> bytes:
-    """A frame as a client makes it, or should not."""
+    """Return a frame as a client makes it, or should not."""
     size, mask = len(payload), 0x80 * masked
     if size < 126:
         length = bytes((mask | size,))

@@ -29,7 +29,7 @@ class Strangers:
         self.service, self._stack = service, stack
 
     async def dial(self, address: str, key: str | None = None) -> RawPeer:
-        """A connection from this address, behind its upgrade."""
+        """Open a connection from this address, and upgrade it."""
         host, _, port = self.service.url.removeprefix("http://").rpartition(":")
         stream = await self._stack.enter_async_context(await trio.open_tcp_stream(host, int(port)))
         peer = RawPeer(stream)
@@ -38,7 +38,7 @@ class Strangers:
         return peer
 
     async def come(self, address: str, key: str | None = None) -> dict[str, Any]:
-        """What a newcomer from this address is told first, with its connection as `peer`."""
+        """Connect from this address; return the first message, with the connection as `peer`."""
         peer = await self.dial(address, key)
         return {**await peer.message(), "peer": peer}
 
@@ -62,7 +62,7 @@ async def strangers(tmp_path: Path) -> AsyncIterator[Strangers]:
 
 
 async def refused(strangers: Strangers, address: str) -> bool:
-    """Whether a newcomer is told that there are too many, and to come back."""
+    """Return whether a new connection is told that there are too many, and to come back."""
     told = await strangers.come(address)
     if told["event"] == "pusher:connection_established":
         return False

@@ -78,7 +78,7 @@ async def test_an_upgrade_after_plain_requests_is_served_as_on_a_fresh_connectio
 async def test_what_is_sent_along_with_the_upgrade_is_heard(
     service: Service, headers: tuple[str, ...]
 ) -> None:
-    """A request, the upgrade and a frame in one write: each is answered, in order."""
+    """Respond to a request, the upgrade and a frame in one write, in order."""
     first = request(service, "/v3/s2s/project", b"", *headers, method="GET")
     async with peer(service) as connection:
         ws = RawPeer(connection.stream)
@@ -165,7 +165,7 @@ async def test_the_stop_says_goodbye_to_a_stream_on_a_used_connection(
 async def test_a_stream_on_a_used_connection_outlives_the_bounds_on_requests(
     tmp_path: Path, headers: tuple[str, ...]
 ) -> None:
-    """Those on the head of a request and on idle connections, which the connection was under before."""
+    """Lift the limits on a request's head and on idle connections, which held for the connection before."""
     bounds = {"idle_connection_s": 0.2, "head_timeout_s": 0.2}
     async with running(tmp_path, **bounds) as service, peer(service) as connection:
         await used(connection, service, *headers)
@@ -181,7 +181,7 @@ async def test_a_stream_on_a_used_connection_outlives_the_bounds_on_requests(
 
 @asynccontextmanager
 async def secured(files: Files, service: Service) -> AsyncIterator[trio.SSLStream[trio.SocketStream]]:
-    """A connection by TLS."""
+    """Yield a connection over TLS."""
     host, _, port = service.url.removeprefix("https://").rpartition(":")
     stream = await trio.open_ssl_over_tcp_stream(
         host, int(port), ssl_context=files.trust, https_compatible=True

@@ -151,7 +151,7 @@ class Mail:
             if delivery.redelivery:
                 self._again.add(delivery.id)
             elif endpoint is not None and endpoint.url in healthy and endpoint.status == "enabled":
-                self._due[delivery.id] = _Due(endpoint.url, delivery.lane, now)
+                self._due[delivery.id] = _Due(endpoint.url, delivery.ordering_key, now)
 
     def forgive(self) -> None:
         """Promptness can't be asked of what is under way: the server restarts, or its disk fails."""

@@ -141,7 +141,7 @@ def test_redeliveries_are_read_by_themselves_or_left_out(shelf: Shelf) -> None:
     a, b = shelf.put(2)
     shelf.drop(a)
     again = shelf.redeliver(a)
-    assert (again.redelivery, again.event, again.lane) == (True, a.event, a.lane)
+    assert (again.redelivery, again.event, again.ordering_key) == (True, a.event, a.ordering_key)
     assert shelf.pending() == positions([b, again])
     assert shelf.pending(redeliveries=True) == [again.position]
     assert shelf.pending(redeliveries=False) == [b.position]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deskwire.engine.conversations.automation.published import published
+from deskwire.engine.conversations.automation.lookup import published
 from deskwire.engine.conversations.commands import AnswerStep, Delete, StartWorkflow
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction

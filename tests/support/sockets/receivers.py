@@ -154,9 +154,9 @@ def event(number: int, conversation: int | None = 7, position: int = 1) -> Store
     return StoredEvent(position, f"evt_{number}", "message.created", 1, conversation, number, body)
 
 
-def delivery(number: int = 1, lane: int | None = 7, attempts: int = 0, due_at: int = 0) -> Delivery:
-    made = event(number, lane, number)
-    return Delivery(number, f"dlv_{number}", 1, made, lane, number - 1, attempts, due_at, EPOCH_MS)
+def delivery(number: int = 1, conversation: int | None = 7, attempts: int = 0, due_at: int = 0) -> Delivery:
+    made = event(number, conversation, number)
+    return Delivery(number, f"dlv_{number}", 1, made, conversation, number - 1, attempts, due_at, EPOCH_MS)
 
 
 def client_for(
@@ -199,24 +199,36 @@ class Installation:
         self.dispatcher.add(stored)
         return stored
 
-    async def send(self, *numbers: int, lane: int | None = 7, endpoint: Endpoint | None = None) -> None:
+    async def send(
+        self, *numbers: int, conversation: int | None = 7, endpoint: Endpoint | None = None
+    ) -> None:
         """Commit events with these sequence numbers, with their deliveries."""
         at = wall()
 
         def job(tx: Transaction) -> None:
             for number in numbers:
-                draft = Draft("message.created", None if lane is None else number, {})
-                stored = tx.append_event(self.project, draft, lane, at)
+                draft = Draft("message.created", None if conversation is None else number, {})
+                stored = tx.append_event(self.project, draft, conversation, at)
                 tx.conn.execute(  # type: ignore[attr-defined]  # the tests' bodies are bare numbers
                     "UPDATE events SET body = ? WHERE position = ?", (str(number).encode(), stored.position)
                 )
                 for target in tx.routed_endpoints(self.project.rowid):
                     if endpoint is None or target.rowid == endpoint.rowid:
                         numbered = StoredEvent(
-                            stored.position, stored.id, stored.type, 1, lane, number, str(number).encode()
+                            stored.position,
+                            stored.id,
+                            stored.type,
+                            1,
+                            conversation,
+                            number,
+                            str(number).encode(),
                         )
                         tx.insert_delivery(
-                            target.rowid, numbered, lane, None if lane is None else number - 1, at
+                            target.rowid,
+                            numbered,
+                            conversation,
+                            None if conversation is None else number - 1,
+                            at,
                         )
 
         await self.store.write(job)

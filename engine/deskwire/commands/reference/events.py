@@ -13,7 +13,7 @@ import orjson
 from deskwire.commands.reference.tables import markdown_table
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.automation.conduct import conduct
+from deskwire.engine.conversations.automation.decide import decide_with_workflow
 from deskwire.engine.conversations.commands import (
     AnswerStep,
     Assign,
@@ -125,7 +125,9 @@ def _played() -> Iterator[tuple[Draft, int]]:
     state: Conversation | None = None
     for number, command in enumerate(_COMMANDS):
         at = _NOON + number * _SECOND
-        facts = conduct(state, command, at, _WORKFLOW if isinstance(command, AnswerStep) else None, _IDS)
+        facts = decide_with_workflow(
+            state, command, at, _WORKFLOW if isinstance(command, AnswerStep) else None, _IDS
+        )
         for _, fact, after in list(fold(state, facts, at)):
             if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
                 author = Author("contact", _CONTACT.id, _CONTACT.name)

@@ -1,1 +1,1 @@
-"""Who works here and for whom: organisations, their projects and members, and what lets them in."""
+"""Accounts: organisations, their projects and members, roles, server keys and sign-in."""

@@ -1,4 +1,4 @@
-"""Server keys, access tokens and passwords: made and checked (contract 5, decisions 2)."""
+"""Server keys, access tokens and passwords: how they are made and checked (contract 5, decisions 2)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import argon2
 import jwt
 
 from deskwire.engine.accounts.identity.claims import UnsoundClaims, claims_of
-from deskwire.engine.accounts.organisation_ports import OrganisationReader
 from deskwire.engine.accounts.people import ServerKey, User
+from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.secret import Secrets
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 KEY_PREFIX: Final = "sk_"
-"""What every server key begins with, and no access token does."""
+"""The beginning of every server key, and of no access token."""
 
 _KEY_BYTES: Final = 32
 HS256: Final = "HS256"
 TOKEN_S: Final = 3_600
-"""Lifetime of a token from `POST /v3/auth/token`, in seconds."""
+"""The lifetime of a token from `POST /v3/auth/token`, in seconds."""
 
 
 def random_base62(size: int = _KEY_BYTES) -> str:
-    """`size` random bytes as base62 text of constant length."""
+    """Return `size` random bytes as base62 text of constant length."""
     number, digits = int.from_bytes(secrets.token_bytes(size)), []
     for _ in range(-(-size * 8 * 1000 // 5954)):  # a base62 digit carries 5.954 bits
         number, digit = divmod(number, 62)
@@ -37,37 +37,37 @@ def random_base62(size: int = _KEY_BYTES) -> str:
 
 
 def new_server_key() -> str:
-    """A fresh server key; it is shown once and stored as its hash only."""
+    """Return a new server key; it is shown once and stored as its hash only."""
     return f"{KEY_PREFIX}{random_base62()}"
 
 
 def hash_server_key(key: str) -> bytes:
-    """What is stored of a server key: its SHA-256. The key is random, so that needs no salt."""
+    """Return the SHA-256 of a server key, which is stored in its place. The key is random, so that needs no salt."""
     return hashlib.sha256(key.encode()).digest()
 
 
 def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
-    """The server key with this hash. Raises Unauthenticated if it is unknown or revoked."""
-    found = reader.server_key(hashed)
-    if found is None:
+    """Return the server key with this hash. Raises Unauthenticated if it is unknown or revoked."""
+    key = reader.server_key(hashed)
+    if key is None:
         raise Unauthenticated("The server key is not known.", code="invalid_server_key")
-    if found.revoked_at is not None:
+    if key.revoked_at is not None:
         raise Unauthenticated("The server key has been revoked.", code="revoked_server_key")
-    return found
+    return key
 
 
 def key_in_force(reader: OrganisationReader, key_id: str) -> bool:
-    """Whether there is a server key with this id, and it is not revoked."""
+    """Tell whether there is a server key with this id that is not revoked."""
     key = reader.key(key_id)
     return key is not None and key.revoked_at is None
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a valid token speaks for.
+    """The user that a valid token speaks for, by id or e-mail address.
 
     Args:
-        generation: that of the user's password when the token was issued, None if we have not issued it.
+        generation: the user's `generation` when the token was issued, None if another party has issued it.
     """
 
     claim: Literal["id", "email"]
@@ -90,13 +90,13 @@ class Tokens:
         }
 
     def issue(self, user_id: str, now_ms: int, lifetime_s: int = TOKEN_S, generation: int = 0) -> str:
-        """A token for the user, valid for `lifetime_s` seconds or until the user has another password."""
+        """Return a token for the user, valid for `lifetime_s` seconds or until the user has another password."""
         now = now_ms // 1000
         claims = {"sub": user_id, "iat": now, "exp": now + lifetime_s, "gen": generation, **self._marks}
         return jwt.encode(claims, self._secrets.current.encode(), algorithm=HS256)
 
     def identity(self, token: str) -> Identity:
-        """Whom a token speaks for. Raises Unauthenticated as `checked_claims` does."""
+        """Return the identity that a token proves. Raises Unauthenticated as `checked_claims` does."""
         claims = self._claims(token)
         generation = claims.get("gen")
         return Identity("id", claims["sub"], generation if isinstance(generation, int) else None)
@@ -118,7 +118,7 @@ class Tokens:
 def checked_claims(
     token: str, key: Any, algorithm: str, issuer: str | None, audience: str | None, leeway_s: float = 0
 ) -> dict[str, Any]:
-    """The claims of a valid token.
+    """Return the claims of a valid token.
 
     Raises Unauthenticated if it is expired, altered, unsigned, signed in any other way, lacks `sub` or
     `exp`, or holds what can't be used. A token for another audience, such as the stream's, is refused, too.
@@ -149,23 +149,23 @@ class Passwords:
 
     @property
     def cost(self) -> str:
-        """What the hashes of today begin with: algorithm, version and cost."""
+        """The beginning of the hashes made now: algorithm, version and cost."""
         memory, passes, lanes = self._hasher.memory_cost, self._hasher.time_cost, self._hasher.parallelism
         return f"$argon2id$v={argon2.low_level.ARGON2_VERSION}$m={memory},t={passes},p={lanes}$"
 
     def is_of_today(self, user: User) -> bool:
-        """Whether a user's hash has the cost that it would have today."""
+        """Tell whether a user's hash has the cost that it would have if it were made now."""
         return user.password_hash is not None and user.password_hash.startswith(self.cost)
 
     def hash(self, password: str) -> str:
-        """The hash to store."""
+        """Return the hash to store."""
         return self._hasher.hash(password)
 
     def check(self, user: User | None, password: str, stand_in: str) -> User:
-        """The user, if that is the password; the work of a check is done for an unknown one, too.
+        """Return the user if that is the password; the work of a check is done for an unknown one, too.
 
         Args:
-            stand_in: what is checked against if there is no such user, or none with a password; never right.
+            stand_in: the hash to check against if there is no such user, or none with a password; it fits no password.
 
         Raises Unauthenticated if user or password are wrong, without saying which.
         """

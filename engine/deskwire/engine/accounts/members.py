@@ -1,12 +1,12 @@
-"""Members and their accounts: made, changed, removed. Jobs for one transaction each."""
+"""Members and their accounts: made, changed, removed. Each function is a job for one transaction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from deskwire.engine.accounts.organisation_ports import OrganisationTransaction
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import Actor, check_change, check_grant
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, NotFound
@@ -31,7 +31,7 @@ class Newcomer:
 
 
 def member_view(member: Member) -> dict[str, Any]:
-    """The member object."""
+    """Return the member object."""
     user = member.user
     return {
         "id": user.id,
@@ -43,12 +43,12 @@ def member_view(member: Member) -> dict[str, Any]:
 
 
 def membership_view(membership: Membership) -> dict[str, Any]:
-    """The organisation object as one of its members sees it."""
+    """Return the organisation object as one of its members sees it."""
     return organisation_view(membership.organisation, membership.role)
 
 
 def organisation_view(organisation: Organisation, role: Role) -> dict[str, Any]:
-    """The organisation object with the caller's role in it."""
+    """Return the organisation object with the caller's role in it."""
     return {
         "id": organisation.id,
         "name": organisation.name,
@@ -58,7 +58,7 @@ def organisation_view(organisation: Organisation, role: Role) -> dict[str, Any]:
 
 
 def user_view(user: User) -> dict[str, Any]:
-    """The user object."""
+    """Return the user object."""
     return {"id": user.id, "email": user.email, "name": user.name, "createdAt": iso(user.created_at)}
 
 
@@ -102,7 +102,7 @@ def add_newcomer(
 
 
 Handover = Literal["new", "keep"]
-"""What becomes of the password of an account that gets into an organisation other than its home."""
+"""The fate of the password of an account that joins an organisation other than its home."""
 
 
 def add_known(
@@ -184,7 +184,7 @@ def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
 
 
 def member_of(tx: OrganisationTransaction, organisation: int, user_id: str) -> Member:
-    """The member with this user id. Raises NotFound (`member_not_found`)."""
+    """Return the member with this user id. Raises NotFound (`member_not_found`)."""
     member = tx.organisation_member(organisation, user_id)
     if member is None:
         raise NotFound("The organisation has no such member.", code="member_not_found")

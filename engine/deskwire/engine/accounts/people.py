@@ -39,13 +39,13 @@ PERMISSIONS: Final[Mapping[Role, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """What a project has chosen for itself (decisions 4 and 7).
+    """The settings of a project (decisions 4 and 7).
 
     Args:
         memory_enabled: whether contacts have memory entries.
         archived_retention_days: days after which an archived conversation is deleted, None for never.
         primary_language, languages: BCP 47 tags in their usual case; the primary one is among `languages`.
-        upload_quota_bytes: how much the project's uploads may take up together.
+        upload_quota_bytes: the bytes that the project's uploads may take up together.
     """
 
     memory_enabled: bool = True
@@ -60,7 +60,7 @@ DEFAULT_SETTINGS: Final = ProjectSettings()
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project: what conversations, keys and endpoints belong to. `rowid` is its storage key."""
+    """A project, to which conversations, keys and endpoints belong. `rowid` is its storage key."""
 
     rowid: int
     id: str
@@ -73,7 +73,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Organisation:
-    """What users are members of and projects belong to."""
+    """An organisation, of which users are members and to which projects belong."""
 
     rowid: int
     id: str

@@ -1,4 +1,4 @@
-"""Projects and their server keys: made, changed, revoked. Jobs for one transaction each."""
+"""Projects and their server keys: made, changed, revoked. Each function is a job for one transaction."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from deskwire.engine.accounts.organisation_ports import OrganisationTransaction
 from deskwire.engine.accounts.people import Organisation, Project, ProjectSettings, ServerKey
+from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.language import canonical_tag
 
 KEYS_MAX: Final = 100
-"""Server keys of a project that are in force."""
+"""The server keys of a project that may be in force at once."""
 PROJECTS_MAX: Final = 1_000
-"""Projects of an organisation."""
+"""The projects that an organisation may have."""
 
 
 def project_view(project: Project, organisation: Organisation) -> dict[str, Any]:
-    """The project object."""
+    """Return the project object."""
     return {
         "id": project.id,
         "organisationId": organisation.id,
@@ -31,7 +31,7 @@ def project_view(project: Project, organisation: Organisation) -> dict[str, Any]
 
 
 def settings_view(chosen: ProjectSettings) -> dict[str, Any]:
-    """The settings of a project object."""
+    """Return the settings of a project object."""
     return {
         "memoryEnabled": chosen.memory_enabled,
         "archivedRetentionDays": chosen.archived_retention_days,
@@ -42,7 +42,7 @@ def settings_view(chosen: ProjectSettings) -> dict[str, Any]:
 
 
 def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
-    """The server key object; the key itself is masked unless given (shown once, at creation)."""
+    """Return the server key object; the key itself is masked unless given, which it is once, at its creation."""
     return {
         "id": key.id,
         "projectId": key.project.id,
@@ -57,7 +57,7 @@ def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
 def with_languages(
     settings: ProjectSettings, primary: str | None, languages: Sequence[str] | None
 ) -> ProjectSettings:
-    """The settings with other languages, each in its usual case.
+    """Return the settings with other languages, each in its usual case.
 
     Raises Invalid naming every tag that is not well-formed or given twice, and a primary language that is not
     among the languages.
@@ -129,7 +129,7 @@ def revoke_key(tx: OrganisationTransaction, key_id: str, project: Project | None
 
 
 def key_of(tx: OrganisationTransaction, key_id: str, project: Project | None) -> ServerKey:
-    """The key with this id, of this project if one is given. Raises NotFound (`key_not_found`)."""
+    """Return the key with this id, of this project if one is given. Raises NotFound (`key_not_found`)."""
     key = tx.key(key_id)
     if key is None or (project is not None and key.project.id != project.id):
         raise NotFound("There is no such server key.", code="key_not_found")

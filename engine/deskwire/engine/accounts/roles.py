@@ -1,12 +1,12 @@
-"""Who may change whose role: an owner's is nobody's to take, and an organisation always has one."""
+"""Roles and their protection: nobody can take an owner's role, and an organisation always has an owner."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from deskwire.engine.accounts.organisation_ports import OrganisationReader
 from deskwire.engine.accounts.people import PERMISSIONS, Member, Organisation, Project, Role, User
+from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
 
 MANAGE: Final = "members.manage"
@@ -36,7 +36,7 @@ def check_change(actor: Actor | None, target: Member, role: Role | None, owners:
     Everybody may leave. An owner's role is ended by that owner alone, and the last owner stays.
 
     Args:
-        owners: how many the organisation has.
+        owners: the number of owners that the organisation has.
 
     Raises:
         Forbidden: the actor has no right to it (`permission_denied`, `owner_protected`).
@@ -59,17 +59,16 @@ def check_change(actor: Actor | None, target: Member, role: Role | None, owners:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What permissions are asked for: an organisation, else a project's, else the first one (contract 4.8)."""
+    """The organisation that permissions are asked for: by id, else by project, else the first one (contract 4.8)."""
 
     organisation_id: str | None
     project_id: str | None
 
 
 def role_at(reader: OrganisationReader, user: User, scope: Scope) -> Role:
-    """The user's role in the scope.
+    """Return the user's role in the scope.
 
-    Raises NotFound if organisation, project or role can't be resolved; what is another's looks like what is not
-    there.
+    Raises NotFound if organisation, project or role can't be resolved; those of others look as if they did not exist.
     """
     if scope.organisation_id is not None:
         return membership_of(reader, user, scope.organisation_id)[1]
@@ -82,7 +81,7 @@ def role_at(reader: OrganisationReader, user: User, scope: Scope) -> Role:
 
 
 def membership_of(reader: OrganisationReader, user: User, organisation_id: str) -> tuple[Organisation, Role]:
-    """An organisation that the user is a member of, and as what. Raises NotFound."""
+    """Return an organisation that the user is a member of, with the role. Raises NotFound."""
     organisation = reader.organisation(organisation_id)
     role = None if organisation is None else reader.role(organisation.rowid, user.rowid)
     if organisation is None or role is None:
@@ -91,7 +90,7 @@ def membership_of(reader: OrganisationReader, user: User, organisation_id: str) 
 
 
 def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple[Project, Role]:
-    """A project of an organisation that the user is a member of, and as what. Raises NotFound."""
+    """Return a project of an organisation that the user is a member of, with the role. Raises NotFound."""
     project = reader.project(project_id)
     role = None if project is None else reader.role(project.organisation, user.rowid)
     if project is None or role is None:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from deskwire.engine.core.clock import iso
 
 MEMBERS_MAX: Final = 200
-"""Members of one team; each answer carries them all."""
+"""The members that one team may have; each response carries them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Team:
 
 
 def team_view(team: Team) -> dict[str, Any]:
-    """The team object."""
+    """Return the team object."""
     return {
         "id": team.id,
         "name": team.name,
@@ -49,35 +49,35 @@ class TeamReader(Protocol):
     """Queries on teams. One that was deleted is found by `deleted_teams` alone."""
 
     def team(self, project: int, team_id: str) -> Team | None:
-        """The team, None if this project has none with that id."""
+        """Return the team, None if this project has none with that id."""
 
     def teams(self, project: int, before: int | None, limit: int) -> Sequence[Team]:
-        """Teams of a project, newest first, in front of this row."""
+        """Return teams of a project, newest first, of storage keys smaller than `before`."""
 
     def team_named(self, project: int, name: str) -> str | None:
-        """Id of the project's team with this name, whatever its case."""
+        """Return the id of the project's team with this name, whatever its case."""
 
     def team_name(self, project: int, team_id: str) -> str | None:
-        """The name of a team of the project."""
+        """Return the name of a team of the project."""
 
     def teammate(self, organisation: int, user_id: str) -> Member | None:
-        """The user with this id if it belongs to the organisation."""
+        """Return the user with this id, None if it does not belong to the organisation."""
 
     def deleted_teams(self) -> Sequence[tuple[int, str]]:
-        """Storage key and id of the teams of all projects that were deleted and still leave something behind."""
+        """Return storage key and id of the deleted teams of all projects that have left something behind."""
 
 
 class TeamTransaction(TeamReader, Protocol):
     """Changes of teams."""
 
     def insert_team(self, team: Team) -> Team:
-        """Store a new team with its members; returns it with its `rowid`."""
+        """Store a new team with its members; return it with its `rowid`."""
 
     def save_team(self, team: Team) -> None:
-        """Store a changed team, its members in place of those it had."""
+        """Store a changed team; its members replace those it had."""
 
     def delete_team(self, team: int, at: int) -> None:
-        """Begin a team's deletion: from here on it is not found any more."""
+        """Begin a team's deletion: from then on no query but `deleted_teams` finds it."""
 
     def forget_team(self, team: int) -> None:
         """Remove a deleted team that leaves nothing behind."""

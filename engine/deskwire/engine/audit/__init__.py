@@ -1,1 +1,1 @@
-"""The audit trail: who did what, to which object, when and from where. What it records is stored with what was done."""
+"""The audit trail: who did what, to which object, when and from where. A record is stored in the commit of its change."""

@@ -1,4 +1,4 @@
-"""Everything that the audit trail records, by name; the API, the documentation and the tests read this table."""
+"""The actions that the audit trail records, by name; the API, the documentation and the tests read this table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ObjectType = Literal["organisation", "project", "server_key", "account", "webhoo
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that is done to an object of this type. Those that are `counted` share a record; see `trail.Deed`."""
+    """An action on an object of this type. Repetitions of a `counted` one share a record; see `trail.Deed`."""
 
     name: str
     object: ObjectType

@@ -1,4 +1,4 @@
-"""What a change is called, found by holding what is stored against what was; no difference is no deed."""
+"""The deeds that a change consists of, found by comparing what is stored with what was; no difference is no deed."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _QUERY_LEFT_OUT: Final = "?…"
 
 
 def made(fields: Mapping[str, Any]) -> Changes:
-    """Fields that were nothing before."""
+    """Return fields as changes from nothing."""
     return {name: (None, value) for name, value in fields.items()}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
-    """The fields that are not what they were."""
+    """Return the fields that have changed."""
     return {name: (before[name], value) for name, value in after.items() if before[name] != value}
 
 
 def project_changed(before: Project, after: Project) -> list[Deed]:
-    """A project's name and settings."""
+    """Return the deeds of a change of a project's name or settings."""
     changes = differences(_project(before), _project(after))
     return [Deed("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
 
 
 def account_changed(before: User, after: User) -> list[Deed]:
-    """An account's name and password; of a password nothing but that it is another one."""
+    """Return the deeds of a change of an account's name or password; of a password nothing but that it is another one."""
     found = []
     if after.name != before.name:
         found.append(_account("account.changed", after, {"name": (before.name, after.name)}))
@@ -54,15 +54,15 @@ def account_changed(before: User, after: User) -> list[Deed]:
 
 
 def endpoint_made(endpoint: Endpoint) -> Deed:
-    """A new endpoint."""
+    """Return the deed of a new endpoint."""
     return _endpoint("webhook.created", endpoint, made(_fields(endpoint)))
 
 
 def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[Deed]:
-    """An endpoint that is not as it was.
+    """Return the deeds of a change of an endpoint.
 
     Args:
-        pending: how many deliveries wait for it.
+        pending: the number of deliveries that wait for it.
     """
     if after.status == "removed":
         return [_endpoint("webhook.deleted", after, {}, pendingDropped=pending)]
@@ -82,17 +82,17 @@ def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[De
 
 
 def replayed(endpoint: str, project: int, deliveries: int) -> Deed:
-    """Deliveries of the endpoint with this id were sent once more."""
+    """Return the deed of sending deliveries of an endpoint once more."""
     return Deed("webhook.replayed", endpoint, project=project, details={"deliveries": deliveries})
 
 
 def signed_in(user: User) -> Deed:
-    """A password was right, and a token was given for it."""
+    """Return the deed of a sign-in: the password was right, and a token was issued."""
     return _account("sign_in.succeeded", user, {})
 
 
 def sign_in_failed(user: User | None, reason: str) -> Deed:
-    """No token was given. Of an account that does not exist not even the name is kept: it may be a password."""
+    """Return the deed of a refused sign-in. Of an unknown account not even the name is kept: it may be a password."""
     details = {"reason": reason}
     if user is None:
         return Deed("sign_in.failed", None, details=details)
@@ -100,22 +100,22 @@ def sign_in_failed(user: User | None, reason: str) -> Deed:
 
 
 def token_issued(user: User, lifetime_s: int) -> Deed:
-    """The operator has made a token that speaks for the user."""
+    """Return the deed of a token that the operator has issued for a user."""
     return Deed("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})
 
 
 def secret_rotated(overlap_s: int) -> Deed:
-    """The operator has replaced the installation's secret."""
+    """Return the deed of a replaced installation secret."""
     return Deed("secret.rotated", None, details={"overlapSeconds": overlap_s})
 
 
 def exported(contact: str, project: int) -> Deed:
-    """What is stored about the contact with this id was asked for."""
+    """Return the deed of exporting what is stored about a contact, by its id."""
     return Deed("contact.exported", contact, project=project)
 
 
 def imported(project: Project, conversations: int, messages: int) -> list[Deed]:
-    """Histories were brought in; nothing if nothing was new."""
+    """Return the deeds of an import of histories; none if nothing was new."""
     if not conversations and not messages:
         return []
     details = {"conversations": conversations, "messages": messages}
@@ -144,6 +144,6 @@ def _fields(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def shown_url(url: str) -> str:
-    """The URL without what follows its path: receivers' keys stand there."""
+    """Return the URL without what follows its path, where receivers' keys stand."""
     query = urlsplit(url).query
     return url if not query else url[: url.index("?")] + _QUERY_LEFT_OUT

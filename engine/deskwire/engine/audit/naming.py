@@ -1,4 +1,4 @@
-"""A store that writes in somebody's name."""
+"""A store whose writes the audit trail records in somebody's name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ W = TypeVar("W", bound=AuditTransaction)
 
 @dataclass(frozen=True, slots=True)
 class InNameOf(Generic[R, W]):
-    """A store, of which the audit trail says that `by` has written what is written with it."""
+    """A store whose writes the audit trail records as done by `by`."""
 
     by: By
     store: Store[R, W]

@@ -1,4 +1,4 @@
-"""What the audit trail needs of a store; bases of `ports.Reader` and `ports.Transaction`."""
+"""The queries and changes of a store that the audit trail needs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class AuditReader(Protocol):
     def audit_records(
         self, organisation: int | None, wanted: AuditFilter, before: int | None, limit: int
     ) -> Sequence[AuditRecord]:
-        """Records of an organisation, or with None of the installation, newest first, of positions below `before`."""
+        """Return records of an organisation, or with None of all, newest first, of positions below `before`."""
 
     def audit_records_after(
         self, organisation: int | None, wanted: AuditFilter, after: int, limit: int
     ) -> Sequence[AuditRecord]:
-        """The same, oldest first, of positions above `after`."""
+        """Return the same, oldest first, of positions above `after`."""
 
 
 class AuditTransaction(AuditReader, Protocol):
-    """What writes the trail. Changes of what it is about record themselves; see `storage.tables.audit`."""
+    """Changes of the trail. The changes that it is about record themselves; see `storage.tables.audit`."""
 
     def signed(self, by: By) -> AbstractContextManager[None]:
         """Record in this name what is done within the context."""
@@ -33,4 +33,4 @@ class AuditTransaction(AuditReader, Protocol):
         """Record what is done in this transaction, in the name of `signed`."""
 
     def prune_audit(self, older_than: int, limit: int) -> int:
-        """Remove up to `limit` records of what was last done before `older_than` (ms); how many."""
+        """Remove up to `limit` records of what was last done before `older_than` (ms); return their number."""

@@ -1,4 +1,4 @@
-"""Refused sign-ins, each kind of which is recorded once in a quarter of an hour: a refusal must stay cheap."""
+"""Refused sign-ins: each kind is recorded once in a quarter of an hour, as a refusal must stay cheap."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 from deskwire.engine.audit.trail import COUNTED_MS
 
 KEPT_MAX: Final = 10_000
-"""Refusals that are remembered, about 2 MB. One that is forgotten too early is counted in its record once more."""
+"""The refusals that are remembered, about 2 MB. One that is forgotten too early is counted in its record once more."""
 
 
 class Refusals:
-    """Remembers which refusals the trail has."""
+    """A memory of the refusals that the trail has."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[int, str | None, str | None], None] = OrderedDict()
 
     def is_news(self, account: str | None, network: str | None, at: int) -> bool:
-        """Whether the trail does not have it yet, of this quarter of an hour; from now on it has."""
+        """Tell whether the trail lacks this refusal in this quarter of an hour, and remember it."""
         key = (at // COUNTED_MS, account, network)
         if key in self._told:
             return False

@@ -1,4 +1,4 @@
-"""What a record of the audit trail is made of: a deed, by whom; and how it is shown (ADR 45)."""
+"""The records of the audit trail: a deed, its actor, and their form in the API (ADR 45)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ACTOR_TYPES: Final[tuple[ActorType, ...]] = get_args(ActorType)
 
 Detail: TypeAlias = str | int | None
 Changes: TypeAlias = Mapping[str, tuple[Any, Any]]
-"""What a field was before, and what it is; no secret is ever among them."""
+"""The former and the new value of each field; no secret is ever among them."""
 
 COUNTED_MS: Final = 900_000
-"""Repetitions within such a quarter of an hour share a record."""
+"""The quarter of an hour within which repetitions share a record."""
 
 PLACES_MAX: Final = 2_000
-"""Counted records of a quarter of an hour that have a network of their own; those beyond share one for any."""
+"""The counted records of a quarter of an hour that have a network of their own; further ones share one record."""
 
 PLACES_OF_NOBODY_MAX: Final = 200
 """The same of sign-ins to accounts that do not exist, so that a flood of these hides nothing of the others."""
@@ -28,9 +28,9 @@ PLACES_OF_NOBODY_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: a user or server key by its id, the operator by the name at the machine.
+    """An actor: a user or server key by its id, the operator by the name at the machine.
 
-    `system` is the program itself; `anonymous` who has not proved to be anybody; `unknown` would be a bug.
+    `system` is the program itself, `anonymous` a caller without a credential; `unknown` would be a bug.
     """
 
     type: ActorType
@@ -39,7 +39,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """In whose name something is written, when (ms), and what it came with.
+    """The origin of a change: its actor, time (ms), address and request.
 
     Args:
         address: of the client, as far as trusted proxies tell.
@@ -58,7 +58,7 @@ UNKNOWN: Final = By(Actor("unknown"))
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What was done.
+    """A deed: an action on an object, with its changes and details.
 
     A counted one (see `actions`) has a record for each actor, object, network and quarter of an hour: whoever does it a
     million times adds to a count, and to the numbers among the details.
@@ -110,7 +110,7 @@ class AuditRecord:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which records.
+    """A filter of records; None means any.
 
     Args:
         actor: an id, or a type of actor.
@@ -126,7 +126,7 @@ class AuditFilter:
 
 
 def record_view(record: AuditRecord) -> dict[str, Any]:
-    """The record as the API, the export and the commands show it."""
+    """Return the record as the API, the export and the commands show it."""
     return {
         "id": record.id,
         "at": iso(record.at),

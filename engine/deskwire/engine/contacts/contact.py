@@ -1,4 +1,4 @@
-"""A contact's identity: what it consists of and how a change is told from none (decisions 4)."""
+"""A contact's identity: its fields, and the detection of changes (decisions 4)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def identify(contact: Contact, identity: Mapping[str, str | None], at: int) -> C
 
 
 def contact_view(contact: Contact) -> dict[str, Any]:
-    """The contact as the API and `contact.updated` show it."""
+    """Return the contact as the API and `contact.updated` show it."""
     return {
         "id": contact.id,
         "userId": contact.user_id,

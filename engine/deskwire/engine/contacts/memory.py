@@ -1,4 +1,4 @@
-"""What is remembered of a contact: named entries (contract 2.6, 4.7; decisions 7)."""
+"""The memory of a contact: named entries (contract 2.6, 4.7; decisions 7)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Final, Protocol
 from deskwire.engine.core.clock import iso
 
 ENTRIES_MAX: Final = 200
-"""Entries of one contact. Ours: ADR 19."""
+"""The entries that one contact may have. Ours: ADR 19."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One thing that is remembered, under a name that is unique for its contact. Times in milliseconds."""
+    """A memory entry, under a name that is unique for its contact. Times are in milliseconds."""
 
     rowid: int
     id: str
@@ -26,7 +26,7 @@ class MemoryEntry:
 
 
 def memory_view(entry: MemoryEntry) -> dict[str, Any]:
-    """The memory entry object."""
+    """Return the memory entry object."""
     return {
         "id": entry.id,
         "name": entry.name,
@@ -41,23 +41,23 @@ class MemoryReader(Protocol):
     """Queries on memory entries."""
 
     def memory_entries(self, contact: int, before: int | None, limit: int) -> Sequence[MemoryEntry]:
-        """A contact's entries, newest first, with a `rowid` smaller than `before`."""
+        """Return a contact's entries, newest first, with a `rowid` smaller than `before`."""
 
     def memory_entry(self, contact: int, name: str) -> MemoryEntry | None:
-        """The entry of that name."""
+        """Return the entry of that name."""
 
     def memory_size(self, contact: int) -> int:
-        """How many entries there are."""
+        """Count a contact's entries."""
 
 
 class MemoryTransaction(MemoryReader, Protocol):
     """Changes of memory entries."""
 
     def put_memory_entry(self, contact: int, entry: MemoryEntry) -> MemoryEntry:
-        """Store a new entry (`rowid` 0) or a changed one; returns it with its `rowid`."""
+        """Store a new entry (`rowid` 0) or a changed one; return it with its `rowid`."""
 
     def delete_memory_entry(self, entry: MemoryEntry) -> None:
         """Remove an entry."""
 
     def clear_memory(self, contact: int) -> int:
-        """Remove all entries of a contact; how many there were."""
+        """Remove all entries of a contact; return their number."""

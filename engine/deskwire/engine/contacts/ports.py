@@ -1,4 +1,4 @@
-"""What contacts need of a store."""
+"""The queries and changes of a store that contacts need."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class ContactReader(Protocol):
     """Queries on contacts."""
 
     def contact(self, project: int, user_id: str) -> Contact | None:
-        """The contact with the backend's `user_id`."""
+        """Return the contact with the backend's `user_id`."""
 
     def contact_by_id(self, project: int, contact_id: str) -> Contact | None:
-        """The contact with this `con_` id."""
+        """Return the contact with this `con_` id."""
 
     def erasing(self) -> Sequence[tuple[str, Contact]]:
         """Contacts whose erasure has begun and not ended, each with its project's id."""

@@ -1,6 +1,6 @@
 """One task per live conversation: it takes commands, one after the other, and answers each exactly once.
 
-Whoever asked may be gone by then: the command is carried out all the same, as the actor lives in the directory's
+Whoever asked may be gone by then: the command is carried out all the same, as the actor lives in the registry's
 nursery and not in the request's. What a command does to the conversation is its pipeline's affair, which ends in a
 call: the task does not wait for a commit. Typing is not committed; the actor keeps its time while it waits.
 """
@@ -101,7 +101,7 @@ class Actor:
 
     @property
     def idle(self) -> bool:
-        """Whether every command is answered.
+        """The absence of a command that is not answered.
 
         Counted here and not read off the mailbox: a command sent to a task that is waiting for one goes
         past the mailbox, and until that task runs neither it nor the mailbox shows it.
@@ -110,7 +110,7 @@ class Actor:
 
     @property
     def typing(self) -> bool:
-        """Whether an agent types, so that the actor has something to say later."""
+        """The state of the typing indicator: true while an agent types, so that the actor has something to say later."""
         return self._indicator is not None and self._indicator.on
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class Actor:
             self._answer(ask, self._refusal(error))
 
     async def _set_typing(self, command: SetTyping) -> Receipt:
-        """Nothing is written; what is read is one row, which also brings the contact as it is now.
+        """Set the indicator. Nothing is written; one row is read, which also brings the contact as it is now.
 
         Others may run meanwhile, but no commit of this conversation does: this task alone begins them.
         """

@@ -1,4 +1,4 @@
-"""What may be asked of a conversation."""
+"""The commands that a conversation takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deskwire.engine.workflows.workflow import Published
 
 @value
 class ContactRef:
-    """Whose conversation it is, with the identity fields that were given."""
+    """The contact of a new conversation, with the identity fields that were given."""
 
     user_id: str
     identity: Mapping[str, str | None]
@@ -152,4 +152,4 @@ class WakeWorkflow:
 
 
 WorkflowCommand = StartWorkflow | AnswerStep | WakeWorkflow
-"""What is for the workflow of a conversation; `conduct` decides it."""
+"""What is for the workflow of a conversation; `decide_with_workflow` decides it."""

@@ -77,7 +77,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
 
 
 def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
-    """The contact, and what each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
+    """Return the contact, and the sequence that each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
         return put_contact(tx, plan.project, plan.contact, plan.at), {}
@@ -86,7 +86,7 @@ def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int
 
 
 def _signed(fact: Fact, contact: Contact) -> Fact:
-    """A contact's message with the contact's id and name as they are now, which the state does not tell."""
+    """Fill in the id and name of the contact who wrote a message, as they are now; the state does not have them."""
     if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
         author = Author("contact", contact.id, contact.name)
         return MessagePosted(changed(fact.message, author=author))
@@ -96,7 +96,7 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
 def _drafts(
     plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
 ) -> list[Draft]:
-    """The events, in order."""
+    """Return the events of the facts, in order."""
     drafts: list[Draft] = []
     for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
         known = tx.messages(after.rowid, internal=False) if isinstance(fact, Revealed) else ()
@@ -113,7 +113,7 @@ def _store(
     sent: Mapping[int, int],
     at: int,
 ) -> Conversation:
-    """Write the rows; returns the state with its `rowid`."""
+    """Write the rows; return the state with its `rowid`."""
     if before is None:
         state = tx.insert_conversation(state, contact.rowid, sent)
     else:
@@ -130,7 +130,8 @@ def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: in
     match fact:
         case MessagePosted(message):
             tx.insert_message(state.rowid, message)
-            _attach(tx, state, message)
+            if message.attachments:
+                _attach(tx, state, message)
         case NetworkLogsReplaced(snapshot):
             tx.put_network_logs(state.rowid, snapshot, at)
         case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
@@ -143,8 +144,6 @@ def _store_beside(tx: CommitTransaction, state: Conversation, fact: Fact, at: in
 
 def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:
     """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
-    if not message.attachments:
-        return
     ids = [each.id for each in message.attachments]
     missing = tx.attach_uploads(state.project, state.rowid, ids)
     if missing:
@@ -154,7 +153,7 @@ def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> Non
 def _posted(
     facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
 ) -> Mapping[str, Any] | None:
-    """The object of the first message that was posted, if one was."""
+    """Return the object of the first message that was posted; None if none was."""
     for fact in facts:
         if isinstance(fact, MessagePosted):
             return _object_of(fact.message, state, drafts, show)
@@ -164,7 +163,7 @@ def _posted(
 def _object_of(
     message: Message, state: Conversation, drafts: Sequence[Draft], show: Shown
 ) -> Mapping[str, Any]:
-    """The message object; the very one of its event if there is one."""
+    """Return the message object; the very one of its event if there is one."""
     if message.internal:
         return dashboard_message_view(message, state.id, show)
     for draft in drafts:

@@ -1,4 +1,4 @@
-"""What a conversation is: its whole state, its messages and those who write them (decisions 4)."""
+"""The state of a conversation, its messages and their authors (decisions 4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reason = Literal["retention", "gdpr", "manual"]
 
 @value
 class Author:
-    """Who wrote a message; a contact's id and name are filled in when it is committed."""
+    """The author of a message; a contact's id and name are filled in when it is committed."""
 
     type: AuthorType
     id: str | None = None

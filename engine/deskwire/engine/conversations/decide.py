@@ -64,7 +64,7 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "rated_at": None,  # carried by `rating`
     "archived_at": None,  # carried by `archived`
 }
-"""Which name in `data.changed` stands for a changed field."""
+"""The name in `data.changed` of each changed field; None for one that another name stands for."""
 
 
 def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact, ...]:
@@ -168,12 +168,12 @@ def _link(state: Conversation, command: LinkTicket) -> tuple[Fact, ...]:
 
 
 def already_linked() -> Conflict:
-    """The refusal to link a conversation that another ticket has."""
+    """Return the refusal to link a conversation that another ticket has."""
     return Conflict("The conversation is linked to another ticket.", code="conversation_linked")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON; to Python 1 and true are equal, to a consumer they are not."""
+    """Tell whether both are the same JSON; to Python 1 and true are equal, to a consumer they are not."""
     return orjson.dumps(one, option=_SORTED) == orjson.dumps(other, option=_SORTED)
 
 
@@ -186,7 +186,7 @@ def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[
 
 
 def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Conversation:
-    """The state after `fact`, its sequence number included; total, as the past can't be refused.
+    """Return the state after `fact`, its sequence number included; total, as the past can't be refused.
 
     Args:
         at: when it happened, in milliseconds, if that is to be stored: the state has a new `revision` then, and
@@ -206,7 +206,7 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
 
 
 def events_of(state: Conversation, fact: Fact) -> int:
-    """How many events `fact` causes in `state`."""
+    """Return the number of events that `fact` causes in `state`."""
     shown = 1 if state.visible else 0
     match fact:
         case MessagePosted(message):
@@ -224,7 +224,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
 
 
 def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
-    """The fields that `fact` changes, and their values after it."""
+    """Return the fields that `fact` changes, with their values after it."""
     match fact:
         case MessagePosted(message):
             return _with_message(state, message)
@@ -261,7 +261,7 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
 
 
 def touches(fact: Fact) -> bool:
-    """Whether `fact` changes what a customer can see, and with it `updatedAt`."""
+    """Tell whether `fact` changes what a customer can see, and with it `updatedAt`."""
     match fact:
         case MessagePosted(message):
             return not message.internal
@@ -282,7 +282,7 @@ Step: TypeAlias = tuple[Conversation | None, Fact, Conversation]
 
 
 def fold(state: Conversation | None, facts: Iterable[Fact], at: int) -> list[Step]:
-    """The steps that facts make of a state, `updated_at` and `revision` moved on."""
+    """Return the steps that facts make of a state, `updated_at` and `revision` moved on."""
     steps: list[Step] = []
     for fact in facts:
         after = evolve(state, fact, at)

@@ -1,4 +1,4 @@
-"""What the API and the events show of a conversation, and which events a fact causes."""
+"""The objects that the API and the events show of a conversation, and the events that a fact causes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from deskwire.engine.uploads.links import Shown
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
-    """The conversation object (decisions 4)."""
+    """Return the conversation object (decisions 4)."""
     assignee = state.assignee
     return {
         "id": state.id,
@@ -59,7 +59,7 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
 
 
 def message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
-    """The message object as a customer's side sees it (decisions 4)."""
+    """Return the message object as a customer's side sees it (decisions 4)."""
     author = message.author
     return {
         "id": message.id,
@@ -73,7 +73,7 @@ def message_view(message: Message, conversation_id: str, show: Shown) -> dict[st
 
 
 def dashboard_message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
-    """As `message_view`, with `internal` to tell notes from messages."""
+    """Return the message object as agents see it: with `internal`, which tells notes from messages."""
     return {**message_view(message, conversation_id, show), "internal": message.internal}
 
 
@@ -85,7 +85,7 @@ def announce(
     earlier: Sequence[Message],
     show: Shown,
 ) -> Iterator[Draft]:
-    """The events that `fact` causes, in order.
+    """Yield the events that `fact` causes, in order.
 
     Args:
         after: the state after the fact; its sequence is that of the last event yielded.
@@ -141,7 +141,7 @@ def _reveal(
 
 
 def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:
-    """Only what a mirror needs to prune: no personal data (decisions 4)."""
+    """Return the event of a deletion: only what a mirror needs to prune, no personal data (decisions 4)."""
     conversation = {
         "id": after.id,
         "status": after.status,
@@ -154,10 +154,10 @@ def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:
 
 
 def announce_contact(contact: Contact) -> Draft:
-    """The event of a changed identity; it has no number (contract 2.10)."""
+    """Return the event of a changed identity; it has no number (contract 2.10)."""
     return Draft("contact.updated", None, {"contact": contact_view(contact)})
 
 
 def announce_test(endpoint_id: str, url: str) -> Draft:
-    """The event that a test of an endpoint sends to it; of no conversation, and on no stream (decisions 6)."""
+    """Return the event that a test of an endpoint sends to it: of no conversation, and on no stream (decisions 6)."""
     return Draft("webhook.test", None, {"endpointId": endpoint_id, "url": url})

@@ -1,4 +1,4 @@
-"""Which conversations have passed their retention (contract 3; decisions 4).
+"""The conversations that have passed their retention (contract 3; decisions 4).
 
 A conversation that no agent ever wrote in and that was never assigned is bot-only and goes some time after its
 creation, or after it was brought in from elsewhere; one that is archived goes some time after that, which each project
@@ -19,7 +19,7 @@ Kind = Literal["bot_only", "archived"]
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How long a conversation is kept, in milliseconds; `archived` is None for ever."""
+    """The times for which a conversation is kept, in milliseconds; `archived` is None for ever."""
 
     bot_only: int
     archived: int | None
@@ -50,14 +50,14 @@ class ExpiryReader(Protocol):
     def archived_before(
         self, project: int, archived_before: int, after: tuple[int, int], limit: int
     ) -> Sequence[Due]:
-        """A project's conversations archived before this time (ms), behind the place `after`."""
+        """Return a project's conversations archived before this time (ms), behind the place `after`."""
 
     def projects_with_expired(self, now: int, day_ms: int) -> Sequence[Project]:
         """Projects with a conversation that was archived longer ago than they want, a day being `day_ms`."""
 
 
 def passed(state: Conversation, windows: Windows, at: int) -> Kind | None:
-    """Why the conversation has to go at time `at` (ms), None if it may stay."""
+    """Return why the conversation has to go at time `at` (ms); None if it may stay."""
     if (
         windows.archived is not None
         and state.archived_at is not None

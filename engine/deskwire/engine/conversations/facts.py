@@ -1,4 +1,4 @@
-"""What has happened in a conversation. Each fact is stored by its effect on the tables, not by itself."""
+"""The facts: what has happened in a conversation. Each is stored by its effect on the tables, not by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deskwire.engine.workflows.run import Ending, Run, Stop
 
 @value
 class Created:
-    """There is a new conversation."""
+    """A conversation was created."""
 
     conversation: Conversation
 

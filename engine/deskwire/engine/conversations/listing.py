@@ -10,7 +10,7 @@ from deskwire.engine.conversations.conversation import Conversation
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """Which conversations a listing shows; None means any."""
+    """The filter of a listing; None means any."""
 
     contact: int | None = None
     status: str | None = None
@@ -22,7 +22,7 @@ class ConversationFilter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where a newest-first listing goes on: after this activity (ms) and row."""
+    """The place where a newest-first listing goes on: after this activity (ms) and row."""
 
     activity: int
     rowid: int

@@ -17,14 +17,14 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.automation.conduct import needs
-from deskwire.engine.conversations.automation.published import workflow_for
+from deskwire.engine.conversations.automation.decide import workflow_needed
+from deskwire.engine.conversations.automation.lookup import workflow_for
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
 from deskwire.engine.conversations.commit import carry_out
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.core.record import value
@@ -37,7 +37,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class Phase(Enum):
-    """How the state that is known stands to what is stored, and so what the next command has to wait for."""
+    """The relation of the known state to the stored one, and so what the next command has to wait for."""
 
     __hash__ = object.__hash__  # Enum's own is a call in Python, three for each command
 
@@ -89,7 +89,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all actors share.
+    """The things that all actors share.
 
     Args:
         mailbox: how many commands may wait for each.
@@ -101,7 +101,7 @@ class Shared:
     store: Store[CommitReader, CommitTransaction]
     clock: Clock
     mailbox: int
-    passing: Passing
+    passing: EphemeralPublisher
     links: Links | None = None
     wrappers: tuple[Wrapper[Receipt], ...] = ()
 
@@ -182,9 +182,9 @@ class Pipeline:
             if self.phase is not Phase.SETTLED and self.phase is not Phase.AHEAD:
                 await self._ready(request.command)
             state, workflow = self._state, None
-            wanted = needs(state, request.command)
+            wanted = workflow_needed(state, request.command)
             if wanted is not None:
-                query = partial(workflow_for, project=self.project, wanted=wanted)
+                query = partial(workflow_for, project=self.project, needed=wanted)
                 workflow = await self._shared.store.read(Inline(query))
             if state is self._state:  # no commit has failed while it was read
                 return self._planned(request, state, self._shared.clock(), workflow)
@@ -238,7 +238,7 @@ class Pipeline:
         row = tx.conversation(self.project.rowid, self.conversation_id)
         if row is None:
             raise no_such_conversation()
-        workflow = workflow_for(tx, self.project, needs(row[0], request.command))
+        workflow = workflow_for(tx, self.project, workflow_needed(row[0], request.command))
         return carry_out(self._planned(request, row[0], at, workflow), tx)
 
     def _end(self, request: Request, outcome: Receipt | Exception) -> None:

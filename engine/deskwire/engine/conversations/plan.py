@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.automation.conduct import conduct
+from deskwire.engine.conversations.automation.decide import decide_with_workflow
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.decide import Step, fold
@@ -92,12 +92,12 @@ def make_plan(
     links: Links | None = None,
     wrappers: tuple[Wrapper[Receipt], ...] = (),
 ) -> Plan:
-    """Decide at time `at` (ms); touch nothing. Raises as `conduct`.
+    """Decide at time `at` (ms); touch nothing. Raises as `decide_with_workflow`.
 
     Args:
         workflow: the one that `stock.workflow_for` finds.
     """
-    facts = conduct(state, command, at, workflow, _message_ids(at))
+    facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
     contact = command.contact if isinstance(command, Create) else None
     long = not _LONG.isdisjoint(map(type, facts))
     return Plan(project, state, fold(state, facts, at), at, contact, links, wrappers, long)

@@ -1,4 +1,4 @@
-"""What conversations need of a store."""
+"""The part of a store that conversations need."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ConversationReader(Protocol):
         """The ids of all conversations of a contact."""
 
     def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
-        """Where a message stands; a note is found only with `internal`."""
+        """Return the place of a message; a note is found only with `internal`."""
 
     def messages(
         self,

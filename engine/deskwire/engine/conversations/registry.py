@@ -1,4 +1,4 @@
-"""Hands out the actors: at most one a conversation, a bounded number alive, none lost between two.
+"""The registry of actors: at most one a conversation, a bounded number alive, none lost between two.
 
 Everything that adds or removes an actor happens without waiting, so that eviction and a new command
 can't cross: either the command finds the actor, or the actor is gone and a new one reads the state.
@@ -23,7 +23,7 @@ from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.pipeline import Shared
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
-from deskwire.engine.conversations.typing.indicator import Passing
+from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
@@ -38,7 +38,7 @@ _Key = tuple[int, str]
 
 @dataclass(slots=True)
 class Commands:
-    """What has happened to commands since the start.
+    """The counts of what has happened to commands since the start.
 
     Args:
         actors: started for one, as its conversation had none.
@@ -73,7 +73,7 @@ class ActorRegistry:
         mailbox: int,
         idle_s: float,
         live: int,
-        passing: Passing | None = None,
+        passing: EphemeralPublisher | None = None,
         links: Links | None = None,
         wrappers: Sequence[Wrapper[Receipt]] = (),
     ) -> None:
@@ -81,13 +81,15 @@ class ActorRegistry:
         self._nursery = nursery
         self._idle_s = idle_s
         self._live = live
-        self._shared = Shared(store, clock, mailbox, passing or Passing(clock), links, tuple(wrappers))
+        self._shared = Shared(
+            store, clock, mailbox, passing or EphemeralPublisher(clock), links, tuple(wrappers)
+        )
         self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
         self._tending = False
         self._ended = self._forget_ended  # one for all, as each actor keeps it
 
     def __len__(self) -> int:
-        """How many actors are alive."""
+        """Return how many actors are alive."""
         return len(self._actors)
 
     async def ask(
@@ -97,7 +99,7 @@ class ActorRegistry:
         command: Asked,
         wrapper: Wrapper[Receipt] | None = None,
     ) -> Receipt:
-        """Have the conversation carry out `command`; the receipt once that is durable.
+        """Have the conversation carry out `command`; return the receipt once that is durable.
 
         Args:
             wrapper: what else is done in the commit.
@@ -121,7 +123,7 @@ class ActorRegistry:
     async def create(
         self, project: Project, command: Create, wrapper: Wrapper[Receipt] | None = None
     ) -> Receipt:
-        """As `ask`, for a conversation that does not exist yet."""
+        """Have a conversation created; otherwise as `ask`."""
         return await self.ask(project, command.conversation_id, command, wrapper)
 
     def _actor(self, project: Project, conversation_id: str) -> Actor:

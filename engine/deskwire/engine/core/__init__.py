@@ -1,1 +1,1 @@
-"""What every domain of the engine stands on; nothing here knows a domain."""
+"""The floor that every domain of the engine stands on; nothing here knows a domain."""

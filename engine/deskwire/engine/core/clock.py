@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 Clock = Callable[[], int]
-"""Returns milliseconds since the epoch."""
+"""A function that returns milliseconds since the epoch."""
 
 
 def wall_clock() -> int:
-    """Milliseconds since the epoch by the system's clock."""
+    """Return the milliseconds since the epoch by the system's clock."""
     return time.time_ns() // 1_000_000
 
 
 @lru_cache(maxsize=1024)  # one message's views and envelope have half a dozen times, most of them the same
 def iso(ms: int) -> str:
-    """`ms` as ISO 8601 UTC with milliseconds and `Z`."""
+    """Return `ms` as ISO 8601 in UTC, with milliseconds and `Z`."""
     seconds, rest = divmod(ms, 1000)
     return f"{_to_the_second(seconds)}.{rest:03d}Z"
 
@@ -29,7 +29,7 @@ def _to_the_second(seconds: int) -> str:
 
 
 def milliseconds(text: str) -> int:
-    """The time that ISO 8601 `text` names, in milliseconds since the epoch; without an offset it is UTC.
+    """Return the time that ISO 8601 `text` names, in milliseconds since the epoch; without an offset it is UTC.
 
     Raises ValueError if it names none.
     """
@@ -53,6 +53,7 @@ _SECOND = {f"{second:02}": second * 1000 for second in range(60)}
 _FRACTION = {"Z": 0} | {f".{ms:03}Z": ms for ms in range(1000)}
 
 
+@lru_cache(maxsize=1024)
 def iso_or_none(ms: int | None) -> str | None:
-    """As `iso`; None stays None."""
+    """Return a time as `iso` does, and None for None."""
     return None if ms is None else iso(ms)

@@ -1,4 +1,4 @@
-"""Whether the clock was set forward, so that what cannot be undone is not done by a clock that may be wrong."""
+"""The detection of a clock that was set forward, so that nothing irreversible is done by a wrong one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SetForward:
         self._ahead_s = self._ahead()
 
     def noticed(self) -> bool:
-        """Whether it was set forward since the look before, or the beginning."""
+        """Tell whether the clock was set forward since the look before, or the beginning."""
         before, self._ahead_s = self._ahead_s, self._ahead()
         jump_s = self._ahead_s - before
         if jump_s > TOLERATED_S:

@@ -1,6 +1,6 @@
-"""Plain numbers that only grow, kept by whoever does the work and read by whoever shows it.
+"""Counters: numbers that only grow, kept by whoever does the work and read by whoever shows it.
 
-Counting takes well under a microsecond and no lock: each tally is written by one thread. A reader on another
+Counting takes well under a microsecond and no lock: each counter is written by one thread. A reader on another
 thread may see it one observation late.
 """
 
@@ -36,7 +36,7 @@ JOBS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 
 class Histogram:
-    """How often an observed value lay in each of a few ranges, and the sum of all.
+    """A histogram: how often a value lay in each of a few ranges, and the sum of all values.
 
     Args:
         bounds: upper bounds of the ranges, included, growing; above the last is one range more.
@@ -55,7 +55,7 @@ class Histogram:
         self.total += value
 
     def cumulative(self) -> Iterator[tuple[float, int]]:
-        """Each bound with how many values were not above it; infinity, and so the count of all, comes last."""
+        """Yield each bound with the number of values not above it; infinity, and so the count of all, comes last."""
         count = 0
         for bound, here in zip((*self._bounds, inf), tuple(self._counts), strict=True):
             count += here
@@ -83,7 +83,7 @@ class Commits:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the database takes of its disk, and what is left there, in bytes."""
+    """The bytes that the database takes of its disk, and those that are free there."""
 
     database: int
     wal: int

@@ -59,7 +59,7 @@ class Forbidden(DomainError):
 
 
 class NotFound(DomainError):
-    """There is no such object for this caller; another project's object looks the same."""
+    """The refusal for an object that this caller does not have; another project's object looks the same."""
 
     code = "not_found"
 
@@ -71,7 +71,7 @@ class Conflict(DomainError):
 
 
 class Gone(DomainError):
-    """What was asked for has left its window."""
+    """The refusal for something that has left its window."""
 
     code = "window_passed"
 
@@ -154,7 +154,7 @@ class Unavailable(DomainError):
 
 
 class BadGateway(DomainError):
-    """Something that the service asks itself has failed."""
+    """The refusal when something that the service itself depends on has failed."""
 
     code = "bad_gateway"
 

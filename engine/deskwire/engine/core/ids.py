@@ -48,7 +48,7 @@ _HALF_BYTES: Final = _STEP_BITS // 8
 """The random part of a ULID in halves: characters, and the bytes that they stand for."""
 
 _ANY: Final = (ALPHABET * 8).encode()
-"""Translates a random byte to a random character."""
+"""The translation of a random byte to a random character."""
 
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _TIME_MAX: Final = (1 << 48) - 1
@@ -57,7 +57,7 @@ _SHAPE: Final = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 class Mint:
-    """Makes identifiers that only grow, also when the clock stands still or runs backwards.
+    """A maker of identifiers that only grow, also when the clock stands still or runs backwards.
 
     Args:
         last: the newest identifier made before (by an earlier process), or None.
@@ -69,7 +69,7 @@ class Mint:
         self._last = ulid_value(last) if last else 0
 
     def new(self, prefix: Prefix, now_ms: int) -> str:
-        """A fresh identifier, larger than all made before by this mint."""
+        """Return a fresh identifier, larger than all made before by this mint."""
         value = now_ms << _RANDOM_BITS | _random()
         if value <= self._last:
             value = self._last + 1 + (_random() >> _RANDOM_BITS - _STEP_BITS)
@@ -78,7 +78,7 @@ class Mint:
 
 
 def new_id(prefix: Prefix, now_ms: int) -> str:
-    """A fresh identifier; of two made in the same millisecond either may be the larger."""
+    """Return a fresh identifier; of two made in the same millisecond either may be the larger."""
     try:
         random = _written.pop()
     except IndexError:
@@ -87,7 +87,7 @@ def new_id(prefix: Prefix, now_ms: int) -> str:
 
 
 def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
-    """As `new_id`, so many at once and each larger than the one before; for what comes by the thousand."""
+    """Return `count` fresh identifiers, each larger than the one before; for what comes by the thousand."""
     if not count:
         return []
     head = new_id(prefix, now_ms)[: -2 * _HALF]
@@ -100,27 +100,27 @@ def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
 
 
 def _encoded(data: bytes) -> str:
-    """A multiple of five bytes in Crockford's base 32; its digits grow in the same order as RFC 4648's."""
+    """Encode a multiple of five bytes in Crockford's base 32; its digits grow in the same order as RFC 4648's."""
     return b32encode(data).translate(_CROCKFORD).decode()
 
 
 def id_before(prefix: Prefix, at_ms: int) -> str:
-    """What is not larger than any identifier made at this time or later, and larger than all made before."""
+    """Return a bound: larger than all identifiers made before this time, and not larger than any made from then on."""
     return f"{prefix}_{_text(max(0, min(at_ms, _TIME_MAX)) << _RANDOM_BITS)}"
 
 
 def is_id(text: str, prefix: Prefix) -> bool:
-    """Whether `text` has the form of an identifier with this prefix."""
+    """Tell whether `text` has the form of an identifier with this prefix."""
     return text.startswith(f"{prefix}_") and _SHAPE.fullmatch(text) is not None
 
 
 def ulid_value(identifier: str) -> int:
-    """The ULID in `identifier` as a 128-bit integer. Raises ValueError if there is none."""
+    """Return the ULID in `identifier` as a 128-bit integer. Raises ValueError if there is none."""
     return int(ULID.from_str(identifier.partition("_")[2]))
 
 
 def _random() -> int:
-    """As many random bits as an identifier has. Each call to the system costs as much as the rest of an identifier."""
+    """Return as many random bits as an identifier has. Each call to the system costs as much as the rest of an identifier."""
     while not _drawn:
         bits = secrets.randbits(_RANDOM_BITS * _DRAWN)
         _drawn.extend(bits >> shift & _RANDOM_MAX for shift in range(0, _RANDOM_BITS * _DRAWN, _RANDOM_BITS))
@@ -142,7 +142,7 @@ def _random_characters(count: int) -> str:
 
 
 def _text(value: int) -> str:
-    """The 128-bit integer as 26 characters; `str(ULID.from_int(value))` in a fifth of the time."""
+    """Return the 128-bit integer as 26 characters; `str(ULID.from_int(value))` in a fifth of the time."""
     p = _PAIRS
     high, low = value >> _STEP_BITS & _STEP_MAX, value & _STEP_MAX
     return (
@@ -159,5 +159,5 @@ def _time(ms: int) -> str:
 
 
 def id_time_ms(identifier: str) -> int:
-    """When `identifier` was made, in milliseconds since the epoch."""
+    """Return when `identifier` was made, in milliseconds since the epoch."""
     return ulid_value(identifier) >> _RANDOM_BITS

@@ -32,7 +32,7 @@ class ScheduledTask(ABC, Generic[R, W]):
     """The task and what wakes it."""
 
     delayed: ClassVar[str]
-    """What the log says when the store is not available."""
+    """The log's message when the store is not available."""
 
     def __init__(self, store: Store[R, W], clock: Clock) -> None:
         self._store = store
@@ -42,11 +42,11 @@ class ScheduledTask(ABC, Generic[R, W]):
     @staticmethod
     @abstractmethod
     def next_due(reader: R) -> int | None:
-        """When (ms) something is due next; None for never."""
+        """Return when (ms) something is due next; None for never."""
 
     @abstractmethod
     async def do_some(self) -> bool:
-        """Do a part of what is due; whether there may be more. Raises Unavailable to be tried again."""
+        """Do a part of what is due; return whether there may be more. Raises Unavailable to be tried again."""
 
     def follow(self, commits: Commits[object], part: str) -> None:
         """Wake for what commits make due from now on.
@@ -81,7 +81,7 @@ class ScheduledTask(ABC, Generic[R, W]):
                 return
 
     async def _pause_s(self) -> float:
-        """How long there is nothing to do, in seconds."""
+        """Return for how many seconds there is nothing to do."""
         due = await self._store.read(Inline(self.next_due))
         if due is None:
             return float("inf")

@@ -61,12 +61,12 @@ class Secrets:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """All, the current one first."""
+        """Return all secrets, the current one first."""
         return (self.current, *(each.text for each in self.former))
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """Those by which what was signed is good now, the current one first."""
+        """Return the secrets whose signatures are good now, the current one first."""
         if not self.former:
             return (self.current,)
         now = self._clock()
@@ -77,7 +77,7 @@ class Secrets:
         return lambda: tuple(derived_key(secret, label) for secret in self.accepted)
 
     def rotated(self, new: str, now: int, overlap_ms: int) -> Secrets:
-        """What comes after this: a new secret, and the current one as a former."""
+        """Return what comes after this: a new secret, and the current one as a former."""
         return Secrets(new, (Former(self.current, now, now + overlap_ms), *self.former), self._clock)
 
     def without_spent(self, now: int, kept_ms: int) -> Secrets:
@@ -103,7 +103,7 @@ class Secrets:
 
     @classmethod
     def read(cls, text: str, clock: Clock = wall_clock) -> Secrets:
-        """What `written` has written. Raises ValueError if it is something else."""
+        """Read what `written` has written. Raises ValueError if it is something else."""
         current, *lines = text.strip().split("\n")
         return cls(current.strip(), [_former(line) for line in lines], clock)
 

@@ -82,10 +82,11 @@ class Store(Protocol[R_co, W_co]):
         """
 
     def submit(self, job: Callable[[W_co], T], ended: Callable[[T | Exception], None]) -> None:
-        """As `write`, without waiting: `ended` is called with what that would return or raise, on the Trio thread.
+        """Give a job to the next group commit without waiting; its end is told on the Trio thread.
 
         Raises Unavailable if the job is not taken at all; then `ended` is not called.
 
         Args:
-            ended: called once, those of all jobs in the order of their commits; must not raise.
+            ended: called once with what `write` would return or raise, for all jobs in the order of their commits;
+                must not raise.
         """

@@ -1,4 +1,4 @@
-"""What else a transaction does beside a job: the one way in which a commit is given a part of somebody else's.
+"""The wrapper of a job: work of another domain that is done in the same transaction.
 
 A request's answer is kept, and a ticket changed, in the very commit of what they belong to; whoever makes that commit
 knows neither.

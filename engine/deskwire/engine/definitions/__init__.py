@@ -1,1 +1,1 @@
-"""What the definitions of surveys and of workflows have in common: their rules, and checks of any JSON."""
+"""The common part of surveys' and workflows' definitions: rules, and checks of any JSON."""

@@ -1,4 +1,4 @@
-"""A conversation's attributes: how they are merged, and how much they may be (decisions 4; ADR 5)."""
+"""A conversation's attributes: their merging, and their bounds (decisions 4; ADR 5)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOO_DEEP: Final = f"Attributes are nested at most {LEVELS_MAX} levels deep."
 
 
 def size_of(attributes: Mapping[str, Any]) -> int | None:
-    """Bytes of the attributes as JSON; None if they are nested too deeply to be sent."""
+    """Return the bytes of the attributes as JSON; None if they are nested too deeply to be sent."""
     wrapped: Any = attributes
     for _ in range(_DEEP):
         wrapped = [wrapped]
@@ -40,12 +40,12 @@ def size_of(attributes: Mapping[str, Any]) -> int | None:
 
 
 def merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The attributes with those of `patch` in their place; null removes one."""
+    """Return the attributes with those of `patch` in their place; null removes one."""
     return {key: value for key, value in {**attributes, **patch}.items() if value is not None}
 
 
 def overfull(attributes: Mapping[str, Any]) -> Problem | None:
-    """What is wrong with the size of all attributes together."""
+    """Return what is wrong with the size of all attributes together, None if nothing is."""
     if len(attributes) > ATTRIBUTES_MAX:
         message = f"A conversation holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
         return Problem("/attributes", "too_many", message)

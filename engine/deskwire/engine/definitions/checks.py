@@ -13,29 +13,29 @@ from deskwire.engine.definitions.rules import DefinitionError
 Errors = Iterator[DefinitionError]
 
 ERRORS_MAX: Final = 1_000
-"""Errors that are listed at most: a megabyte of nonsense has hundreds of thousands."""
+"""The errors that are listed at most: a megabyte of nonsense has hundreds of thousands."""
 
 NUMBER_MAX: Final = 10**15
-"""Largest number, up or down, that is exact in every client."""
+"""The largest number, positive or negative, that is exact in every client."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN_MAX: Final = 40
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a JSON number that can be an answer to a question."""
+    """Tell whether `value` is a JSON number that can be an answer to a question."""
     return (
         isinstance(value, int | float) and not isinstance(value, bool) and -NUMBER_MAX <= value <= NUMBER_MAX
     )
 
 
 def is_whole(value: Any) -> bool:
-    """Whether `value` is a JSON integer."""
+    """Tell whether `value` is a JSON integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_date(value: Any) -> bool:
-    """Whether `value` is a date as `2026-11-01`."""
+    """Tell whether `value` is a date such as `2026-11-01`."""
     try:
         return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
     except ValueError:
@@ -43,19 +43,19 @@ def is_date(value: Any) -> bool:
 
 
 def listed(value: Any, limit: int) -> Sequence[Any]:
-    """The first items of a list, nothing if it is none."""
+    """Return the first items of a list; nothing of any other value."""
     return value[:limit] if isinstance(value, list) else ()
 
 
-def wrong_type(path: str, wanted: str) -> DefinitionError:
-    """The error that something else than `wanted` stands at `path`."""
-    return DefinitionError(path, "wrong_type", f"This must be {wanted}.")
+def wrong_type(path: str, expected: str) -> DefinitionError:
+    """Return the error that the value at `path` is not `expected`."""
+    return DefinitionError(path, "wrong_type", f"This must be {expected}.")
 
 
 def members(
     value: Mapping[str, Any], path: str, required: Sequence[str], optional: Sequence[str] = ()
 ) -> Errors:
-    """Members that are missing or not known."""
+    """Yield members that are missing or unknown."""
     for name in required:
         if name not in value:
             yield DefinitionError(f"{path}/{name}", "required", "This is required.")
@@ -65,7 +65,7 @@ def members(
 
 
 def items(value: Any, path: str, limit: int, *, may_be_empty: bool = False) -> Errors:
-    """What is wrong with a list as such."""
+    """Yield what is wrong with a list as such."""
     if not isinstance(value, list):
         yield wrong_type(path, "an array")
     elif not value and not may_be_empty:
@@ -77,7 +77,7 @@ def items(value: Any, path: str, limit: int, *, may_be_empty: bool = False) -> E
 
 
 def text(value: Any, path: str, limit: int) -> Errors:
-    """What is wrong with a text."""
+    """Yield what is wrong with a text."""
     if not isinstance(value, str):
         yield wrong_type(path, "a string")
     elif not value.strip():
@@ -87,7 +87,7 @@ def text(value: Any, path: str, limit: int) -> Errors:
 
 
 def identifier(value: Any, path: str) -> Errors:
-    """What is wrong with an id."""
+    """Yield what is wrong with an id."""
     if not isinstance(value, str):
         yield wrong_type(path, "a string")
     elif not _ID.fullmatch(value):
@@ -95,10 +95,10 @@ def identifier(value: Any, path: str) -> Errors:
 
 
 def escaped(name: str) -> str:
-    """A name as part of a JSON pointer (RFC 6901), cut to a bounded length."""
+    """Return a name as part of a JSON pointer (RFC 6901), cut to a bounded length."""
     return name[:_SHOWN_MAX].replace("~", "~0").replace("/", "~1")
 
 
 def first(errors: Errors, limit: int) -> list[DefinitionError]:
-    """The first errors, so that a hostile definition can't make an endless list."""
+    """Return the first errors, so that a hostile definition can't make an endless list."""
     return list(islice(errors, limit))

@@ -29,4 +29,4 @@ COMMON_RULES: Final[Mapping[str, str]] = MappingProxyType(
         "duplicate_id": "Two of the same list have the same id.",
     }
 )
-"""What each rule says, by its code."""
+"""The text of each rule, by its code."""

@@ -1,11 +1,11 @@
 """The event log as its readers see it: a window in memory over the table, and a call when it grows.
 
-Every channel is a reader with a position of its own, of a whole project or of one lane of it. `publish` is
+Every channel is a reader with a position of its own, of a whole project or of one topic in it. `publish` is
 called with committed events only, in commit order; readers that keep up never touch the disk, and one that
 does not costs nothing but its own reads.
 
-A lane is in memory while somebody has it open, from then on: what came before is read from the table. So an
-event costs each reader of its lanes something, and nobody else.
+A topic is in memory while somebody has it open, from then on: what came before is read from the table. So an
+event costs each reader of its topics something, and nobody else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommi
 from deskwire.engine.events.types import StoredEvent, Topic
 
 Source = int | Topic
-"""What is read: a project, by its storage key, or a lane."""
+"""The source of a read: a project, by its storage key, or a topic."""
 
 
 _position = attrgetter("position")
@@ -51,15 +51,15 @@ class Tail:
         self._listeners: list[Callable[[], object]] = []
 
     def held(self) -> Sequence[StoredEvent]:
-        """All that is here, oldest first."""
+        """Return all events that are here, oldest first."""
         return self._events[self._dropped :]
 
     def reaches(self, position: int) -> bool:
-        """Whether everything behind `position` is here."""
+        """Tell whether everything behind `position` is here."""
         return self.floor <= position
 
     def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
-        """Up to `limit` events behind `position`."""
+        """Return up to `limit` events behind `position`."""
         here = len(self._events) - self._dropped
         if not here or self._events[-1].position <= position:
             return ()
@@ -69,7 +69,7 @@ class Tail:
         return self._events[start : start + limit]
 
     def count_after(self, position: int) -> int:
-        """How many events are here behind `position`."""
+        """Return how many events are here behind `position`."""
         return len(self._events) - bisect_right(self._events, position, lo=self._dropped, key=_position)
 
     def append(self, event: StoredEvent) -> None:
@@ -107,7 +107,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What a read found: the events, and the position up to which there is nothing more to find."""
+    """The result of a read: the events, and the position up to which there is nothing more to find."""
 
     events: Sequence[StoredEvent]
     upto: int
@@ -131,17 +131,17 @@ class EventLog:
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, Tail] = {}
-        self._lanes: dict[Topic, Tail] = {}
-        self._laned: dict[int, list[Tail]] = {}
+        self._topics: dict[Topic, Tail] = {}
+        self._in_topics: dict[int, list[Tail]] = {}
         self.position = start
 
     @property
     def kept(self) -> tuple[int, int]:
-        """How many events are in memory, and the bytes of their envelopes."""
+        """The number of events in memory, and the bytes of their envelopes."""
         return len(self._order), self._bytes
 
     def behind(self, project: int, position: int) -> tuple[int, bool]:
-        """How many of the project's events lie behind `position`, and whether that is exact.
+        """Return how many of the project's events lie behind `position`, and whether that is exact.
 
         If it is not, memory does not reach back that far, and there may be more in the table.
         """
@@ -171,31 +171,31 @@ class EventLog:
         commits.subscribe(lambda commit: self.publish(commit.events, commit.erased), "events", "erased")
 
     def open(self, source: Source) -> Tail:
-        """Keep a lane in memory from now on, for one more reader; a project always is."""
+        """Keep a topic in memory from now on, for one more reader; a project always is."""
         if not isinstance(source, Topic):
             return self._project(source)
-        tail = self._lanes.get(source)
+        tail = self._topics.get(source)
         if tail is None:
-            tail = self._lanes[source] = Tail(self.position)
+            tail = self._topics[source] = Tail(self.position)
         tail.readers += 1
         return tail
 
     def close(self, source: Source) -> None:
-        """One reader less of what it has opened; those who listen are called. With the last one a lane leaves memory."""
+        """Take a reader away from what it has opened, and call its listeners. With the last one a topic leaves memory."""
         tail = self._tail(source)
         assert tail is not None, "what is closed was opened"
         tail.ring()
         if isinstance(source, Topic):
             tail.readers -= 1
             if not tail.readers:
-                del self._lanes[source]
+                del self._topics[source]
                 for event in tail.held():
                     self._unfile(event.position, tail)
 
     async def read(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
-        """Up to `limit` events of the source behind position `after`, in commit order.
+        """Return up to `limit` events of the source behind position `after`, in commit order.
 
         With `types` only those. Go on from the chunk's `upto`, also when it has no events.
         """
@@ -206,7 +206,7 @@ class EventLog:
     def recent(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk | None:
-        """As `read`, from memory; None if memory does not reach back that far."""
+        """Read from memory alone, as `read`; None if memory does not reach back that far."""
         tail = self._tail(source)
         if tail is None or not tail.reaches(after):
             return None
@@ -216,7 +216,7 @@ class EventLog:
     async def stored(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
-        """As `read`, from the table."""
+        """Read from the table alone, as `read`."""
         newest = max(after, self.position)  # before the table is read: what is published meanwhile comes next
         if isinstance(source, Topic):
             events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
@@ -227,31 +227,31 @@ class EventLog:
     async def wait(self, source: Source, after: int) -> None:
         """Return once there may be an event of the source behind `after`, an `upto` of `read`.
 
-        Of a lane that is not open that can't be told; when one is closed those who wait go home.
+        Of a topic that is not open that can't be told; when one is closed, those who wait return.
         """
         tail = self._tail(source)
         if tail is None or not tail.reaches(after) or tail.after(after, 1):
             return
-        bell = trio.Event()
-        tail.listen(bell.set)
+        wakeup = trio.Event()
+        tail.listen(wakeup.set)
         try:
-            await bell.wait()
+            await wakeup.wait()
         finally:
-            tail.unlisten(bell.set)
+            tail.unlisten(wakeup.set)
 
     def settled(self, source: Source, after: int) -> int:
-        """The position up to which the source has nothing behind `after`; `after` itself if that can't be told."""
+        """Return the position up to which the source has nothing behind `after`; `after` itself if that can't be told."""
         tail = self._tail(source)
         if tail is None or not tail.reaches(after) or tail.after(after, 1):
             return after
         return max(after, self.position)
 
     def _tail(self, source: Source) -> Tail | None:
-        """The source's part of the ring; None of a lane that nobody has open."""
-        return self._lanes.get(source) if isinstance(source, Topic) else self._project(source)
+        """Return the source's part of the ring; None for a topic that nobody has open."""
+        return self._topics.get(source) if isinstance(source, Topic) else self._project(source)
 
     def _project(self, project: int) -> Tail:
-        """The project's part of the ring, empty until it is looked at."""
+        """Return the project's part of the ring, empty until it is looked at."""
         tail = self._tails.get(project)
         if tail is None:
             tail = self._tails[project] = Tail(self._start)
@@ -259,21 +259,21 @@ class EventLog:
 
     def _file(self, event: StoredEvent) -> list[Tail]:
         """Return the tails that the event belongs to: its project's, and those of its topics that somebody has open."""
-        project, topics = self._project(event.project), self._lanes
-        followed = [topics[topic] for topic in event.lanes if topic in topics] if topics else []
+        project, topics = self._project(event.project), self._topics
+        followed = [topics[topic] for topic in event.topics if topic in topics] if topics else []
         if followed:
-            self._laned[event.position] = followed
+            self._in_topics[event.position] = followed
         return [project, *followed]
 
     def _unfile(self, position: int, tail: Tail) -> None:
-        others = [other for other in self._laned.pop(position) if other is not tail]
+        others = [other for other in self._in_topics.pop(position) if other is not tail]
         if others:
-            self._laned[position] = others
+            self._in_topics[position] = others
 
     def _drop_oldest(self) -> None:
         event = self._order.popleft()
         self._bytes -= len(event.body)
-        for tail in (self._tails[event.project], *self._laned.pop(event.position, ())):
+        for tail in (self._tails[event.project], *self._in_topics.pop(event.position, ())):
             tail.drop_first()
 
     def _erase(self, conversations: frozenset[int]) -> None:
@@ -284,7 +284,7 @@ class EventLog:
         self._bytes -= sum(len(event.body) for event in gone)
         tails = {self._tails[event.project] for event in gone}
         for event in gone:
-            tails.update(self._laned.pop(event.position, ()))
+            tails.update(self._in_topics.pop(event.position, ()))
         for tail in tails:
             tail.erase(conversations)
 
@@ -295,6 +295,6 @@ def _chosen(tail: Tail, after: int, limit: int, types: frozenset[str]) -> Sequen
 
 
 def _chunk(events: Sequence[StoredEvent], limit: int, newest: int) -> Chunk:
-    """What was found by a look that has seen everything up to `newest`."""
+    """Return the chunk of a look that has seen everything up to `newest`."""
     last = events[-1].position if events else newest
     return Chunk(events, last if len(events) == limit else max(newest, last))

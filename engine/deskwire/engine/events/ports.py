@@ -1,4 +1,4 @@
-"""What events and their log need of a store, and of its commits."""
+"""The part of a store, and of its commits, that events and their log need."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class EventReader(Protocol):
         """Id of the project's newest stored event at or before `position`."""
 
     def events_behind(self, project: int, position: int, limit: int) -> int:
-        """How many events of the project lie behind `position`, counted up to `limit`."""
+        """Return how many events of the project lie behind `position`, counted up to `limit`."""
 
 
 class EventTransaction(EventReader, Protocol):
-    """What is written to the log, and what leaves it."""
+    """The changes of the log."""
 
     def append_event(
         self, project: Project, draft: Draft, conversation: int | None, at: int, *, directed: bool = False
@@ -52,11 +52,11 @@ class EventTransaction(EventReader, Protocol):
 
 
 class LogCommit(Protocol):
-    """What a commit has done to the log."""
+    """The part of a commit that changes the log."""
 
     @property
     def events(self) -> Sequence[StoredEvent]:
-        """Those it made, in their order."""
+        """The events that it made, in their order."""
 
     @property
     def erased(self) -> frozenset[int]:

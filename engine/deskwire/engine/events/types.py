@@ -20,7 +20,7 @@ API_VERSION: Final = "2026-11-01"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What holds for every event of one type.
+    """The properties of every event of one type.
 
     Args:
         numbered: takes the next sequence number of its conversation.
@@ -107,7 +107,7 @@ def topics_of(project: int, data: Mapping[str, Any]) -> tuple[Topic, ...]:
 
 
 def contact_lane(contact: int) -> int:
-    """The key under which a contact's own events stand beside those of conversations: negative."""
+    """Return the key under which a contact's own events stand beside those of conversations: negative."""
     return -contact
 
 
@@ -117,7 +117,7 @@ class StoredEvent:
 
     `position` is its place in the log of the whole installation: it grows in commit order and may
     have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`. None is for what outlives its subject: a deletion. `lanes` come
+    is that of `contact_lane`. None is for what outlives its subject: a deletion. `topics` come
     with the commit; what is read from the table has none.
     """
 
@@ -128,7 +128,7 @@ class StoredEvent:
     conversation: int | None
     sequence: int | None
     body: bytes
-    lanes: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
+    topics: tuple[Topic, ...] = field(default=(), compare=False, repr=False)
 
 
 @value
@@ -154,7 +154,7 @@ class EphemeralEvent:
 
 
 def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
-    """The envelope's bytes, with its fields in the order of contract 2.10."""
+    """Return the envelope's bytes, with its fields in the order of contract 2.10."""
     encoded = orjson.dumps(
         {
             "id": event_id,
@@ -170,7 +170,7 @@ def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: in
 
 
 def matches(subscribed: frozenset[str], event_type: str) -> bool:
-    """Whether an endpoint with this `events` list is sent this type.
+    """Tell whether an endpoint with this `events` list is sent this type.
 
     An empty list means everything except typing (contract 6.2.3, 6.2.4).
     """

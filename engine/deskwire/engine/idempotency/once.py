@@ -1,8 +1,8 @@
-"""Carries a request out once: its answer is kept in the very commit that carries it out (ADR 24).
+"""Idempotent requests: an answer is kept in the very commit that carries the request out (ADR 24).
 
-The commit has a wrapper that first looks whether an answer is kept, and at last keeps its own. So whatever ends
-the process, or the request, there is either no effect and no answer, or both. That the same request is under way
-already is known in memory alone: it only decides how soon the second one is told.
+The commit has a wrapper that first looks for a kept answer, and at the end keeps its own. So whatever ends the
+process, or the request, there is either no effect and no answer, or both. That the same request is under way
+already is known in memory alone: this only decides how soon the second one is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LABEL: Final = "idempotency"
 
 @dataclass(slots=True)
 class Repeats:
-    """How requests with an `Idempotency-Key` have ended since the start.
+    """Counters of how requests with an `Idempotency-Key` have ended since the start.
 
     Args:
         carried_out: the first of their kind.
@@ -51,10 +51,10 @@ class Repeats:
 class Answers:
     """The installation's kept answers, encrypted and named by keyed hashes.
 
-    A name is looked for under every secret that is known: what was carried out before a rotation is not carried out again.
+    A name is looked up under every known secret: what was carried out before a rotation is not carried out again.
 
     Args:
-        secrets: the installation's; under others no answer is found.
+        secrets: those of the installation; under others no answer is found.
         window_s: seconds that an answer is kept.
     """
 
@@ -67,31 +67,31 @@ class Answers:
         self._under_way: set[tuple[str, ...]] = set()
 
     @contextmanager
-    def under_way(self, *asked: str) -> Iterator[Once]:
-        """The request with this name, while it is worked on.
+    def under_way(self, *name: str) -> Iterator[Once]:
+        """Hold a request's name while it is worked on, and yield the request.
 
         Args:
-            asked: who asks for what under which key; together they are the name.
+            name: the caller, the request and its key.
 
         Raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
         """
-        if asked in self._under_way:
+        if name in self._under_way:
             self.repeats.in_progress += 1
             raise Conflict(
                 "The first request with this Idempotency-Key is still under way.",
                 code="idempotency_in_progress",
                 retry_after_s=1,
             )
-        self._under_way.add(asked)
+        self._under_way.add(name)
         keys = tuple(derived_key(secret, _LABEL) for secret in self._secrets.known)
-        names = tuple(hashed(key, *(each.encode() for each in asked)) for key in keys)
+        names = tuple(hashed(key, *(part.encode() for part in name)) for key in keys)
         try:
             yield Once(self, keys, names, self._clock())
         finally:
-            self._under_way.discard(asked)
+            self._under_way.discard(name)
 
     def check(self, reader: AnswerReader, name: bytes, fingerprint: bytes, at: int) -> None:
-        """Raise what the request is answered with if it was carried out before `at` (ms), within the window.
+        """Raise the kept answer or the refusal if the request was carried out within the window before `at` (ms).
 
         Raises AlreadyAnswered with the kept answer, IdempotencyMismatch, or AnswerErased.
         """
@@ -105,7 +105,7 @@ class Answers:
         raise AlreadyAnswered(self._sealing.open(kept.sealed).encode())
 
     def seal(self, answer: bytes) -> bytes:
-        """The answer as it is stored: it may hold secrets that are shown once."""
+        """Return the answer as it is stored: encrypted, as it may hold secrets that are shown once."""
         return self._sealing.seal(answer.decode())
 
 
@@ -127,7 +127,7 @@ class Once:
     fingerprints: tuple[bytes, ...] = ()
 
     def about(self, *parts: bytes) -> Once:
-        """The same, now that its body is known by these parts."""
+        """Return the request with the fingerprints of its body, which is known by these parts."""
         return replace(self, fingerprints=tuple(hashed(key, *parts) for key in self.keys))
 
     def check(self, reader: AnswerReader) -> None:
@@ -147,7 +147,7 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Keeping(Generic[T]):
-    """The `Wrapper` that has a request carried out unless an answer is kept, and keeps its own.
+    """A `Wrapper` that has a request carried out unless an answer is kept, and then keeps the answer.
 
     Args:
         shown: the answer, made of the job's result alone.
@@ -159,7 +159,7 @@ class Keeping(Generic[T]):
     subject: str | None = None
 
     def before(self, tx: AnswerTransaction) -> None:
-        """Raise what the request is answered with if it was carried out before: see `Answers.check`."""
+        """Raise the kept answer or the refusal if the request was carried out before: see `Answers.check`."""
         self.once.check(tx)
 
     def after(self, tx: AnswerTransaction, result: T) -> None:
@@ -171,7 +171,7 @@ class Keeping(Generic[T]):
 
 
 def hashed(key: bytes, *parts: bytes) -> bytes:
-    """A keyed hash of the parts, each by itself: `a`, `bc` is not `ab`, `c`."""
+    """Return a keyed hash of the parts, each by itself: `a`, `bc` has another one than `ab`, `c`."""
     digest = hmac.new(key, digestmod=hashlib.sha256)
     for part in parts:
         digest.update(len(part).to_bytes(8))

@@ -1,4 +1,4 @@
-"""What idempotency needs of a store."""
+"""The queries and changes of a store that idempotency needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """What a request was answered with that came with an `Idempotency-Key`.
+    """The kept answer to a request with an `Idempotency-Key`.
 
     Args:
         name: keyed hash of who asked for what under which key.
@@ -29,7 +29,7 @@ class AnswerReader(Protocol):
     """Queries on kept answers."""
 
     def kept_answer(self, name: bytes) -> KeptAnswer | None:
-        """The answer of that name, however old."""
+        """Return the answer of that name, however old."""
 
 
 class AnswerTransaction(AnswerReader, Protocol):
@@ -39,4 +39,4 @@ class AnswerTransaction(AnswerReader, Protocol):
         """Store an answer, in place of one of the same name."""
 
     def prune_answers(self, older_than: int, limit: int) -> int:
-        """Remove up to `limit` answers asked for before `older_than` (ms); how many."""
+        """Remove up to `limit` answers to requests from before `older_than` (ms); return their number."""

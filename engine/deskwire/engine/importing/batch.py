@@ -1,7 +1,7 @@
-"""One commit of an import: which records are new, which were there, which can't be taken, and why.
+"""One commit of an import: it tells new records from existing ones, and says why others are refused.
 
-The database is asked anew in every batch, so whatever happens between two of them is seen: a conversation that somebody
-has written in, one that was deleted, a contact that was erased.
+The database is read anew in every batch, so that it sees whatever happens between two of them: a conversation in which
+somebody has written, one that was deleted, a contact that was erased.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _NOBODY: Final = (None, None)
 def import_batch(
     tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, show: Shown | None
 ) -> Outcome:
-    """Take records in at time `at` (ms); what is refused of them is said, and holds up none of the others.
+    """Import records at time `at` (ms); return the outcome. A refused record does not keep the others out.
 
     Args:
-        show: gives attachments their URLs, if events are to tell of it all; None for no events.
+        show: gives attachments their URLs in events; None for an import without events.
 
     Raises NotFound (`project_not_found`) if the project has been removed.
     """
@@ -63,7 +63,7 @@ def import_batch(
 
 
 class _Batch:
-    """Records on their way in: `threads` are the conversations that they are of, `outcome` what came of them."""
+    """A batch under way: `threads` are the conversations of its records, `outcome` is their outcome."""
 
     def __init__(self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int) -> None:
         self.outcome = Outcome()
@@ -81,16 +81,16 @@ class _Batch:
         self._contacts = tx.contacts_of(project.rowid, {record.contact.user_id for record in begun})
         named = {record.external_id for record in begun}
         self._known = tx.imported_conversations(
-            project.rowid, named | {each.conversation for each in messages}
+            project.rowid, named | {record.conversation for record in messages}
         )
         self._seen = self._seen_messages(messages)
 
     def take_conversation(self, record: ConversationRecord) -> None:
-        """Begin a conversation, unless it is there."""
-        print_ = fingerprint(record)
-        there = self._fingerprint_of(record.external_id)
-        if there is not None:
-            self._repeated("conversation", record, same=there == print_)
+        """Add a conversation, unless it exists."""
+        digest = fingerprint(record)
+        existing = self._fingerprint_of(record.external_id)
+        if existing is not None:
+            self._repeated("conversation", record, same=existing == digest)
             return
         assignee, problems = self._assignee(record)
         if problems:
@@ -99,42 +99,42 @@ class _Batch:
         state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
         contact = self._contact(record)
         self.threads[record.external_id] = Thread(
-            record.external_id, contact, None, state, fingerprint=print_
+            record.external_id, contact, None, state, fingerprint=digest
         )
         self.outcome.imported["conversation"] += 1
 
     def take_message(self, record: MessageRecord) -> None:
-        """Add a message to its conversation, unless it is there."""
+        """Add a message to its conversation, unless it exists."""
         thread = self._thread(record.conversation)
         if thread is None:
             message = "No conversation of this id was brought in; its line stands in front of those of its messages."
             self._refuse(record, Problem("/conversation", "unknown", message))
             return
-        print_ = fingerprint(record)
+        digest = fingerprint(record)
         place = (record.conversation, record.external_id)
-        there = self._seen.get(place)
-        if there is not None:
-            self._repeated("message", record, same=there == print_)
+        existing = self._seen.get(place)
+        if existing is not None:
+            self._repeated("message", record, same=existing == digest)
             return
         author, unknown = self._author(record, thread.contact)
         attachments, missing = self._attachments(record.attachments) if record.attachments else ((), ())
         if unknown or missing:
             self._refuse(record, *unknown, *missing)
             return
-        thread.add(next(self._ids), record, author, attachments, print_)
-        self._seen[place] = print_
+        thread.add(next(self._ids), record, author, attachments, digest)
+        self._seen[place] = digest
         self.outcome.imported["message"] += 1
 
     def _seen_messages(self, messages: Sequence[MessageRecord]) -> dict[tuple[str, str], int]:
-        """The fingerprints of those that are there."""
+        """Return the fingerprints of those that exist."""
         known = self._known
-        asked = {
-            (known[each.conversation].rowid, each.external_id): (each.conversation, each.external_id)
-            for each in messages
-            if each.conversation in known
+        external_keys = {
+            (known[record.conversation].rowid, record.external_id): (record.conversation, record.external_id)
+            for record in messages
+            if record.conversation in known
         }
-        found = self._tx.imported_messages(asked.keys())
-        return {asked[place]: print_ for place, print_ in found.items()}
+        fingerprints = self._tx.imported_messages(external_keys.keys())
+        return {external_keys[key]: digest for key, digest in fingerprints.items()}
 
     def _fingerprint_of(self, external_id: str) -> int | None:
         known = self._known.get(external_id)
@@ -150,37 +150,38 @@ class _Batch:
         return thread
 
     def _stored(self, external_id: str, known: Imported) -> Thread:
-        found = self._tx.conversation(self._project.rowid, known.id)
-        assert found is not None, "what was brought in refers to its conversation"
-        claimed = self._tx.claim(found[0])
-        return Thread(external_id, claimed.contact, found[0], found[0], dict(claimed.routed))
+        stored = self._tx.conversation(self._project.rowid, known.id)
+        assert stored is not None, "a mark refers to its conversation"
+        state, _ = stored
+        claimed = self._tx.claim(state)
+        return Thread(external_id, claimed.contact, state, state, dict(claimed.routed))
 
     def _contact(self, record: ConversationRecord) -> Contact:
-        """The contact; one that is known is left as it is, as what comes now is older."""
-        given = record.contact
-        known = self._contacts.get(given.user_id)
+        """Return the contact; one that exists is left as it is, as the import is older."""
+        person = record.contact
+        known = self._contacts.get(person.user_id)
         if known is not None:
             return known
-        since = record.created_at if given.created_at is None else given.created_at
-        identity = (given.name, given.email, given.phone, given.avatar)
-        new = Contact(0, next(self._contact_ids), given.user_id, since, since, *identity)
-        made = self._contacts[given.user_id] = self._tx.insert_contact(self._project.rowid, new)
-        return made
+        since = record.created_at if person.created_at is None else person.created_at
+        identity = (person.name, person.email, person.phone, person.avatar)
+        new = Contact(0, next(self._contact_ids), person.user_id, since, since, *identity)
+        contact = self._contacts[person.user_id] = self._tx.insert_contact(self._project.rowid, new)
+        return contact
 
     def _assignee(self, record: ConversationRecord) -> tuple[Assignee | None, tuple[Problem, ...]]:
         if record.assignee is None:
             return None, ()
-        kind, wanted = record.assignee
-        name = self._member(wanted) if kind == "user" else self._team(wanted)
+        kind, assignee_id = record.assignee
+        name = self._member(assignee_id) if kind == "user" else self._team(assignee_id)
         if name is None:
             message = f"There is no such {kind} in this project."
             return None, (Problem("/assignee/id", "unknown", message),)
-        return Assignee(kind, wanted, name), ()
+        return Assignee(kind, assignee_id, name), ()
 
     def _author(
         self, record: MessageRecord, contact: Contact
     ) -> tuple[tuple[str | None, str | None], tuple[Problem, ...]]:
-        """Id and name of who wrote it, as with a message that is posted (ADR 5)."""
+        """Return the id and name of the author, as of a message that is posted (ADR 5)."""
         if record.author_type == "contact":
             return (contact.id, contact.name), ()
         if record.author_type == "agent" and record.author_id is not None:
@@ -192,10 +193,10 @@ class _Batch:
         return (record.author_id, record.author_name), ()
 
     def _attachments(self, ids: Sequence[str]) -> tuple[Sequence[Attachment], Sequence[Problem]]:
-        uploads = [self._tx.upload(self._project.rowid, each) for each in ids]
+        uploads = [self._tx.upload(self._project.rowid, upload_id) for upload_id in ids]
         missing = [
-            unknown_upload(f"/attachments/{number}", each)
-            for number, (each, upload) in enumerate(zip(ids, uploads, strict=True))
+            unknown_upload(f"/attachments/{number}", upload_id)
+            for number, (upload_id, upload) in enumerate(zip(ids, uploads, strict=True))
             if upload is None
         ]
         return [Attachment(up.id, up.name, up.type, up.size) for up in uploads if up is not None], missing
@@ -216,7 +217,7 @@ class _Batch:
 def _begun(
     conversation_id: str, record: ConversationRecord, project: int, at: int, assignee: Assignee | None
 ) -> Conversation:
-    """The conversation without its messages. Its windows of retention begin now (ADR 30)."""
+    """Return the conversation without its messages. Its retention begins now (ADR 30)."""
     return Conversation(
         id=conversation_id,
         project=project,

@@ -1,4 +1,4 @@
-"""What an import needs of a store."""
+"""The queries and changes that an import needs of a store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deskwire.engine.uploads.upload import Attachment
 
 
 class Imported(NamedTuple):
-    """A conversation that was brought in: its id, its storage key, and what its record was."""
+    """A conversation that was imported: its id, its storage key, and its record's fingerprint."""
 
     id: str
     rowid: int
@@ -43,7 +43,7 @@ class MessageRow(NamedTuple):
 
 
 class ConversationMark(NamedTuple):
-    """By what a conversation that was brought in is known again."""
+    """The mark by which an imported conversation is recognised when its record comes again."""
 
     project: int
     external_id: str
@@ -52,7 +52,7 @@ class ConversationMark(NamedTuple):
 
 
 class MessageMark(NamedTuple):
-    """By what a message that was brought in is known again."""
+    """The mark by which an imported message is recognised when its record comes again."""
 
     conversation: int
     external_id: str
@@ -60,20 +60,23 @@ class MessageMark(NamedTuple):
 
 
 class ImportReader(Protocol):
-    """Queries on what was brought in, many rows at a time."""
+    """Queries on what was imported, many rows at a time."""
 
     def contacts_of(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
-        """Those contacts that are there, by the backend's ids."""
+        """Return those of the contacts that exist, by the backend's ids."""
 
     def imported_conversations(self, project: int, external_ids: Collection[str]) -> Mapping[str, Imported]:
-        """Those conversations that are there, by the ids that they had elsewhere."""
+        """Return those of the conversations that were imported, by their external ids."""
 
     def imported_messages(self, messages: Collection[tuple[int, str]]) -> Mapping[tuple[int, str], int]:
-        """The fingerprints of those messages that are there, each by its conversation's key and its own id elsewhere."""
+        """Return the fingerprints of those of the messages that were imported.
+
+        Each message is known by its conversation's storage key and its external id.
+        """
 
 
 class ImportTransaction(ImportReader, Protocol):
-    """Additions to what was brought in."""
+    """Additions to what was imported."""
 
     def insert_imported(
         self,
@@ -81,7 +84,7 @@ class ImportTransaction(ImportReader, Protocol):
         marks: Sequence[MessageMark],
         conversations: Sequence[ConversationMark],
     ) -> None:
-        """Store messages, and by what they and new conversations are known again."""
+        """Store messages, and the marks of these and of new conversations."""
 
 
 class BatchTransaction(

@@ -1,7 +1,7 @@
-"""What is brought in: one record for each conversation, and one for each of its messages.
+"""The records of an import: one for each conversation, and one for each of its messages.
 
-Tuples, as there are millions. A record's fingerprint is of everything that it says, so that the same record is known again
-when it comes a second time, however it was written down.
+They are tuples, as there are millions. A record's fingerprint is made of all its values, so that the same record is
+recognised when it comes a second time, however it was written down.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Kind = Literal["conversation", "message"]
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 _BYTES: Final = 8
-"""Of a fingerprint: an INTEGER of SQLite. It tells a changed record from the same one, and guards against nobody."""
+"""Bytes of a fingerprint, which is an INTEGER of SQLite. It tells a changed record from the same one; it is no protection."""
 
 
 class MessageRecord(NamedTuple):
-    """A message as it was; `conversation` and `external_id` are the ids that it had elsewhere.
+    """A message to import; `conversation` and `external_id` are the ids in the system that it comes from.
 
     Args:
-        line: where it stood, counted from 1.
+        line: its line in the body, counted from 1.
         attachments: ids of uploads.
     """
 
@@ -45,7 +45,7 @@ class MessageRecord(NamedTuple):
 
 
 class ContactRecord(NamedTuple):
-    """Whose conversation it was; a contact that is known already stays as it is."""
+    """The contact of a conversation to import; one that exists already stays as it is."""
 
     user_id: str
     name: str | None = None
@@ -56,11 +56,11 @@ class ContactRecord(NamedTuple):
 
 
 class ConversationRecord(NamedTuple):
-    """A conversation as it was, without its messages.
+    """A conversation to import, without its messages.
 
     Args:
-        line: where it stood, counted from 1.
-        assignee: `user` or `team`, and the id here.
+        line: its line in the body, counted from 1.
+        assignee: `user` or `team`, and its id in this service.
     """
 
     line: int
@@ -84,14 +84,14 @@ Record = ConversationRecord | MessageRecord
 
 
 def fingerprint(record: Record) -> int:
-    """What tells the record from another one under the same id, wherever it stands; 64 bits with a sign."""
+    """Return a hash of the record's values, whatever its line; 64 bits with a sign."""
     digest = blake2b(orjson.dumps(record[1:], default=tuple, option=_SORTED), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A line that was not taken, and what is wrong with it; `external_id` as far as it could be read.
+    """A line that was refused, with its problems; `external_id` as far as it could be read.
 
     Args:
         unnamed: problems that are only counted.
@@ -105,7 +105,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of records: how many of a kind are new, how many were there already, and which were refused."""
+    """The outcome of an import: numbers of new and of existing records by kind, and those that were refused."""
 
     imported: Counter[Kind] = field(default_factory=Counter)
     existing: Counter[Kind] = field(default_factory=Counter)

@@ -1,8 +1,8 @@
-"""The rows of a batch, and if they are wanted its events.
+"""The rows of a batch, and its events if they are wanted.
 
-Without events a conversation's sequence stays what it was, 0 for a new one: what happens to it from now on begins with 1, as
-with every other. With events they are ordinary ones: `conversation.created` shows it as it was brought in, and each message
-that the customer may see is a `message.created`.
+Without events a conversation keeps its sequence, 0 for a new one: its next event has number 1, as of every other. With
+events, these are ordinary ones: `conversation.created` shows the conversation as it was imported, and each message that
+the customer may see is a `message.created`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from deskwire.engine.webhooks.publish import append, targets
 
 
 def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:
-    """Store what the threads say, and tell nobody."""
+    """Store the threads, without events."""
     for thread in threads:
-        thread.state = with_messages(thread.state, [each.record for each in thread.additions])
+        thread.state = with_messages(thread.state, [addition.record for addition in thread.additions])
     _store(tx, project, threads)
 
 
 def store_with_events(
     tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int, show: Shown
 ) -> None:
-    """Store what the threads say with its events and their deliveries.
+    """Store the threads, with their events and deliveries.
 
     Args:
         show: gives attachments their URLs.
@@ -38,23 +38,23 @@ def store_with_events(
     drafts = [(thread, list(_drafts(thread, project, show))) for thread in threads]
     plan = [
         (thread, draft, targets(tx, project, draft, thread.routed))
-        for thread, each in drafts
-        for draft in each
+        for thread, of_thread in drafts
+        for draft in of_thread
     ]
     _store(tx, project, threads)
-    for thread, draft, found in plan:
-        append(tx, project, draft, thread.state.rowid, found, at, lane=thread.state.rowid)
+    for thread, draft, endpoints in plan:
+        append(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
 
 
 def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
-    """The events of a thread, whose state moves on with them."""
+    """Yield the events of a thread, whose state moves on with them."""
     if thread.before is None:
         thread.state = changed(thread.state, sequence=1)
         yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
-    for each in thread.additions:
-        state = with_messages(thread.state, [each.record])
-        thread.state = state = changed(state, sequence=state.sequence + (not each.record.internal))
-        yield from announce(MessagePosted(each.message()), state, thread.contact, project.id, (), show)
+    for addition in thread.additions:
+        state = with_messages(thread.state, [addition.record])
+        thread.state = state = changed(state, sequence=state.sequence + (not addition.record.internal))
+        yield from announce(MessagePosted(addition.message()), state, thread.contact, project.id, (), show)
 
 
 def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:
@@ -69,33 +69,33 @@ def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) ->
         else:
             tx.save_conversation(thread.before, thread.state, thread.routed)
         key = thread.state.rowid
-        for each in thread.additions:
-            messages.append(_row(key, each))
-            marks.append(MessageMark(key, each.record.external_id, each.fingerprint))
+        for addition in thread.additions:
+            messages.append(_row(key, addition))
+            marks.append(MessageMark(key, addition.record.external_id, addition.fingerprint))
     tx.insert_imported(messages, marks, begun)
     for thread in threads:
         _attach(tx, thread)
 
 
-def _row(conversation: int, added: Addition) -> MessageRow:
-    record = added.record
+def _row(conversation: int, addition: Addition) -> MessageRow:
+    record = addition.record
     return MessageRow(
-        added.id,
+        addition.id,
         conversation,
-        added.number,
+        addition.number,
         record.author_type,
-        added.author_id,
-        added.author_name,
+        addition.author_id,
+        addition.author_name,
         record.text,
         record.internal,
         record.created_at,
-        added.attachments or None,
+        addition.attachments or None,
     )
 
 
 def _attach(tx: BatchTransaction, thread: Thread) -> None:
-    """Note which uploads the messages refer to; that they are there was seen in this very transaction."""
-    ids = {each.id for added in thread.additions for each in added.attachments}
+    """Note the uploads that the messages refer to; this transaction has checked that they exist."""
+    ids = {attachment.id for addition in thread.additions for attachment in addition.attachments}
     if ids:
         missing = tx.attach_uploads(thread.state.project, thread.state.rowid, ids)
         assert not missing, "an upload can't go while its message is being stored"

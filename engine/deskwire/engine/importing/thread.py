@@ -13,12 +13,12 @@ from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.uploads.upload import Attachment
 
 _LEAP: Final = 1 << 32
-"""By how much an import moves a revision on: by more than an actor's commits can that are under way meanwhile. None of
-them takes what it finds then for what the one before it was to leave."""
+"""The step by which an import moves a revision on: more than the commits of an actor that are under way meanwhile can do,
+so that none of them takes the imported state for the one that its predecessor was to leave."""
 
 
 class Addition(NamedTuple):
-    """A message to be added, with its author as they are known here, its new id and its index (None for a note)."""
+    """A message to be added, with its author in this service, its new id and its index (None for a note)."""
 
     id: str
     number: int | None
@@ -29,7 +29,7 @@ class Addition(NamedTuple):
     fingerprint: int
 
     def message(self) -> Message:
-        """The message that it becomes."""
+        """Return the message that it becomes."""
         record = self.record
         author = Author(record.author_type, self.author_id, self.author_name)
         return Message(
@@ -48,10 +48,10 @@ class Thread:
     """A conversation of the batch.
 
     Args:
-        before: as it was stored, None for a new one.
-        state: as it will be, but for what `additions` add.
+        before: the stored state, None for a new conversation.
+        state: the state to store, without what `additions` add.
         routed: what each endpoint was sent last.
-        fingerprint: of a new one's record.
+        fingerprint: that of a new conversation's record.
     """
 
     external_id: str
@@ -71,7 +71,7 @@ class Thread:
         attachments: Sequence[Attachment],
         fingerprint: int,
     ) -> None:
-        """Put a message behind those that are there."""
+        """Add a message behind the others."""
         index = None
         if not record.internal:
             index = self.state.messages + self.shown
@@ -80,9 +80,9 @@ class Thread:
 
 
 def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conversation:
-    """The conversation with messages of its past.
+    """Return the conversation with messages of its past.
 
-    They count and they are dated; whether it is open, and what the contact has read, is as it is said elsewhere.
+    They count, and move its dates; its status and its `unread` come from its own record.
     """
     shown = [record.created_at for record in added if not record.internal]
     human = state.human or any(record.author_type == "agent" for record in added)

@@ -15,10 +15,10 @@ import trio
 from deskwire.engine.llm.port import ModelError
 
 ANSWER_MAX: Final = 1 << 20
-"""Bytes of an answer that are read; a text of 20,000 characters takes a tenth of it."""
+"""The bytes of an answer that are read; a text of 20,000 characters takes a tenth of it."""
 
 CALLS_AT_ONCE: Final = 8
-"""Calls that are under way together; further ones wait, in their own time."""
+"""The calls that may be under way together; further ones wait, at the cost of their own time."""
 
 
 class OpenAiChat:
@@ -27,8 +27,8 @@ class OpenAiChat:
     Args:
         url: base of the API, such as `https://models.example.com/v1`.
         key: sent as the bearer token; None for a server that asks for none.
-        name: which of the server's models.
-        timeout_s: how long a call may take, from waiting for its turn to the answer's last byte.
+        name: of the model on the server.
+        timeout_s: the time that a call may take, from waiting for its turn to the answer's last byte.
     """
 
     def __init__(self, url: str, key: str | None, name: str, *, timeout_s: float) -> None:
@@ -86,7 +86,7 @@ def _request(name: str, messages: Sequence[Mapping[str, Any]], schema: Mapping[s
 
 
 def _object_in(body: bytes) -> Mapping[str, Any]:
-    """The JSON object that the first choice's text is. Raises ModelError if it is none."""
+    """Return the JSON object that the first choice's text is. Raises ModelError if it is none."""
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""What the engine needs of a language model; `deskwire.engine.llm.chat` has it over HTTP (decisions 7)."""
+"""The port of language models; `deskwire.engine.llm.chat` implements it over HTTP (decisions 7)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class ModelError(Exception):
-    """The model could not be asked, or answered something else than it was asked for; the text says what."""
+    """A failed call of a model: it could not be asked, or its answer is of another form; the text says what."""
 
 
 class ChatModel(Protocol):
@@ -16,7 +16,7 @@ class ChatModel(Protocol):
     async def complete(
         self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """The JSON object that the model answers `messages` (`{role, content}`) with, in one attempt.
+        """Return the JSON object that the model answers `messages` (`{role, content}`) with, in one attempt.
 
         Args:
             schema: the JSON Schema that the answer is to keep; it may not.

@@ -2,7 +2,7 @@
 
 The last commit removes the contact with its events and announces that, once, behind all the deletions.
 The contact is marked before anything is removed. From then on it is not found, and an erasure that a
-crash cut short is taken up at the next start. Whoever asks again meanwhile waits for the one under way.
+crash cut short is taken up at the next start. A second call meanwhile waits for the erasure under way.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ BATCH: Final = 500
 """Survey responses that one commit deletes; a few milliseconds of the writer's time."""
 
 ANSWER_S: Final = 20.0
-"""How long a caller waits for an erasure at most; it goes on behind the answer."""
+"""How long a caller waits for an erasure at most; it goes on behind the response."""
 
 
 class ErasureReader(ConversationReader, ContactReader, AccountReader, Protocol):
-    """Queries on what a contact leaves, and whose it is."""
+    """Queries on what belongs to a contact, and on its project."""
 
 
 class ErasureTransaction(
     TicketTransaction, SurveyTransaction, IdentityTransaction, AuditTransaction, Protocol
 ):
-    """Changes by which all that is a contact's is removed."""
+    """Changes that remove all that belongs to a contact."""
 
 
 @dataclass(slots=True, eq=False)
 class _Erasure:
-    """A contact, as it was, that is being erased."""
+    """The erasure of a contact that is under way; `contact` is what it was."""
 
     contact: Contact
     done: trio.Event = field(default_factory=trio.Event)
@@ -76,12 +76,12 @@ class Erasures:
         nursery: trio.Nursery,
         store: Store[ErasureReader, ErasureTransaction],
         clock: Clock,
-        directory: ActorRegistry,
+        actors: ActorRegistry,
     ) -> None:
         self._nursery = nursery
         self._store = store
         self._clock = clock
-        self._directory = directory
+        self._actors = actors
         self._under_way: dict[tuple[int, str], _Erasure] = {}
 
     async def erase(self, project: Project, user_id: str, by: By = UNKNOWN) -> Contact:
@@ -108,7 +108,7 @@ class Erasures:
         raise Unavailable(message, code="erasure_under_way", retry_after_s=10)
 
     async def resume(self) -> None:
-        """Take up the erasures that were cut short."""
+        """Take up the erasures that a crash cut short."""
         for project, contact in await self._store.read(_cut_short):
             self._begin(project, contact)
 
@@ -128,7 +128,7 @@ class Erasures:
         erasure.done.set()
 
     async def _tried(self, project: Project, contact: Contact) -> bool:
-        """Whether nothing is left of it. A bug that keeps one from being erased must not keep the others."""
+        """Return whether the contact is erased. A bug that prevents this must not prevent other erasures."""
         with contained(lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure)):
             return await self._attempt(project, contact)
         await trio.sleep(PAUSE_S)
@@ -151,7 +151,7 @@ class Erasures:
         return True
 
     async def _delete_all(self, project: Project, conversation_ids: Sequence[str]) -> None:
-        """Delete these conversations, together. Raises what one of them failed with, when all are over."""
+        """Delete these conversations together. Raises the first failure, once all are over."""
         failures: list[Unavailable | ActorFailed] = []
         async with trio.open_nursery() as nursery:
             for conversation_id in conversation_ids:
@@ -163,7 +163,7 @@ class Erasures:
         self, project: Project, conversation_id: str, failures: list[Unavailable | ActorFailed]
     ) -> None:
         try:
-            await self._directory.ask(project, conversation_id, Delete("gdpr"))
+            await self._actors.ask(project, conversation_id, Delete("gdpr"))
         except NotFound:
             log.debug("erasure.already_deleted", conversation=conversation_id)
         except (Unavailable, ActorFailed) as error:
@@ -171,13 +171,13 @@ class Erasures:
 
 
 def _cut_short(reader: ErasureReader) -> list[tuple[Project, Contact]]:
-    """The contacts whose erasure has begun and not ended, each with its project."""
-    found = []
+    """Return the contacts whose erasure has begun and not ended, each with its project."""
+    begun = []
     for project_id, contact in reader.erasing():
         project = reader.project(project_id)
         assert project is not None, "a contact's project exists"
-        found.append((project, contact))
-    return found
+        begun.append((project, contact))
+    return begun
 
 
 def _mark(tx: ContactTransaction, project: int, user_id: str) -> Contact:

@@ -1,4 +1,4 @@
-"""Everything that is stored about a contact, as one JSON document that is made while it is sent (GDPR, article 15).
+"""The export of a contact: one JSON document with everything stored about it, made while it is sent (GDPR, article 15).
 
 It is made of pages, each a short read of its own: a slow reader holds no transaction open, which would keep erased
 text in the WAL, and memory holds one page. A conversation that goes on meanwhile may be shown with its newest messages;
@@ -38,16 +38,16 @@ PAGE: Final = 100
 
 
 class ExportReader(ConversationReader, TicketReader, SurveyReader, MemoryReader, ContactReader, Protocol):
-    """Queries on all that is exported of a contact."""
+    """Queries on all that is stored about a contact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose data, and how it is shown.
+    """The contact whose data is exported, and the form of it.
 
     Args:
         show: gives a message's attachments their URLs.
-        internal: with what only agents see, too: notes, and who changed tickets.
+        internal: whether what only agents see is included: notes, and the activity of tickets.
     """
 
     project: Project
@@ -57,7 +57,7 @@ class Subject:
 
 
 class Export:
-    """One export; `pieces` is its document."""
+    """The export of one contact; `pieces` is its document."""
 
     def __init__(self, store: Store[ExportReader, object], subject: Subject, now: int) -> None:
         self._store = store
@@ -65,7 +65,7 @@ class Export:
         self._now = now
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The document in pieces; its last field is `complete`. Raises NotFound when the contact is erased."""
+        """Yield the document in pieces; its last field is `complete`. Raises NotFound when the contact is erased."""
         contact = self._subject.contact
         yield _opened({"exportedAt": iso(self._now), "contact": contact_view(contact)})
         for name, pages in (
@@ -78,17 +78,17 @@ class Export:
         yield b',"conversations":['
         separator = b"\n"
         for conversation_id in await self._read(lambda reader: reader.conversation_ids(contact.rowid)):
-            found = await self._read(partial(_conversation, self._subject.project.rowid, conversation_id))
-            if found is None:  # deleted meanwhile
+            state = await self._read(partial(_conversation, self._subject.project.rowid, conversation_id))
+            if state is None:  # deleted meanwhile
                 continue
             yield separator
             separator = b",\n"
-            async for piece in self._shown(found):
+            async for piece in self._shown(state):
                 yield piece
         yield b'\n],"complete":true}\n'
 
     async def _read(self, query: Callable[[ExportReader], T]) -> T:
-        """What a query gives, as long as the contact is there."""
+        """Return the result of a query. Raises NotFound once the contact is erased."""
         project, contact = self._subject.project.rowid, self._subject.contact
 
         def checked(reader: ExportReader) -> T:
@@ -101,7 +101,7 @@ class Export:
     async def _pages(
         self, fetch: Callable[[C | None, ExportReader], Sequence[T]], place: Callable[[T], C]
     ) -> AsyncIterator[Sequence[T]]:
-        """Page after page of what `fetch` finds behind a place, from the first one on."""
+        """Yield page after page of what `fetch` finds behind a place, from the first one on."""
         at: C | None = None
         while page := await self._read(partial(fetch, at)):
             yield page
@@ -118,15 +118,16 @@ class Export:
     async def _responses(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         contact = self._subject.contact.rowid
         pages = self._pages(
-            lambda at, reader: reader.responses_of_contact(contact, at, PAGE), lambda found: found[1].rowid
+            lambda at, reader: reader.responses_of_contact(contact, at, PAGE),
+            lambda answered: answered[1].rowid,
         )
         async for page in pages:
             yield [response_view(survey, response) for survey, response in page]
 
     async def _tickets(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
-        project, wanted = self._subject.project.rowid, TicketFilter(contact=self._subject.contact.rowid)
+        project, of_contact = self._subject.project.rowid, TicketFilter(contact=self._subject.contact.rowid)
         pages = self._pages(
-            lambda at, reader: reader.tickets(project, wanted, Sort(), at, PAGE), lambda found: found[1]
+            lambda at, reader: reader.tickets(project, of_contact, Sort(), at, PAGE), lambda placed: placed[1]
         )
         async for page in pages:
             yield [await self._ticket(ticket) for ticket, _ in page]
@@ -143,7 +144,7 @@ class Export:
         }
 
     async def _shown(self, state: Conversation) -> AsyncIterator[bytes]:
-        """A conversation's object."""
+        """Yield a conversation's object in pieces."""
         subject = self._subject
         yield _opened(
             {
@@ -166,8 +167,8 @@ class Export:
 
 
 def _conversation(project: int, conversation_id: str, reader: ExportReader) -> Conversation | None:
-    found = reader.conversation(project, conversation_id)
-    return None if found is None else found[0]
+    stored = reader.conversation(project, conversation_id)
+    return None if stored is None else stored[0]
 
 
 def _messages(conversation: int, internal: bool, last: str | None, reader: ExportReader) -> Sequence[Message]:
@@ -178,12 +179,12 @@ def _messages(conversation: int, internal: bool, last: str | None, reader: Expor
 
 
 def _opened(fields: dict[str, Any]) -> bytes:
-    """An object that goes on."""
+    """Return an object that is left open for more fields."""
     return orjson.dumps(fields)[:-1]
 
 
 async def _array(name: str, pages: AsyncIterator[Sequence[dict[str, Any]]]) -> AsyncIterator[bytes]:
-    """A further field of an object, an array that is made page by page."""
+    """Yield a further field of an object: an array that is made page by page."""
     opening = f',"{name}":['.encode()
     async for page in pages:
         yield opening + b",".join(orjson.dumps(item) for item in page)

@@ -1,7 +1,8 @@
-"""Lets go of what has left its window: conversations, events, deliveries, kept answers, audit records, old secrets.
+"""Retention: the removal of conversations, events, deliveries, kept responses, audit records and old secrets.
 
-In small batches with room between them, so that no commit waits long behind one (decisions 4 and 8). Uploads are
-let go of by their shelf. Nothing goes by a clock that has just been set forward: see `SetForward`.
+Each has a time for which it is kept. What is older is removed in small batches with room between them, so that no
+commit waits long behind one (decisions 4 and 8); `UploadService` removes uploads. Nothing is removed by a clock that
+has just been set forward: see `SetForward`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _KINDS: Final = (
 
 @dataclass(slots=True)
 class Pruned:
-    """How many of what were let go of since the start, and when (ms) that was last done; None for never."""
+    """Counts of what was removed since the start, and when (ms) that was last done; None for never."""
 
     rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
     done_at: int | None = None
@@ -50,10 +51,10 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long things are kept, in seconds.
+    """The times for which things are kept, in seconds.
 
     Args:
-        day: how long a day of a project's `archivedRetentionDays` lasts.
+        day: length of a day of a project's `archivedRetentionDays`.
     """
 
     bot_only: float
@@ -67,34 +68,34 @@ class Keep:
 class RetentionTransaction(
     DeliveryTransaction, AnswerTransaction, EventTransaction, AuditTransaction, Protocol
 ):
-    """Changes by which rows leave whose time is over."""
+    """Changes that remove rows whose time is over."""
 
 
 class Retention:
-    """Does it all, again and again. Counted in `pruned`."""
+    """The task that removes what is too old, and counts it in `pruned`."""
 
     def __init__(
         self,
         store: Store[SweepReader, RetentionTransaction],
-        directory: ActorRegistry,
+        actors: ActorRegistry,
         clock: Clock,
         keep: Keep,
         pruned: Pruned,
     ) -> None:
         self._store = store
-        self._directory = directory
+        self._actors = actors
         self._clock = clock
         self._keep = keep
         self._pruned = pruned
 
     async def run(self, interval_s: float) -> None:
-        """Do it at the start and then every `interval_s` seconds, until cancelled."""
+        """Remove what is too old at the start and then every `interval_s` seconds, until cancelled."""
         forward = SetForward(self._clock)
         while True:
             if forward.noticed():
                 await trio.sleep(interval_s)
                 continue
-            # Each by itself: what keeps one from being done must not keep the others.
+            # Each by itself: what prevents one must not prevent the others.
             outcomes = [await self._tried(part) for part in (self._conversations, self._events, self._rest)]
             if all(outcomes):
                 self._pruned.done_at = self._clock()
@@ -112,7 +113,7 @@ class Retention:
 
     async def _conversations(self) -> None:
         bot_only_ms, day_ms = int(self._keep.bot_only * 1000), int(self._keep.day * 1000)
-        sweep = Sweep(self._store, self._directory, self._clock, bot_only_ms=bot_only_ms, day_ms=day_ms)
+        sweep = Sweep(self._store, self._actors, self._clock, bot_only_ms=bot_only_ms, day_ms=day_ms)
         try:
             await sweep.run()
         finally:

@@ -1,7 +1,7 @@
-"""Deletes the conversations that have passed their retention, each in one commit of its own actor (contract 3).
+"""The sweep of conversations that have passed their retention, each in one commit of its own actor (contract 3).
 
-What is found is only a guess: the actor looks again at the moment it decides, as an agent may have answered
-meanwhile. A batch is small and followed by a pause as long as it took, so that others' commits find room.
+The queries give candidates: the actor checks again at the moment it decides, as an agent may have replied
+meanwhile. A batch is small and followed by a pause as long as it took, so that other commits find room.
 """
 
 from __future__ import annotations
@@ -28,45 +28,45 @@ BATCH: Final = 16
 """Conversations that are deleted together; most of them share a commit."""
 
 ROWS: Final = 500
-"""Rows of a batch at most, as far as one conversation alone has no more; a few milliseconds of the writer's time."""
+"""Rows of a batch at most, unless one conversation alone has more; a few milliseconds of the writer's time."""
 
 _LOOK: Final = 200
 """Conversations that are looked for in one go."""
 
 
 class SweepReader(ExpiryReader, AccountReader, Protocol):
-    """Queries on what is due, and whose it is."""
+    """Queries on the conversations that are due, and on their projects."""
 
 
 _Look = Callable[[SweepReader, tuple[int, int]], Sequence[Due]]
 
 
 class Sweep:
-    """One round over all that is due. Counts in `deleted` what it was.
+    """One round over all conversations that are due; it counts in `deleted`.
 
     Args:
-        bot_only_ms: how long after its creation a bot-only conversation is kept.
-        day_ms: how long a day of a project's retention lasts.
+        bot_only_ms: time from its creation for which a conversation without an agent is kept.
+        day_ms: length of a day of a project's retention.
     """
 
     def __init__(
         self,
         store: Store[SweepReader, object],
-        directory: ActorRegistry,
+        actors: ActorRegistry,
         clock: Clock,
         *,
         bot_only_ms: int,
         day_ms: int,
     ) -> None:
         self._store = store
-        self._directory = directory
+        self._actors = actors
         self._clock = clock
         self._bot_only_ms = bot_only_ms
         self._day_ms = day_ms
         self.deleted: dict[Kind, int] = {"bot_only": 0, "archived": 0}
 
     async def run(self) -> None:
-        """Delete what is due now. Raises Unavailable when nothing goes any more; the next round takes it up."""
+        """Delete what is due now. Raises Unavailable if a whole batch was refused; the next round takes it up."""
         now = self._clock()
         day_ms, created_before = self._day_ms, now - self._bot_only_ms
         for project in await self._store.read(lambda reader: reader.projects_with_expired(now, day_ms)):
@@ -78,17 +78,17 @@ class Sweep:
         )
 
     async def _delete_all(self, kind: Kind, look: _Look) -> None:
-        """Go once through what `look` finds; what could not be deleted is passed over."""
+        """Go once through what `look` finds, and pass over what can't be deleted."""
         place = (-1, -1)
-        while found := await self._store.read(lambda reader, place=place: look(reader, place)):  # type: ignore[misc]
-            place = found[-1].place
-            for batch in batches(found):
+        while conversations := await self._store.read(lambda reader, place=place: look(reader, place)):  # type: ignore[misc]
+            place = conversations[-1].place
+            for batch in batches(conversations):
                 began = trio.current_time()
                 self.deleted[kind] += await self._delete(batch)
                 await trio.sleep(trio.current_time() - began)
 
     async def _delete(self, batch: Sequence[Due]) -> int:
-        """Have the actors decide; how many conversations were deleted. Raises Unavailable if all refused."""
+        """Have the actors decide; return how many conversations were deleted. Raises Unavailable if all refused."""
         outcomes: list[bool | Unavailable] = []
         async with trio.open_nursery() as nursery:
             for due in batch:
@@ -104,7 +104,7 @@ class Sweep:
             outcomes.append(False)
             return
         try:
-            receipt = await self._directory.ask(project, due.conversation, Expire(self._windows(project)))
+            receipt = await self._actors.ask(project, due.conversation, Expire(self._windows(project)))
         except Unavailable as refusal:
             outcomes.append(refusal)
         except (DomainError, ActorFailed) as error:  # deleted already; or a bug, which the actor has logged
@@ -122,11 +122,11 @@ def _archived(project: int, before: int) -> _Look:
     return lambda reader, place: reader.archived_before(project, before, place, _LOOK)
 
 
-def batches(found: Sequence[Due]) -> Iterator[Sequence[Due]]:
-    """What is deleted together: in order, up to BATCH of them, and no more than ROWS rows unless one alone has more."""
+def batches(conversations: Sequence[Due]) -> Iterator[Sequence[Due]]:
+    """Yield what is deleted together: in order, at most BATCH, and at most ROWS rows unless one alone has more."""
     batch: list[Due] = []
-    for due in found:
-        if batch and (len(batch) == BATCH or sum(each.rows for each in batch) + due.rows > ROWS):
+    for due in conversations:
+        if batch and (len(batch) == BATCH or sum(other.rows for other in batch) + due.rows > ROWS):
             yield batch
             batch = []
         batch.append(due)

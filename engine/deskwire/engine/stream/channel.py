@@ -1,4 +1,4 @@
-"""Channel names, and what each lets through (decisions 5; Pusher protocol, channel names)."""
+"""Channel names, and the events that each channel carries (decisions 5; Pusher protocol, channel names)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NAME_LIMIT: Final = 164
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel of one project: what a consumer holds.
+    """A channel of one project, which one consumer at a time holds.
 
     Args:
         project: storage key.
-        subject: the id of what it is about: project or conversation, or the contact's `userId`.
+        subject: the id of its project or conversation, or the `userId` of its contact.
     """
 
     project: int
@@ -34,17 +34,17 @@ class Channel:
 
     @property
     def source(self) -> Source:
-        """What of the log the channel follows."""
+        """The part of the event log that the channel follows."""
         return self.project if self.kind == "project" else Topic(self.project, self.kind, self.subject)
 
 
 def open_channel(project: Project, name: str) -> Channel:
-    """The channel `name` as `project` may use it.
+    """Return the channel `name` as `project` may use it.
 
-    Whether the project has the conversation or contact is for the authorization to say: of what is not the project's,
-    nothing ever comes.
+    The authorization checks that the project has the conversation or contact; a channel of another project's
+    conversation or contact would carry nothing.
 
-    Raises Forbidden (`unknown_channel`): not a channel of this project.
+    Raises Forbidden (`unknown_channel`) if it is not a channel of this project.
     """
     match = _NAME.fullmatch(name) if len(name) <= _NAME_LIMIT else None
     if match is not None:
@@ -63,7 +63,7 @@ def open_channel(project: Project, name: str) -> Channel:
 
 
 def carries(channel: Channel, event: EphemeralEvent) -> bool:
-    """Whether the channel carries a passing event, which is of its project."""
+    """Return whether the channel carries an ephemeral event of its project."""
     match channel.kind:
         case "project":
             return True

@@ -1,4 +1,4 @@
-"""Confirmed positions on their way to the store: coalesced, so that pongs cost few commits."""
+"""The checkpoints of consumers: confirmed positions, saved together so that pongs cost few commits."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _BRIEF: Final = 32
 
 
 class Checkpoints:
-    """Saves what the leases have confirmed.
+    """The positions that leases have confirmed, on their way to the store.
 
     Args:
-        save_s: pause between two saves; a crash repeats that much to each consumer.
+        save_s: pause between two saves; after a crash each consumer gets the events of that time again.
     """
 
     def __init__(self, store: Store[StreamReader, StreamTransaction], clock: Clock, save_s: float) -> None:
@@ -40,16 +40,16 @@ class Checkpoints:
         self._wakeup = trio.Event()
 
     def touch(self, lease: ChannelLease) -> None:
-        """Save the lease soon."""
+        """Have the lease saved soon."""
         self._dirty[lease.channel] = lease
         self._wakeup.set()
 
     def drop(self, lease: ChannelLease) -> None:
-        """The lease was just stored otherwise."""
+        """Forget to save the lease, as a takeover has just stored it."""
         self._dirty.pop(lease.channel, None)
 
     def unsaved(self, lease: ChannelLease) -> bool:
-        """Whether the lease is still to be saved."""
+        """Return whether the lease is still to be saved."""
         return lease.channel in self._dirty
 
     async def run(

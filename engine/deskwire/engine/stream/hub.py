@@ -1,4 +1,4 @@
-"""Who holds which channel: subscribing, taking over, confirming, leaving (decisions 5; ADR 8)."""
+"""The hub of the realtime stream: subscribing, taking over, confirming and leaving channels (decisions 5; ADR 8)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ConsumerStatus:
 
 
 class Hub:
-    """All channels of this node.
+    """The channels of this node, and the consumers that hold them.
 
     Args:
         lease_s: how long a dropped consumer is protected from those it superseded.
@@ -144,7 +144,7 @@ class Hub:
             self._checkpoints.touch(lease)
 
     def confirm(self, holder: Subscription, position: int) -> None:
-        """The consumer has everything up to `position`; of a superseded one this means nothing."""
+        """Note that the consumer has everything up to `position`; from a superseded one this means nothing."""
         lease = self._leases.get(holder.channel)
         if lease is not None and lease.holder is holder and position > lease.position:
             lease.position = position
@@ -168,7 +168,7 @@ class Hub:
             lease.waiting -= 1
 
     async def consumers(self, project: Project) -> Sequence[ConsumerStatus]:
-        """Every channel of the project that was ever held, by name."""
+        """Return every channel of the project that was ever held, by name."""
 
         def query(reader: StreamReader) -> list[ConsumerStatus]:
             return [
@@ -222,7 +222,7 @@ class Hub:
         return holder
 
     async def lags(self) -> Mapping[Kind, Lag]:
-        """How far the connected consumers are behind, by the kind of their channels."""
+        """Return how far the connected consumers are behind, by the kind of their channels."""
         held = [
             (channel, lease.position) for channel, lease in self._leases.items() if lease.holder is not None
         ]
@@ -259,7 +259,7 @@ class Hub:
         return self._leases[channel]
 
     def _restored(self, channel: Channel, row: StreamConsumer | None) -> ChannelLease:
-        """A lease as it was left. After a restart its last holder is protected as if just dropped."""
+        """Return a lease as it was left. After a restart its last holder is protected as if it had just dropped off."""
         lease = ChannelLease(channel, self._lease_s)
         if row is not None:
             lease.consumer_id, lease.generation = row.consumer_id, row.generation
@@ -296,10 +296,10 @@ class Hub:
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
     def _set_confirmed(self, lease: ChannelLease, stored: int, *, continues: bool) -> None:
-        """Set what counts as confirmed from here on, of which `stored` was in the takeover's commit.
+        """Set the position that counts as confirmed from here on; `stored` is the one in the takeover's commit.
 
-        Who continues leaves it where it is, a gap included: until its consumer has confirmed something, nobody
-        knows whether it has heard of the gap, and the next one must be told again. The previous holder may have
+        A consumer that continues leaves it where it is, even with a gap: until it has confirmed something, nobody
+        knows whether it was told of the gap, and the next one must be told again. The previous holder may have
         confirmed more during the commit.
         """
         if not continues:

@@ -1,4 +1,4 @@
-"""How far consumers are behind, and how they came to their channels: what an operator watches."""
+"""The lag of consumers, and counts of how they came to their channels, for the operator."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _TURN: Final = 1_000
 
 @dataclass(slots=True)
 class SubscriptionCounters:
-    """How consumers have come to their channels since the start.
+    """Counts of how consumers have come to their channels since the start.
 
     Args:
         live: began with what came next.
         resumed: went on behind what was confirmed, or behind the event that they named.
-        gaps: could not, as those events are no longer stored or too old.
-        takeovers: of these, how many took the channel from another consumer that held it.
-        replaced: how many took it from another connection of their own.
-        fenced: how many were refused, as their successor holds the channel.
+        gaps: could not go on, as those events are no longer stored or too old.
+        takeovers: took the channel from another consumer that held it.
+        replaced: took it from another connection of their own.
+        fenced: were refused, as their successor holds the channel.
     """
 
     live: int = 0
@@ -56,7 +56,7 @@ class SubscriptionCounters:
             self.live += 1
 
     def note_takeover(self, previous: str, consumer_id: str) -> None:
-        """Count one that has put an end to the previous one's connection."""
+        """Count a consumer that has ended the previous holder's connection."""
         if previous == consumer_id:
             self.replaced += 1
         else:
@@ -81,7 +81,7 @@ class Lag:
 async def find_lags(
     store: Store[StreamReader, StreamTransaction], log: EventLog, held: Sequence[tuple[Channel, int]]
 ) -> Mapping[Kind, Lag]:
-    """The lags of consumers, given by channel and confirmed position, by the channels' kind.
+    """Return the lags of consumers, given by channel and confirmed position, by the channels' kind.
 
     Memory tells all but those that are far behind; the table is asked for a bounded number of these.
     """
@@ -105,14 +105,17 @@ async def find_lags(
 async def _counted(
     store: Store[StreamReader, StreamTransaction], unsure: Sequence[tuple[int, int, Kind]]
 ) -> list[int]:
-    """What the table says of the farthest behind; 0 for the others, and for all if it can't be read."""
-    asked, rest = unsure[:_READ_MAX], len(unsure[_READ_MAX:])
+    """Return the lags of those farthest behind, as the table has them.
+
+    They are 0 for the others, and for all if the table can't be read.
+    """
+    farthest, rest = unsure[:_READ_MAX], len(unsure[_READ_MAX:])
 
     def query(reader: StreamReader) -> list[int]:
-        return [reader.events_behind(project, position, LAG_MAX) for position, project, _ in asked]
+        return [reader.events_behind(project, position, LAG_MAX) for position, project, _ in farthest]
 
     try:
-        found = await store.read(query) if asked else []
+        counts = await store.read(query) if farthest else []
     except Unavailable:
-        found = [0] * len(asked)
-    return [*found, *[0] * rest]
+        counts = [0] * len(farthest)
+    return [*counts, *[0] * rest]

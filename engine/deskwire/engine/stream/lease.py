@@ -29,13 +29,13 @@ _TAKEOVERS_S: Final = 60.0
 
 
 class ChannelLease:
-    """A channel's place for one consumer. Times are in seconds on Trio's clock.
+    """The right to consume a channel, which one subscription at a time holds. Times are in seconds on Trio's clock.
 
     Args:
         position: what the holder, present or last, has confirmed.
         dropped_at: when the last holder's connection ended.
-        takeovers: when the last ones were, of those that took the channel from a connected holder.
-        released: whether the last holder left by its own word, so that nobody takes over from it.
+        takeovers: times of the last takeovers from a connected holder.
+        released: whether the last holder unsubscribed, so that nobody takes over from it.
     """
 
     __slots__ = (
@@ -73,37 +73,40 @@ class ChannelLease:
 
     @property
     def busy(self) -> bool:
-        """Whether somebody holds the channel, waits for it, or is about to take it."""
+        """The lease is held, waited for, or about to be taken."""
         return self.holder is not None or self.waiting > 0 or self.lock.held
 
     @property
     def changed(self) -> trio.Event:
-        """What is set when somebody takes the channel, or leaves it."""
+        """The event that is set when somebody takes the channel, or leaves it."""
         if self._changed is None:
             self._changed = trio.Event()
         return self._changed
 
     def free_at(self) -> float:
-        """When the fence falls if nothing happens before."""
+        """Return when the fence falls if nothing happens before."""
         return inf if self.holder is not None else self.dropped_at + self.lease_s
 
     def fenced(self, consumer_id: str, now: float) -> bool:
-        """Whether this consumer may not take the channel now."""
+        """Return whether this consumer may not take the channel now."""
         return consumer_id in self.superseded and now < self.free_at()
 
     def crowded_until(self, consumer_id: str) -> float:
-        """Until when others have taken the channel too often for this consumer to take it from its holder."""
+        """Return until when this consumer may not take the channel from its holder, as that happened too often.
+
+        It is -inf if there is no such time.
+        """
         if self.holder is None or self.holder.consumer_id == consumer_id:
             return -inf  # nobody is disturbed
         return self.takeovers[0] + _TAKEOVERS_S if len(self.takeovers) == _TAKEOVERS else -inf
 
     def admitted_at(self, consumer_id: str) -> float:
-        """When this consumer may take the channel if nothing happens before."""
+        """Return when this consumer may take the channel if nothing happens before."""
         fenced_until = self.free_at() if consumer_id in self.superseded else -inf
         return max(fenced_until, self.crowded_until(consumer_id))
 
     def after_taking(self, consumer_id: str, now: float) -> dict[str, None]:
-        """The superseded ids as they will be once `consumer_id` holds the channel."""
+        """Return the superseded ids as they will be once `consumer_id` holds the channel."""
         kept = dict(self.superseded) if now < self.free_at() else {}
         if self.consumer_id is not None and not self.released:
             kept.pop(self.consumer_id, None)
@@ -112,7 +115,7 @@ class ChannelLease:
         return dict(list(kept.items())[-_REMEMBERED:])
 
     def take(self, holder: Subscription, generation: int, since: int, now: float) -> Subscription | None:
-        """Seat the new holder; returns the previous one, which from here on is not current."""
+        """Give the lease to the new holder; return the previous one, which from here on is not current."""
         self.superseded = self.after_taking(holder.consumer_id, now)
         previous, self.holder = self.holder, holder
         if previous is not None:
@@ -121,11 +124,11 @@ class ChannelLease:
                 self.takeovers = (*self.takeovers, now)[-_TAKEOVERS:]
         self.consumer_id, self.generation, self.since = holder.consumer_id, generation, since
         self.released = False
-        self._tell()
+        self._notify()
         return previous
 
     def leave(self, holder: Subscription, now: float, *, for_good: bool) -> bool:
-        """The holder goes: `for_good` by its own word, else its connection ended. False if it was not it."""
+        """Let the holder go: `for_good` if it asked to, else its connection ended. Return False if it was not the holder."""
         holder.current = False
         if self.holder is not holder:
             return False
@@ -134,21 +137,21 @@ class ChannelLease:
         self.released = for_good
         if for_good:
             self.superseded = {}
-        self._tell()
+        self._notify()
         return True
 
     def end(self, now: float) -> Subscription | None:
-        """Put out whoever holds the channel or was the last to, and keep it out; returns the holder."""
+        """End the consumer that holds the channel or was the last to, and fence it; return the holder."""
         holder, self.holder = self.holder, None
         if holder is not None:
             holder.current = False
         ended = {} if self.consumer_id is None else {self.consumer_id: None}
         if holder is not None or self.superseded != ended:  # a second time means nothing
             self.superseded, self.dropped_at, self.released = ended, now, False
-            self._tell()
+            self._notify()
         return holder
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._changed is not None:
             self._changed.set()
             self._changed = None

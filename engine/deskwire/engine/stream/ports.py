@@ -1,4 +1,4 @@
-"""What the realtime stream needs of a store."""
+"""The queries and changes that the realtime stream needs of a store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deskwire.engine.events.ports import EventReader
 
 @dataclass(frozen=True, slots=True)
 class StreamConsumer:
-    """Who holds a stream channel, or held it last, and how far that consumer has confirmed (decisions 5).
+    """The consumer that holds a stream channel, or held it last, and what it has confirmed (decisions 5).
 
     Args:
         project: storage key.
@@ -32,13 +32,13 @@ class StreamConsumer:
 
 
 class StreamReader(EventReader, Protocol):
-    """Queries on who consumes a channel, and on what has been told since."""
+    """Queries on the consumers of channels, and on the events since."""
 
     def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
-        """Who holds the channel, or held it last."""
+        """Return the consumer that holds the channel, or held it last; None if there was none."""
 
     def stream_consumers(self, project: int) -> Sequence[StreamConsumer]:
-        """Who holds the project's channels, or held them last, by channel name."""
+        """Return the consumers that hold the project's channels, or held them last, by channel name."""
 
 
 class StreamTransaction(StreamReader, Protocol):

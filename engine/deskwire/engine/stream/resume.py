@@ -1,4 +1,4 @@
-"""Where a consumer begins: what it or its predecessor confirmed, now, or behind an event (decisions 5)."""
+"""The start of a consumer: behind what was confirmed, behind an event, or with what comes next (decisions 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Resume = Literal["auto", "live"] | str
 
 
 def is_resume(text: str) -> bool:
-    """Whether `text` is a resume choice: `auto`, `live`, or an event id."""
+    """Return whether `text` is a resume choice: `auto`, `live`, or an event id."""
     return text in ("auto", "live") or is_id(text, "evt")
 
 
@@ -29,7 +29,7 @@ async def find_start(
     *,
     oldest_ms: int,
 ) -> Start:
-    """Where to begin.
+    """Return the start that `resume` asks for.
 
     Args:
         confirmed: position the channel's last consumer had confirmed, None if it never had one.

@@ -1,7 +1,8 @@
-"""One consumer's hold on a channel: a cursor over the event log, not a queue (decisions 5).
+"""A consumer's hold on a channel: a cursor over the event log, not a queue (decisions 5).
 
 What waits for a slow reader is the log itself, so a subscription takes the same memory whatever its
-reader does; and as there are thousands of idle ones, it has nothing that it does not need. It is `current` from the takeover until the next one; a reader looks before each write.
+reader does; and as there are thousands of idle ones, it has nothing that it does not need. It is `current` from its
+takeover until the next one, and its reader checks that before each write.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
 
 Loss = Literal["superseded", "ended"]
-"""How a consumer loses a channel: another has taken it, or it was ended by a call."""
+"""The way a consumer loses a channel: another has taken it, or it was ended by a call."""
 
 _EVENTS: Final = 64
 """Events of one batch at most: what a read from the disk may bring into memory."""
@@ -38,7 +39,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a consumer begins.
+    """The place in the log at which a consumer begins.
 
     Args:
         position: in the log; what lies behind it is sent.
@@ -106,21 +107,21 @@ class Subscription:
 
     def listen(self, call: Callable[[], object]) -> None:
         """Have `call` called, from now on, when there may be more, and when the subscription ends."""
-        assert self._call is None, "one listens, once"
+        assert self._call is None, "there is one listener"
         self._call = call
         self._tail.listen(call)
 
     def recent(self) -> Batch | None:
-        """What the log has next in memory; None if it must be read from the disk, by `stored`.
+        """Return what the log has next in memory; None if it must be read from the disk, by `stored`.
 
-        A batch without events still moves the position: what was passed over need not be read again.
+        A batch without events still moves the position: events that the channel does not carry need not be read again.
         """
         if not self._tail.reaches(self._cursor):
             return None
         return self._take(self._tail.after(self._cursor, _EVENTS), self._log.position)
 
     async def stored(self) -> Batch:
-        """As `recent`, from the disk.
+        """Return what the log has next, read from the disk.
 
         Cancellation: nothing is lost; the same events come again. Raises Unavailable.
         """
@@ -128,7 +129,7 @@ class Subscription:
         return self._take(chunk.events, chunk.upto)
 
     def _take(self, events: Sequence[StoredEvent], newest: int) -> Batch:
-        """What goes into one batch of events that were found by a look at all up to `newest`."""
+        """Return one batch of these events, which are all that the channel has up to `newest`, or the first of them."""
         count = _fitting(events)
         if count == len(events) < _EVENTS:
             self._cursor = max(newest, self._cursor)
@@ -144,7 +145,7 @@ class Subscription:
         return self._log.settled(self._source, self.written)
 
     def close(self) -> None:
-        """Let go of the log; who listens is called."""
+        """Close the channel in the log, and call the listener."""
         if not self._closed:
             self._closed = True
             self._log.close(self._source)
@@ -152,7 +153,7 @@ class Subscription:
                 self._tail.unlisten(self._call)
 
     async def next_typing(self) -> EphemeralEvent:
-        """The next typing event; for a reader that fell behind, of the newest only.
+        """Return the next typing event; a reader that fell behind gets only the newest ones.
 
         Cancellation: nothing is lost.
         """
@@ -165,7 +166,7 @@ class Subscription:
     def offer(self, event: EphemeralEvent) -> None:
         """Pass a typing event to the reader, if it asked for them and the channel carries it.
 
-        The oldest that waits may go for it.
+        The oldest that waits may be dropped for it.
         """
         if self._waiting_typing is not None and carries(self.channel, event):
             self._waiting_typing.append(event)
@@ -174,7 +175,7 @@ class Subscription:
 
 
 def _fitting(events: Sequence[StoredEvent]) -> int:
-    """How many of the events fit into one batch, the first in any case."""
+    """Return how many of the events fit into one batch; the first always does."""
     if len(events) < 2:  # as it is for readers that keep up
         return len(events)
     size = 0

@@ -1,7 +1,8 @@
 """The token that carries an authorization from the HTTP call to the socket (decisions 5).
 
 It is a JWT under the installation's secret, so that any node may have issued it and nothing about it is
-stored. It is bound to one socket, one channel and one consumer, and worth as much as the server key it was asked for with.
+stored. It is bound to one socket, one channel and one consumer, and worth as much as the server key that asked
+for it.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class TokenRefused(Unauthenticated):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an authorization lets a socket do.
+    """The subscription that an authorization allows a socket.
 
     Args:
-        key_id: the server key that it was asked for with.
-        typing: whether typing events are wanted.
+        key_id: the server key that asked for it.
+        typing: whether the consumer wants typing events.
         resume: `auto`, `live`, or the id of the event to go on behind.
     """
 
@@ -52,9 +53,9 @@ class Grant:
 
 
 def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) -> str:
-    """The token for `grant`, valid for `token_s` seconds from `now_ms`.
+    """Return the token for `grant`, valid for `token_s` seconds from `now_ms`.
 
-    `auth` in the answer to the client is `<stream key>:<token>` (Pusher protocol, authorization).
+    `auth` in the response to the client is `<stream key>:<token>` (Pusher protocol, authorization).
     """
     issued = now_ms // 1000
     claims = {
@@ -75,9 +76,9 @@ def issue(key: bytes, grant: Grant, *, now_ms: int, token_s: float = TOKEN_S) ->
 def verify(
     keys: Sequence[bytes], token: str, *, project_id: str, socket_id: str, channel: str, now_ms: int
 ) -> Grant:
-    """The grant in `token`, if it is for this project, socket and channel.
+    """Return the grant in `token`, if it is for this project, socket and channel.
 
-    Whether its server key is still in force is another question.
+    The caller checks that its server key is still in force.
 
     Raises TokenRefused. A minute of leeway is given to the clocks of other nodes.
     """
@@ -94,7 +95,7 @@ def verify(
 
 
 def _claims(keys: Sequence[bytes], token: str) -> dict[str, Any]:
-    """What one of the keys has signed. Raises jwt.InvalidTokenError."""
+    """Return the claims, if one of the keys has signed them. Raises jwt.InvalidTokenError."""
     required = ["aud", "prj", "key", "sid", "ch", "cid", "typ", "res", "iat", "exp"]
     options = {"require": required, "verify_exp": False, "verify_iat": False}  # by our clock, above
     *first, last = keys

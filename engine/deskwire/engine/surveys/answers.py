@@ -1,4 +1,4 @@
-"""A respondent's answers against the definition they answer (decisions 7)."""
+"""The check of a respondent's answers against the definition that they answer (decisions 7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deskwire.engine.surveys.question_types import TYPES
 
 
 def answer_problems(definition: Definition, answers: Mapping[str, Any]) -> list[Problem]:
-    """Everything that is wrong with the answers; pointers begin with `/answers`.
+    """Return everything that is wrong with the answers; pointers begin with `/answers`.
 
     An answer to a question that the logic skips is refused: nobody was asked it, so it must not count. What was
     asked is known only up to the first answer that is wrong; what lies behind is checked by itself.

@@ -1,4 +1,4 @@
-"""Conditions of jumps: which a type knows, when one holds, and which answers tell them apart."""
+"""The conditions of jumps: whether an answer meets one, and the answers that tell conditions apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deskwire.engine.surveys.definition import Condition, Question
 from deskwire.engine.surveys.question_types import TYPES
 
 PRESENCE: Final = ("answered", "not_answered")
-"""Operators that every type knows and that take no value."""
+"""The operators that every type has and that take no value."""
 
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "eq": eq,
@@ -26,7 +26,7 @@ OPERATORS: Final = frozenset((*_COMPARE, "in", "contains", *PRESENCE))
 
 
 def holds(condition: Condition | None, answer: Any) -> bool:
-    """Whether a jump with this condition is taken; `answer` is None where none was given.
+    """Tell whether a jump with this condition is taken; `answer` is None where none was given.
 
     Without an answer only `not_answered` holds.
     """
@@ -46,7 +46,7 @@ def holds(condition: Condition | None, answer: Any) -> bool:
 
 
 def telling_answers(question: Question, conditions: Iterable[Condition | None]) -> list[Any] | None:
-    """Answers that between them meet these conditions in every way that is possible; None for open types.
+    """Return answers that between them meet these conditions in every possible way; None for open types.
 
     All answers of a scale or a choice; of numbers and dates those at and around the conditions' values. None
     among them stands for no answer.
@@ -58,7 +58,7 @@ def telling_answers(question: Question, conditions: Iterable[Condition | None]) 
 
 
 def _values(conditions: Iterable[Condition | None]) -> list[Any]:
-    """The single values that the conditions compare with."""
+    """Return the single values that the conditions compare with."""
     found: list[Any] = []
     for condition in conditions:
         if condition is not None and condition.op not in PRESENCE:

@@ -25,12 +25,12 @@ QuestionType = Literal[
 
 SCHEMA_VERSION: Final = "2.0"
 END: Final = "end"
-"""Where a jump goes that ends the survey."""
+"""The target of a jump that ends the survey."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """When a jump is taken. `value` is None for an operator that takes none."""
+    """A condition on which a jump is taken. `value` is None for an operator that takes none."""
 
     op: str
     value: Any = None
@@ -38,7 +38,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Where it goes on from a question, always or on a condition."""
+    """A jump from a question to a later one or to the end, always or on a condition."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a survey asks, and in which order."""
+    """The questions of a survey, and the jumps between them."""
 
     title: str
     languages: tuple[str, ...]
@@ -69,7 +69,7 @@ class Definition:
     logic: tuple[Jump, ...]
 
     def question(self, question_id: str) -> Question | None:
-        """The question with this id."""
+        """Return the question with this id, None if there is none."""
         return next((each for each in self.questions if each.id == question_id), None)
 
 
@@ -107,7 +107,7 @@ def jump_of(value: Mapping[str, Any]) -> Jump:
 
 
 def localized(texts: Mapping[str, str], *languages: str) -> str:
-    """The text in the first of these languages that it has, else in any, else nothing."""
+    """Return the text in the first of these languages that it has, else in any; an empty text if it has none."""
     for language in languages:
         if language in texts:
             return texts[language]

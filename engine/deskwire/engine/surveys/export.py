@@ -1,4 +1,4 @@
-"""Responses as CSV, one column for each question, safe to open in a spreadsheet (RFC 4180)."""
+"""The export of responses as CSV: one column for each question, safe to open in a spreadsheet (RFC 4180)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MARK: Final = "\ufeff"
 
 _FIXED: Final = ("id", "createdAt", "version", "language", "userId")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a text for a formula (OWASP, CSV injection)."""
+"""The beginnings of texts that a spreadsheet takes for formulas (OWASP, CSV injection)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A question's column: its head, and the question as each version has it."""
+    """A question's column: its heading, and the question as each version has it."""
 
     head: str
     question_id: str
@@ -32,7 +32,7 @@ class Column:
 
 
 def columns(definitions: Mapping[int, Definition]) -> list[Column]:
-    """The columns for these versions: the newest's questions in their order, then those only older ones have."""
+    """Return the columns for these versions: the newest's questions in their order, then those of older ones alone."""
     found: dict[str, Column] = {}
     for number in sorted(definitions, reverse=True):
         language = definitions[number].primary_language
@@ -49,12 +49,12 @@ def columns(definitions: Mapping[int, Definition]) -> list[Column]:
 
 
 def head_line(shown: Sequence[Column]) -> str:
-    """The first line, behind a byte order mark."""
+    """Return the first line, with a byte order mark in front."""
     return MARK + _lines([[*_FIXED, *(_safe(column.head) for column in shown)]])
 
 
 def lines(shown: Sequence[Column], responses: Iterable[Response]) -> str:
-    """A line for each response."""
+    """Return a line for each response."""
     return _lines(_cells(shown, response) for response in responses)
 
 
@@ -70,7 +70,7 @@ def _cells(shown: Sequence[Column], response: Response) -> list[str]:
 
 
 def _cell(column: Column, response: Response) -> str:
-    """An answer as people read it: choices by their labels, several with `; ` between them."""
+    """Return an answer as people read it, safe in a spreadsheet."""
     answer, question = response.answers.get(column.question_id), column.by_version.get(response.version)
     if answer is None or question is None:
         return ""
@@ -79,7 +79,7 @@ def _cell(column: Column, response: Response) -> str:
 
 
 def _safe(text: str) -> str:
-    """The text, with a `'` in front where a spreadsheet would take it for a formula."""
+    """Return the text, with a `'` in front where a spreadsheet would take it for a formula."""
     return f"'{text}" if text.lstrip().startswith(_FORMULA) or text.startswith(_FORMULA) else text
 
 

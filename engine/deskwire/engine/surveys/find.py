@@ -1,4 +1,4 @@
-"""Surveys and their versions, or the refusal that there is none."""
+"""The look-up of surveys and of their versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deskwire.engine.surveys.survey import Survey, SurveyVersion
 
 
 def find_survey(reader: SurveyReader, project: int, survey_id: str) -> Survey:
-    """The project's survey with this id. Raises NotFound."""
+    """Return the project's survey with this id. Raises NotFound."""
     survey = reader.survey(project, survey_id) if is_id(survey_id, "srv") else None
     if survey is None:
         raise NotFound("There is no such survey.", code="survey_not_found")
@@ -17,7 +17,7 @@ def find_survey(reader: SurveyReader, project: int, survey_id: str) -> Survey:
 
 
 def find_version(reader: SurveyReader, survey: Survey, number: int) -> SurveyVersion:
-    """A version of a survey. Raises NotFound naming those it has."""
+    """Return a version of a survey. Raises NotFound, which names the versions that there are."""
     version = reader.survey_version(survey.rowid, number) if 1 <= number <= survey.version else None
     if version is None:
         raise NotFound(f"The survey has the versions 1 to {survey.version}.", code="survey_version_not_found")

@@ -1,4 +1,4 @@
-"""Which questions a respondent is asked, by the answers so far (decisions 7)."""
+"""The path of a respondent through a survey, which follows from the answers so far (decisions 7)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from deskwire.engine.surveys.definition import END, Definition, Question
 
 
 def asked(definition: Definition, answers: Mapping[str, Any]) -> Iterator[Question]:
-    """The questions in the order in which they are asked.
+    """Yield the questions in the order in which they are asked.
 
-    From each the first jump is taken whose condition holds; if there is none it goes on with the next question.
-    Ends, as valid jumps only lead forwards.
+    From each question the first jump whose condition holds is taken; without one the next question follows.
+    This ends, as valid jumps only lead forwards.
     """
     positions = {question.id: position for position, question in enumerate(definition.questions)}
     position = 0

@@ -1,4 +1,4 @@
-"""What surveys need of a store."""
+"""The queries and changes of a store that surveys need."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ class SurveyReader(Protocol):
     """Queries on surveys."""
 
     def survey(self, project: int, survey_id: str) -> Survey | None:
-        """The survey with this id, None if this project has none."""
+        """Return the survey with this id, None if this project has none."""
 
     def surveys(
         self, project: int, status: Status | None, name: str | None, before: int | None, limit: int
     ) -> Sequence[Survey]:
-        """Surveys, newest first, of storage keys smaller than `before`; `name` is a part of theirs."""
+        """Return surveys, newest first, of storage keys smaller than `before`; `name` is a part of their names."""
 
     def survey_version(self, survey: int, number: int) -> SurveyVersion | None:
-        """One version of a survey."""
+        """Return one version of a survey."""
 
     def survey_versions(self, survey: int, before: int | None, limit: int) -> Sequence[SurveyVersion]:
-        """Versions, newest first, of numbers smaller than `before`."""
+        """Return versions, newest first, of numbers smaller than `before`."""
 
     def survey_response(self, survey: int, response_id: str) -> Response | None:
-        """One response."""
+        """Return one response."""
 
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
     ) -> Sequence[Response]:
-        """Responses, newest first, of storage keys smaller than `before`."""
+        """Return responses, newest first, of storage keys smaller than `before`."""
 
     def responses_of_contact(
         self, contact: int, before: int | None, limit: int
     ) -> Sequence[tuple[Survey, Response]]:
-        """A contact's responses to all surveys, newest first, of storage keys smaller than `before`."""
+        """Return a contact's responses to all surveys, newest first, of storage keys smaller than `before`."""
 
     def survey_insights(self, survey: int) -> Insights | None:
-        """The stored insights."""
+        """Return the stored insights."""
 
     def survey_refresh(self, survey: int) -> Refresh | None:
-        """The refresh under way, or the last one."""
+        """Return the refresh under way, or the last one."""
 
     def removed_surveys(self) -> Sequence[int]:
-        """Surveys that are removed and still have rows left."""
+        """Return the surveys that are removed and still have rows left."""
 
 
 class SurveyTransaction(SurveyReader, Protocol):
     """Changes of surveys."""
 
     def insert_survey(self, survey: Survey, definition: Mapping[str, Any]) -> Survey:
-        """Store a new survey with its first version; returns it with its `rowid`."""
+        """Store a new survey with its first version; return it with its `rowid`."""
 
     def save_survey(self, survey: Survey) -> None:
         """Store the changed name, status and time of change."""
@@ -66,22 +66,22 @@ class SurveyTransaction(SurveyReader, Protocol):
         """Put a survey out of sight; `clear_survey` removes what belongs to it."""
 
     def clear_survey(self, survey: int, limit: int) -> int:
-        """Delete up to `limit` of a removed survey's responses, at last the survey; how many rows, 0 at the end."""
+        """Delete up to `limit` of a removed survey's responses, at last the survey; return the rows deleted, 0 at the end."""
 
     def insert_response(self, survey: int, response: Response) -> Response:
-        """Store a response; returns it with its `rowid`."""
+        """Store a response; return it with its `rowid`."""
 
     def delete_response(self, survey: int, response: Response) -> None:
         """Delete a response, and what the insights quote of it."""
 
     def erase_responses(self, contact: int, limit: int) -> int:
-        """Delete up to `limit` of a contact's responses, and what insights quote of them; how many."""
+        """Delete up to `limit` of a contact's responses, and what insights quote of them; return their number."""
 
     def put_insights(self, survey: int, insights: Insights) -> None:
         """Store insights in place of the present ones."""
 
     def put_refresh(self, survey: int, refresh: Refresh) -> None:
-        """Store how a refresh stands."""
+        """Store the state of a refresh."""
 
     def fail_refreshes(self, reason: str, at: int) -> int:
-        """End every refresh that is under way as failed; how many."""
+        """End every refresh that is under way as failed; return their number."""

@@ -1,4 +1,4 @@
-"""Removes surveys: out of sight at once, then their responses in small commits behind the call."""
+"""The removal of surveys: out of sight at once, then their responses in small commits after the call."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _RETRY_S: Final = 1.0
 
 
 class Removals:
-    """Removes surveys in a nursery that no request owns."""
+    """The removal of surveys, in a nursery that no request owns."""
 
     def __init__(self, nursery: trio.Nursery, store: Store[SurveyReader, SurveyTransaction]) -> None:
         self._nursery = nursery
         self._store = store
 
     async def remove(self, project: Project, survey_id: str) -> Survey:
-        """Put a survey out of sight and begin to clear what belongs to it; what it was. Raises NotFound."""
+        """Put a survey out of sight and begin to clear what belongs to it; return what it was. Raises NotFound."""
         survey = await self._store.write(lambda tx: _remove(tx, project.rowid, survey_id))
         Context().run(self._nursery.start_soon, kept_running, "surveys.removal", self.clear)
         return survey
 
     async def clear(self) -> None:
-        """Clear all surveys that are out of sight; also at the start, for what a stop cut short."""
+        """Clear all surveys that are out of sight; called at the start, too, for those that a stop has cut short."""
         while True:
             try:
                 for survey in await self._store.read(lambda reader: reader.removed_surveys()):

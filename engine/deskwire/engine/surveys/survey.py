@@ -18,8 +18,8 @@ class Survey:
     Args:
         status: a closed one takes no responses.
         version: the newest version, which is the published one.
-        responses: how many there are.
-        erasures: grows whenever responses are removed, so that what was computed from them is known to be.
+        responses: their number.
+        erasures: grows whenever responses are removed, so that insights computed from them are noticed.
     """
 
     rowid: int
@@ -59,7 +59,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFilter:
-    """Which responses a listing shows; None means any."""
+    """A filter of responses; None means any."""
 
     version: int | None = None
     contact: int | None = None
@@ -69,7 +69,7 @@ class ResponseFilter:
 
 
 def survey_view(survey: Survey) -> dict[str, Any]:
-    """The survey as lists show it."""
+    """Return the survey as lists show it."""
     return {
         "id": survey.id,
         "name": survey.name,
@@ -82,12 +82,12 @@ def survey_view(survey: Survey) -> dict[str, Any]:
 
 
 def full_view(survey: Survey, published: SurveyVersion) -> dict[str, Any]:
-    """The survey with the definition of its published version."""
+    """Return the survey with the definition of its published version."""
     return {**survey_view(survey), "definition": dict(published.definition)}
 
 
 def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:
-    """One version of a survey."""
+    """Return a version of a survey as the API shows it."""
     return {
         "surveyId": survey.id,
         "version": version.number,
@@ -98,7 +98,7 @@ def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:
 
 
 def response_view(survey: Survey, response: Response) -> dict[str, Any]:
-    """A response."""
+    """Return a response as the API shows it."""
     return {
         "id": response.id,
         "surveyId": survey.id,

@@ -1,4 +1,4 @@
-"""A ticket's activity log: who changed what, when."""
+"""The activity log of a ticket: each change with its time and its actor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Action = Literal["created", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Who acts: a user, with the name as it is then, or the system itself."""
+    """The actor of a change: a user, with the name as it was then, or the system itself."""
 
     user_id: str | None = None
     name: str | None = None
@@ -37,12 +37,12 @@ class Activity:
 
 
 def activity(by: By, action: Action, changes: Sequence[Change], at: int) -> Activity:
-    """A new entry."""
+    """Return a new entry."""
     return Activity(new_id("act", at), at, by, action, changes)
 
 
 def activity_view(entry: Activity) -> dict[str, Any]:
-    """The entry as the API shows it."""
+    """Return the entry as the API shows it."""
     by = entry.by
     return {
         "id": entry.id,

@@ -1,4 +1,4 @@
-"""Changes of tickets in one transaction: checked against what they refer to, stored, and logged."""
+"""The changes of tickets in one transaction: checked against what they refer to, stored, and logged."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from deskwire.engine.tickets.ports import TicketChanges, TicketLooks, TicketRead
 from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values
 
 Values = Mapping[str, Any]
-"""Fields of `Ticket` with what they are to become; the contact by `contact_id` alone."""
+"""Fields of `Ticket` with their new values; the contact is given by `contact_id` alone."""
 
 
 class LinkChanged(Conflict):
-    """The ticket was linked, or its link cut, since it was looked at."""
+    """The ticket was linked, or its link cut, since it was read."""
 
     code = "ticket_changed"
 
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """What came of a bulk change; `matched` is `updated` and `unchanged` together."""
+    """The outcome of a bulk change; `matched` is `updated` and `unchanged` together."""
 
     matched: int
     updated: int
@@ -35,7 +35,7 @@ class BulkOutcome:
 
 
 def find_ticket(reader: TicketReader, project: Project, ticket_id: str) -> Ticket:
-    """The stored ticket. Raises NotFound."""
+    """Return the stored ticket. Raises NotFound."""
     ticket = reader.ticket(project.rowid, ticket_id)
     if ticket is None:
         raise NotFound("There is no such ticket.", code="ticket_not_found")
@@ -64,7 +64,7 @@ def change_ticket(
     at: int,
     linked_to: str | None,
 ) -> Ticket:
-    """Store a changed ticket; returns it.
+    """Store a changed ticket; return it.
 
     Args:
         linked_to: the conversation it is linked to, for a change of that.
@@ -81,7 +81,7 @@ def change_ticket(
 
 
 def remove_ticket(tx: TicketTransaction, project: Project, ticket_id: str, linked_to: str | None) -> Ticket:
-    """Remove a ticket for good; returns what it was. Raises NotFound or LinkChanged."""
+    """Remove a ticket for good; return it as it was. Raises NotFound or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
     if ticket.conversation_id != linked_to:
         raise _link_changed()
@@ -115,7 +115,7 @@ def unlink_deleted(tx: TicketTransaction, conversation: Conversation, at: int) -
 
 
 def note_message(tx: TicketTransaction, ticket_id: str, author: Author, at: int) -> None:
-    """Note that something was said in the ticket's conversation. What the contact says wakes the ticket."""
+    """Note a message in the ticket's conversation. A contact's message wakes the ticket."""
     ticket = tx.snoozed_ticket(ticket_id) if author.type == "contact" else None
     if ticket is None:
         tx.touch_ticket(ticket_id, at)
@@ -123,8 +123,8 @@ def note_message(tx: TicketTransaction, ticket_id: str, author: Author, at: int)
         _save(tx, ticket, {"snoozed_until": None}, SYSTEM, at)
 
 
-def tend(tx: TicketChanges, now: int, limit: int) -> int:
-    """Do up to `limit` of what is due: wake snoozed tickets, take them from deleted teams; how many it was."""
+def change_due(tx: TicketChanges, now: int, limit: int) -> int:
+    """Wake snoozed tickets that are due, and take tickets from deleted teams; return how many, at most `limit`."""
     woken = tx.snoozed_tickets(now, limit)
     for ticket in woken:
         _save(tx, ticket, {"snoozed_until": None}, SYSTEM, now)
@@ -143,50 +143,55 @@ def tend(tx: TicketChanges, now: int, limit: int) -> int:
 def resolve(
     reader: TicketLooks, project: Project, before: Ticket | None, values: Values, pointer: str = ""
 ) -> dict[str, Any]:
-    """`values` with the contact's storage key, and a linked conversation's contact.
+    """Return `values` with the contact's storage key, or that of the linked conversation's contact.
 
     Args:
         before: the ticket they are for, None for a new one.
-        pointer: where the values stand in the body.
+        pointer: the place of the values in the body.
 
     Raises Invalid naming everything that the project does not have.
     """
     resolved = dict(values)
     contact, problems = _customer(reader, project, before, values)
     for name, find in _assignees(reader, project):
-        wanted = values.get(name)
-        if wanted is not None and find(wanted) is None:
+        assignee = values.get(name)
+        if assignee is not None and find(assignee) is None:
             problems.append(_unknown(name, "user" if name == "processing_user" else "team"))
     if problems:
-        raise Invalid(*(Problem(pointer + each.pointer, each.code, each.message) for each in problems))
+        raise Invalid(
+            *(Problem(pointer + problem.pointer, problem.code, problem.message) for problem in problems)
+        )
     if contact is not None or "contact_id" in values:
         resolved |= {"contact": contact and contact.rowid, "contact_id": contact and contact.id}
     return resolved
 
 
 def _assignees(reader: TicketLooks, project: Project) -> Iterator[tuple[str, Callable[[str], str | None]]]:
-    yield "processing_user", lambda wanted: reader.member_name(project.organisation, wanted)
-    yield "processing_team", lambda wanted: reader.team_name(project.rowid, wanted)
+    yield "processing_user", lambda user_id: reader.member_name(project.organisation, user_id)
+    yield "processing_team", lambda team_id: reader.team_name(project.rowid, team_id)
 
 
 def _customer(
     reader: TicketLooks, project: Project, before: Ticket | None, values: Values
 ) -> tuple[Contact | None, list[Problem]]:
-    """The contact that `values` make the ticket's own, None if they give it none; and what is wrong."""
+    """Return the contact that `values` give the ticket, None if they give it none; and the problems."""
     if not values.keys() & {"conversation_id", "contact_id"}:
         return None, []
-    wanted = values.get("contact_id")
+    contact_id = values.get("contact_id")
     linked = values.get("conversation_id", before and before.conversation_id)
     if linked is None:
-        contact = None if wanted is None else reader.contact_by_id(project.rowid, wanted)
-        return contact, [_unknown("contact_id", "contact")] if wanted is not None and contact is None else []
-    found = reader.conversation(project.rowid, linked)
-    if found is None:
+        if contact_id is None:
+            return None, []
+        contact = reader.contact_by_id(project.rowid, contact_id)
+        return contact, [] if contact is not None else [_unknown("contact_id", "contact")]
+    conversation = reader.conversation(project.rowid, linked)
+    if conversation is None:
         return None, [_unknown("conversation_id", "conversation")]
-    if "contact_id" in values and wanted != found[1].id:
+    customer = conversation[1]
+    if "contact_id" in values and contact_id != customer.id:
         message = "A ticket that is linked to a conversation has the contact of that."
-        return found[1], [Problem("/contactId", "mismatch", message)]
-    return found[1], []
+        return customer, [Problem("/contactId", "mismatch", message)]
+    return customer, []
 
 
 def _unknown(name: str, what: str) -> Problem:
@@ -194,7 +199,7 @@ def _unknown(name: str, what: str) -> Problem:
 
 
 def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int) -> Ticket:
-    """Store and log what `values` change; the very same ticket if that is nothing."""
+    """Store and log what `values` change; return the very same ticket if that is nothing."""
     after, changes = changed(before, values, at)
     if changes:
         tx.save_ticket(before, after)

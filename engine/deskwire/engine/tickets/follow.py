@@ -1,4 +1,4 @@
-"""Carries over to tickets what happens in their conversations, in the same commit."""
+"""The effect of conversations on their tickets, in the same commit."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from deskwire.engine.tickets.change import note_message, unlink_deleted
 from deskwire.engine.tickets.ports import TicketTransaction
 
 
-class TicketsFollow:
-    """The `Wrapper` of every conversation's commits that keeps their tickets up to date."""
+class TicketFollower:
+    """The `Wrapper` of every conversation's commits: it keeps the linked tickets up to date."""
 
     def before(self, _tx: object) -> None:
         """Do nothing yet."""
 
     def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
-        """Note what was said, and cut the link to what was deleted."""
+        """Note messages in the ticket, and cut its link to a conversation that was deleted."""
         after = receipt.after
         if after.ticket_id is None:
             return

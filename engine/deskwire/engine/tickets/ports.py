@@ -1,4 +1,4 @@
-"""What tickets need of a store."""
+"""The queries and changes that tickets need of a store."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SortKey = Literal["createdAt", "updatedAt", "priority", "lastActivity"]
 Order = Literal["asc", "desc"]
 
 NOBODY: Final = "none"
-"""As the wanted assignee: tickets that neither a user nor a team has."""
+"""The assignee of a filter for tickets that neither a user nor a team has."""
 
 
 @dataclass(frozen=True, slots=True)
 class TicketFilter:
-    """Which tickets a listing shows; None means any.
+    """The conditions of a listing of tickets; None means any.
 
     Args:
         assignee: id of a user or team, or NOBODY.
@@ -43,7 +43,7 @@ class TicketFilter:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """How a listing is sorted. Of equals the ticket made later counts as the larger."""
+    """The order of a listing. Of equals the ticket made later counts as the larger."""
 
     key: SortKey = "createdAt"
     order: Order = "desc"
@@ -51,7 +51,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a listing goes on: behind this value of its sort key and this row."""
+    """The place at which a listing goes on: behind this value of its sort key and this row."""
 
     value: int
     rowid: int
@@ -61,34 +61,34 @@ class TicketReader(Protocol):
     """Queries on tickets."""
 
     def ticket(self, project: int, ticket_id: str) -> Ticket | None:
-        """The ticket, None if this project has none with that id."""
+        """Return the ticket; None if this project has none with that id."""
 
     def tickets(
         self, project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
     ) -> Sequence[tuple[Ticket, Place]]:
-        """Tickets in the order of `sort`, each with its place in it."""
+        """Return tickets in the order of `sort`, each with its place in it."""
 
     def ticket_activity(self, ticket: int, before: int | None, limit: int) -> Sequence[Activity]:
-        """Entries of a ticket's log, newest first, in front of this row."""
+        """Return entries of a ticket's log, newest first, in front of this row."""
 
     def next_wake_up(self) -> int | None:
-        """When (ms) the next snoozed ticket of any project wakes up."""
+        """Return when (ms) the next snoozed ticket of any project wakes up; None if none does."""
 
     def snoozed_ticket(self, ticket_id: str) -> Ticket | None:
-        """The ticket if it is snoozed."""
+        """Return the ticket if it is snoozed."""
 
     def snoozed_tickets(self, until: int, limit: int) -> Sequence[Ticket]:
-        """Snoozed tickets of any project that are to wake up by `until` (ms), the first first."""
+        """Return snoozed tickets of any project that are to wake up by `until` (ms), the earliest first."""
 
     def tickets_of_team(self, team_id: str, limit: int) -> Sequence[Ticket]:
-        """Tickets given to this team, in no order."""
+        """Return tickets given to this team, in no order."""
 
 
 class TicketTransaction(TicketReader, Protocol):
     """Changes of tickets."""
 
     def insert_ticket(self, ticket: Ticket) -> Ticket:
-        """Store a new ticket; returns it with its `rowid`."""
+        """Store a new ticket; return it with its `rowid`."""
 
     def save_ticket(self, before: Ticket, after: Ticket) -> None:
         """Store a changed ticket."""
@@ -103,7 +103,7 @@ class TicketTransaction(TicketReader, Protocol):
         """Remove the ticket with all that belongs to it; no byte of its text stays."""
 
     def erase_tickets_of(self, contact: int, limit: int) -> int:
-        """Remove up to `limit` of a contact's tickets, as `erase_ticket` does; how many."""
+        """Remove up to `limit` of a contact's tickets, as `erase_ticket` does; return how many."""
 
 
 class TicketLooks(TicketReader, ConversationReader, ContactReader, AccountReader, TeamReader, Protocol):
@@ -111,4 +111,4 @@ class TicketLooks(TicketReader, ConversationReader, ContactReader, AccountReader
 
 
 class TicketChanges(TicketTransaction, TicketLooks, TeamTransaction, Protocol):
-    """Changes of tickets, which look at what they refer to."""
+    """Changes of tickets, with queries on what they refer to."""

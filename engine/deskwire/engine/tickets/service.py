@@ -1,8 +1,8 @@
-"""Creating, changing and deleting tickets, those linked to a conversation together with it.
+"""The service that creates, changes and deletes tickets, a linked one together with its conversation.
 
-A conversation has its ticket's id, which its customer can see, so it changes through its actor: both
-sides are written in the actor's one commit. Moving a ticket from one conversation to another takes two
-commits; what ends it in between leaves the ticket linked to none, on both sides.
+A conversation holds its ticket's id, which its customer can see, so the link changes through the conversation's
+actor, and both sides are written in its one commit. Moving a ticket from one conversation to another takes two
+commits; if that is cut short in between, the ticket is linked to none, on both sides.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from deskwire.engine.tickets.ticket import Ticket
 Job = Callable[[TicketChanges], Ticket]
 
 _TRIES: Final = 3
-"""How often a change begins anew when the ticket's link changes under it."""
+"""Attempts at a change whose ticket is linked anew, or unlinked, meanwhile."""
 
 
 @dataclass(slots=True)
-class TicketSide:
-    """The `Wrapper` that changes a ticket in the commit of its conversation; `ticket` is what that left."""
+class TicketWrite:
+    """The `Wrapper` that writes a ticket in the commit of its conversation; `ticket` is what was written."""
 
     job: Job
     ticket: Ticket | None = None
 
     def before(self, tx: TicketChanges) -> None:
-        """Do the ticket's job."""
+        """Write the ticket."""
         self.ticket = self.job(tx)
 
     def after(self, _tx: object, _receipt: Receipt) -> None:
@@ -64,7 +64,7 @@ class TicketService:
     """
 
     store: Store[TicketLooks, TicketChanges]
-    directory: ActorRegistry
+    actors: ActorRegistry
     project: Project
     by: By
 
@@ -80,24 +80,24 @@ class TicketService:
         return await self._together(conversation, ticket_id, True, job)
 
     async def change(self, ticket_id: str, values: Values, at: int) -> Ticket:
-        """The ticket with these values."""
+        """Change the ticket to these values; return it."""
         return await _again(lambda: self._change(ticket_id, values, at))
 
     async def delete(self, ticket_id: str) -> Ticket:
-        """Remove the ticket for good; returns what it was."""
+        """Remove the ticket for good; return it as it was."""
         return await _again(lambda: self._delete(ticket_id))
 
     async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
         before = await self.store.read(Inline(lambda reader: self._changeable(reader, ticket_id, values)))
         linked = before.conversation_id
-        wanted = values.get("conversation_id", linked)
-        if wanted == linked:
+        target = values.get("conversation_id", linked)
+        if target == linked:
             return await self.store.write(self._changing(ticket_id, values, at, linked))
-        if linked is not None and wanted is not None:
+        if linked is not None and target is not None:
             await self._together(linked, ticket_id, False, self._moving(ticket_id, values, at, linked))
             linked = None
         job = self._changing(ticket_id, values, at, linked)
-        return await self._together(wanted or linked or "", ticket_id, wanted is not None, job)
+        return await self._together(target or linked or "", ticket_id, target is not None, job)
 
     async def _delete(self, ticket_id: str) -> Ticket:
         ticket = await self.store.read(Inline(lambda reader: find_ticket(reader, self.project, ticket_id)))
@@ -107,31 +107,31 @@ class TicketService:
         return await self._together(linked, ticket_id, False, self._removal(ticket_id, linked))
 
     def _changeable(self, reader: TicketLooks, ticket_id: str, values: Values) -> Ticket:
-        """The ticket as it is, if nothing speaks against what `values` make of its link."""
+        """Return the ticket as it is. Raises what speaks against the link that `values` give it."""
         before = find_ticket(reader, self.project, ticket_id)
         if values.get("conversation_id", before.conversation_id) != before.conversation_id:
             self._check(reader, before, values, ticket_id)
         return before
 
     def _check(self, reader: TicketLooks, before: Ticket | None, values: Values, ticket_id: str) -> None:
-        """Raise what speaks against linking, before anything is done."""
+        """Raise what speaks against the link that `values` make, before anything is written."""
         resolve(reader, self.project, before, values)
-        found = reader.conversation(self.project.rowid, values["conversation_id"] or "")
-        if found is not None and found[0].ticket_id not in (None, ticket_id):
+        conversation = reader.conversation(self.project.rowid, values["conversation_id"] or "")
+        if conversation is not None and conversation[0].ticket_id not in (None, ticket_id):
             raise already_linked()
 
     async def _together(self, conversation: str, ticket_id: str, linked: bool, job: Job) -> Ticket:
-        """Run the ticket's job in the commit in which the conversation is linked, or its link cut."""
-        assert is_id(conversation, "cnv"), "only what was found is linked"
-        side = TicketSide(job)
+        """Write the ticket in the commit in which the conversation is linked, or its link cut."""
+        assert is_id(conversation, "cnv"), "only a conversation that exists is linked"
+        write = TicketWrite(job)
         try:
-            await self.directory.ask(self.project, conversation, LinkTicket(ticket_id, linked), side)
+            await self.actors.ask(self.project, conversation, LinkTicket(ticket_id, linked), write)
         except NotFound as error:
             if error.reason != "conversation_not_found":
                 raise
             raise LinkChanged("The conversation was deleted meanwhile.") from None
-        assert side.ticket is not None, "it is written in that commit"
-        return side.ticket
+        assert write.ticket is not None, "it is written in that commit"
+        return write.ticket
 
     def _creation(self, ticket_id: str, values: Values, at: int) -> Job:
         return lambda tx: create_ticket(tx, self.project, ticket_id, values, self.by, at)
@@ -140,7 +140,7 @@ class TicketService:
         return lambda tx: change_ticket(tx, self.project, ticket_id, values, self.by, at, linked)
 
     def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
-        """Cut the link; unless, since it was looked at, something has come to speak against the one to follow."""
+        """Return the job that cuts the link, unless by then something speaks against the next one."""
 
         def cut(tx: TicketChanges) -> Ticket:
             self._changeable(tx, ticket_id, values)
@@ -153,7 +153,7 @@ class TicketService:
 
 
 async def _again(attempt: Callable[[], Awaitable[Ticket]]) -> Ticket:
-    """The attempt's result; it begins anew if the ticket's link has changed under it."""
+    """Return the attempt's result; begin anew if the ticket's link has changed meanwhile."""
     for _ in range(_TRIES - 1):
         try:
             return await attempt()

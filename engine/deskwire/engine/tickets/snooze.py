@@ -1,11 +1,11 @@
-"""Wakes snoozed tickets when their time comes, and takes tickets from teams that were deleted."""
+"""The timer that wakes snoozed tickets, and takes tickets from teams that were deleted."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Final
 
 from deskwire.engine.core.scheduled import ScheduledTask
-from deskwire.engine.tickets.change import tend
+from deskwire.engine.tickets.change import change_due
 from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
 
 BATCH: Final = 500
@@ -13,16 +13,16 @@ BATCH: Final = 500
 
 
 class SnoozeTimer(ScheduledTask[TicketLooks, TicketChanges]):
-    """The task and what wakes it."""
+    """The task that changes the tickets that are due."""
 
     delayed: ClassVar = "tickets.upkeep_delayed"
 
     @staticmethod
     def next_due(reader: TicketLooks) -> int | None:
-        """When (ms) a ticket wakes, or 0 if a team was deleted."""
+        """Return when (ms) the next ticket wakes; 0 if a team was deleted, None if nothing is due."""
         return 0 if reader.deleted_teams() else reader.next_wake_up()
 
     async def do_some(self) -> bool:
-        """See `ScheduledTask.do_some`: one commit."""
+        """Change what is due, in one commit; see `ScheduledTask.do_some`."""
         now = self._clock()
-        return await self._store.write(lambda tx: tend(tx, now, BATCH)) == BATCH
+        return await self._store.write(lambda tx: change_due(tx, now, BATCH)) == BATCH

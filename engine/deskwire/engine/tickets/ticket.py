@@ -1,4 +1,4 @@
-"""What a ticket is, and what a change of it consists of (decisions 7)."""
+"""A ticket, and the fields that a change of it consists of (decisions 7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ticket:
 
     Args:
         rowid: its storage key; of two tickets the one made later has the larger.
-        processing_user, processing_team: ids of whom it is given to.
+        processing_user, processing_team: ids of its assignees.
         conversation_id: the conversation it is linked to; its contact is the ticket's, then.
         contact, contact_id: storage key and id of the customer it is about.
         activity_at: when last anything happened to it or was said in its conversation.
@@ -73,7 +73,7 @@ class Change:
 
 
 def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket, tuple[Change, ...]]:
-    """`ticket` with these values and what that changes; the very same object if that is nothing."""
+    """Return the ticket with these values, and the changes; the very same object if there are none."""
     after = replace(ticket, **values)
     changes = differences(ticket, after)
     if not changes:
@@ -82,7 +82,7 @@ def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket,
 
 
 def differences(before: Ticket, after: Ticket) -> tuple[Change, ...]:
-    """What differs, in the order of PUBLIC_NAMES."""
+    """Return the fields that differ, in the order of PUBLIC_NAMES."""
     return tuple(
         Change(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
         for name, public in PUBLIC_NAMES.items()
@@ -91,14 +91,14 @@ def differences(before: Ticket, after: Ticket) -> tuple[Change, ...]:
 
 
 def first_values(ticket: Ticket) -> tuple[Change, ...]:
-    """What a new ticket begins with, as changes from nothing."""
+    """Return the values of a new ticket, as changes from nothing."""
     blank = replace(
         ticket, title="", description=None, type=None, processing_user=None, processing_team=None,
         snoozed_until=None, conversation_id=None, contact_id=None, tags=(),
     )  # fmt: skip
     always = tuple(Change(name, None, getattr(ticket, name)) for name in ("status", "priority"))
-    given = (replace(change, before=None) for change in differences(blank, ticket))
-    return (*given, *always)
+    filled = (replace(change, before=None) for change in differences(blank, ticket))
+    return (*filled, *always)
 
 
 def _shown(name: str, value: Any) -> Any:
@@ -110,7 +110,7 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def ticket_view(ticket: Ticket) -> dict[str, Any]:
-    """The ticket object."""
+    """Return the ticket as the API shows it."""
     return {
         "id": ticket.id,
         "title": ticket.title,

@@ -1,4 +1,4 @@
-"""Content in several languages: entries, and what identifies one (contract 2.8, 4.6; decisions 7)."""
+"""Content in several languages: entries and their ids (contract 2.8, 4.6; decisions 7)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _KEY_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class EntryRef:
-    """Which entry: its type and the id within it."""
+    """A reference to an entry: its type, and its key within that."""
 
     type: EntryType
     key: str
 
     @property
     def entry_id(self) -> str:
-        """As it is written: `<type>:<id>`."""
+        """The reference as text: `<type>:<id>`."""
         return f"{self.type}:{self.key}"
 
 
 def parse_entry_id(text: str) -> EntryRef:
-    """The entry that `<type>:<id>` names. Raises ValueError saying what is wrong with it."""
+    """Read `<type>:<id>`. Raises ValueError, which says what is wrong with it."""
     kind, colon, key = text.partition(":")
     if not colon or kind not in get_args(EntryType):
         kinds = ", ".join(get_args(EntryType))
@@ -43,7 +43,7 @@ def parse_entry_id(text: str) -> EntryRef:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry with the languages it is there in, in alphabetical order. The time is in milliseconds."""
+    """An entry with its languages, in alphabetical order. The time is in milliseconds."""
 
     rowid: int
     ref: EntryRef
@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What an entry says in one language, by field name. The time is in milliseconds."""
+    """The texts of an entry in one language, by field name. The time is in milliseconds."""
 
     language: str
     fields: Mapping[str, str]
@@ -62,7 +62,7 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """Which entries a listing shows: of a type, in a language, without one. None means any."""
+    """A filter of entries: of a type, in a language, or missing in one. None means any."""
 
     type: EntryType | None = None
     language: str | None = None
@@ -70,7 +70,7 @@ class EntryFilter:
 
 
 def entry_view(entry: Entry) -> dict[str, Any]:
-    """The entry as lists show it, without its content."""
+    """Return the entry as lists show it, without its content."""
     return {
         "entryId": entry.ref.entry_id,
         "type": entry.ref.type,
@@ -81,7 +81,7 @@ def entry_view(entry: Entry) -> dict[str, Any]:
 
 
 def translation_view(entry: Entry, translation: Translation) -> dict[str, Any]:
-    """The entry with its content in one language."""
+    """Return the entry with its content in one language."""
     return {
         "entryId": entry.ref.entry_id,
         "type": entry.ref.type,
@@ -97,23 +97,23 @@ class TranslationReader(Protocol):
     """Queries on entries."""
 
     def entries(self, project: int, wanted: EntryFilter, before: int | None, limit: int) -> Sequence[Entry]:
-        """Entries, newest first, with a `rowid` smaller than `before`."""
+        """Return entries, newest first, with a `rowid` smaller than `before`."""
 
     def entry(self, project: int, ref: EntryRef) -> Entry | None:
-        """The entry, with its languages."""
+        """Return the entry, with its languages."""
 
     def translation(self, entry: int, language: str) -> Translation | None:
-        """What the entry says in a language."""
+        """Return the texts of an entry in one language."""
 
     def translated(self, project: int) -> tuple[int, Mapping[str, int]]:
-        """How many entries there are, and how many of them in each language."""
+        """Count the entries, and those in each language."""
 
 
 class TranslationTransaction(TranslationReader, Protocol):
     """Changes of entries."""
 
     def put_translation(self, project: int, ref: EntryRef, translation: Translation) -> Entry:
-        """Store what an entry says in a language, in place of what it said; makes the entry if it is new."""
+        """Store the texts of an entry in one language, in place of the present ones; make the entry if it is new."""
 
     def delete_translation(self, entry: Entry, language: str) -> None:
         """Remove one language; the entry, too, if it was the last."""

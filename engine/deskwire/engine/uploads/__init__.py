@@ -1,1 +1,1 @@
-"""Files that clients send: taken in, linked to, attached to messages, and let go of."""
+"""Uploads: files that clients send, their links, their attachment to messages, and their removal."""

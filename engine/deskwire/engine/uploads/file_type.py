@@ -1,4 +1,4 @@
-"""The type of a file from its first bytes; what the sender says of it counts for nothing (decisions 7)."""
+"""The media type of a file, found from its first bytes; what the sender claims is ignored (decisions 7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import filetype
 
 HEAD: Final = 8_192
-"""Bytes that are looked at; what a signature of any known type lies within."""
+"""The bytes that are looked at; the signature of every known type lies within them."""
 
 UNKNOWN: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
@@ -19,13 +19,13 @@ _ALIASES: Final = {
     "audio/x-wav": "audio/wav",
     "image/x-icon": "image/vnd.microsoft.icon",
 }
-"""The library's names for types that have a registered one, or one that every browser knows."""
+"""The registered or better known names of types, by the library's names."""
 
 _CONTROL: Final = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
 
 
 def sniff(head: bytes) -> str:
-    """The media type of a file that begins with `head`.
+    """Return the media type of a file that begins with `head`.
 
     Text of any kind is `text/plain`, so that no HTML or SVG is ever shown as such.
     """
@@ -37,7 +37,7 @@ def sniff(head: bytes) -> str:
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether this is UTF-8 without control characters; a character may be cut at the end."""
+    """Tell whether this is UTF-8 without control characters; a character may be cut at the end."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:

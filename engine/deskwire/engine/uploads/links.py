@@ -1,4 +1,4 @@
-"""Signed, expiring URLs of uploads: who has one may fetch that file, without any credential (contract 6.4.7)."""
+"""Signed, expiring URLs of uploads: whoever has one may fetch that file without a credential (contract 6.4.7)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Shown = Callable[[Sequence[Attachment]], list[dict[str, Any]]]
 """Attachments as a message shows them."""
 
 LIFETIME_S: Final = 30 * 24 * 3_600
-"""Contract 8: about 30 days."""
+"""The lifetime of a URL: about 30 days (contract 8)."""
 
 _SECOND_MS: Final = 1_000
 
 
 class Links:
-    """Makes the URLs and knows them again.
+    """A signer and verifier of the URLs of uploads.
 
     Args:
-        keys: what they are signed with.
-        base: what they start with, `https://support.example.com/v3/uploads`.
-        lifetime_s: how long one is valid.
+        keys: the signing keys, the current one first.
+        base: the beginning of every URL, such as `https://support.example.com/v3/uploads`.
+        lifetime_s: the seconds for which a URL is valid.
     """
 
     def __init__(self, keys: Keyring, base: str, *, lifetime_s: float = LIFETIME_S) -> None:
@@ -38,12 +38,12 @@ class Links:
         self._lifetime_ms = int(lifetime_s * _SECOND_MS)
 
     def url(self, upload_id: str, name: str, now: int) -> tuple[str, int]:
-        """A URL that is signed now, and when it expires; both times in milliseconds."""
+        """Return a URL that is signed now, and the time at which it expires; both times in milliseconds."""
         expires = (now + self._lifetime_ms) // _SECOND_MS
         return self._signed(self._keys()[0], upload_id, name, str(expires)), expires * _SECOND_MS
 
     def shown(self, attachments: Sequence[Attachment], now: int) -> list[dict[str, Any]]:
-        """Attachments as a message shows them, with URLs signed now (decisions 4)."""
+        """Return attachments as a message shows them, with URLs signed now (decisions 4)."""
         return [
             {
                 "id": each.id,
@@ -56,9 +56,9 @@ class Links:
         ]
 
     def check(self, upload_id: str, name: str, expires: str | None, signature: str | None, now: int) -> None:
-        """Let pass what `url` has made and is still valid.
+        """Check the parts of a URL that `url` has made.
 
-        Raises Forbidden: `link_invalid` for what is altered or incomplete, `link_expired`.
+        Raises Forbidden: `link_invalid` if it is altered or incomplete, `link_expired`.
         """
         made = [_signature(key, upload_id, name, expires or "") for key in self._keys()]
         if not _is_one_of(made, signature or ""):
@@ -69,7 +69,7 @@ class Links:
             )
 
     def upload_id(self, url: str, now: int) -> str | None:
-        """The upload that a URL leads to; None if it is not, letter by letter, one of ours that is still valid."""
+        """Return the id of the upload that a URL leads to; None unless it is, letter by letter, a valid one of this service."""
         if not url.startswith(f"{self._base}/"):
             return None
         try:
@@ -93,7 +93,7 @@ def _signature(key: bytes, upload_id: str, name: str, expires: str) -> str:
 
 
 def _is_one_of(made: Sequence[str], given: str) -> bool:
-    """Whether it is one of these, in a time that says nothing of them but how many there are."""
+    """Tell whether a text is one of these, in a time that reveals nothing but their number."""
     return any(hmac.compare_digest(each.encode(), given.encode(errors="replace")) for each in made)
 
 
@@ -102,6 +102,6 @@ def _quoted(text: str) -> str:
 
 
 def nowhere() -> Links:
-    """Links that lead nowhere, for a program that serves no files."""
+    """Return links that lead nowhere, for a program that serves no files."""
     key = secrets.token_bytes(32)
     return Links(lambda: (key,), "")

@@ -1,8 +1,8 @@
-"""Takes uploads in and lets go of them: the disk and the rows agree at every moment (ADR 17).
+"""The upload service: receives and removes uploads so that disk and rows agree at every moment (ADR 17).
 
 A file's bytes are on the disk before its row is, and its row is gone before they are. What a crash leaves in
-between is a file without a row, never a row without a file. One lock holds "put in place and write the row"
-and "nobody refers to it: remove" apart, so that a content which comes back while it goes is not lost.
+between is a file without a row, never a row without a file. One lock separates "put in place and write the row"
+from "nothing refers to it: remove", so that a content that is sent again while it is removed is not lost.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ T = TypeVar("T")
 
 
 class IntakeTransaction(UploadTransaction, AnswerTransaction, Protocol):
-    """What an upload's commit writes: its row, and the answer of the request that brought it."""
+    """The changes that an upload's commit makes: its row, and the kept answer of the request that brought it."""
 
 
 Job = Callable[[IntakeTransaction], None]
 Around = Callable[[Job, Upload], Job]
-"""Puts a shell around the commit of an upload."""
+"""A function that puts a wrapper around the commit of an upload."""
 
 AT_ONCE: Final = 32
-"""Uploads that may be under way together; each takes a thread now and then, and room on the disk."""
+"""The uploads that may be under way together; each takes a thread now and then, and room on the disk."""
 
 BATCH: Final = 200
-"""Files that are looked at, or rows that are removed, in one go."""
+"""The files that are looked at, or the rows that are removed, in one go."""
 
 _RETRY_S: Final = 1.0
 
@@ -66,8 +66,8 @@ class UploadSession:
         limit: bytes that the file may have.
     """
 
-    def __init__(self, shelf: UploadService, project: Project, draft: Draft, limit: int) -> None:
-        self._shelf = shelf
+    def __init__(self, uploads: UploadService, project: Project, draft: Draft, limit: int) -> None:
+        self._uploads = uploads
         self._project = project
         self._draft = draft
         self._limit = limit
@@ -87,19 +87,19 @@ class UploadSession:
         """Keep what was received under this name.
 
         Args:
-            around: what else is done in the upload's commit; it is given the upload.
+            around: puts a wrapper around the upload's commit; it is given the job and the upload.
 
-        Raises what `around` does, Invalid if that is nothing, Conflict (`upload_quota_exceeded`) and Unavailable. Cancellation: from the
-        moment at which the file is put in its place, it is carried out.
+        Raises what the wrapper does; Invalid if nothing was received; Conflict (`upload_quota_exceeded`); Unavailable.
+        Cancellation: from the moment at which the file is put in its place, it is carried out.
         """
         if not self._size:
             raise Invalid(Problem("/file", "too_short", "The file is empty."))
         sha256 = await in_thread(self._draft.finish)
-        now = self._shelf.clock()
+        now = self._uploads.clock()
         name, kind = clean_name(filename), sniff(self._head)
         upload = Upload(new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now)
         with trio.CancelScope(shield=True):
-            await self._shelf.put(upload, self._draft, self._project.settings.upload_quota_bytes, around)
+            await self._uploads.put(upload, self._draft, self._project.settings.upload_quota_bytes, around)
         return upload
 
 
@@ -169,7 +169,7 @@ class UploadService:
                 undo.pop_all()
 
     async def remove(self, project: Project, upload_id: str) -> Upload:
-        """Remove an upload that no message refers to; what it was. Its file goes at once, behind the commit.
+        """Remove an upload that no message refers to; return what it was. Its file goes right after the commit.
 
         Raises NotFound, and Conflict (`upload_attached`) if a message has it.
         """
@@ -178,32 +178,32 @@ class UploadService:
         return upload
 
     async def size(self, upload: Upload) -> int | None:
-        """How many bytes of the upload are on the disk, None if it is not there."""
+        """Return the bytes of the upload that are on the disk, None if its file is not there."""
         return await in_thread(partial(self._files.size, Content(upload.project, upload.sha256)))
 
     async def read(self, upload: Upload, start: int, length: int) -> bytes:
-        """A part of the upload's bytes. Raises Unavailable if the disk refuses, or the upload was removed."""
+        """Read a part of the upload's bytes. Raises Unavailable if the disk refuses, or the upload was removed."""
         return await in_thread(
             partial(self._files.read, Content(upload.project, upload.sha256), start, length)
         )
 
     def follow(self, commits: Commits[EraseCommit]) -> None:
-        """Let go of what commits erase from now on."""
+        """Remove the files of what commits erase from now on."""
         commits.subscribe(lambda _: self.wake_nowait(), "erased")
 
     def wake_nowait(self) -> None:
-        """Something was erased: see at once what has to go."""
+        """Wake the task that removes files: something was erased."""
         self._wake.set()
 
     async def clear(self) -> None:
-        """Leave nothing of what an earlier process was receiving; before the first upload."""
+        """Remove what an earlier process was receiving; called before the first upload."""
         await in_thread(self._files.clear_drafts)
 
     async def run(self, interval_s: float) -> None:
-        """Let go of what nobody refers to, until cancelled.
+        """Remove what nothing refers to, until cancelled.
 
-        At the start that is whatever a crash has left, then what was erased, as soon as it is, and every
-        `interval_s` seconds what was never attached.
+        At the start that is whatever a crash has left; then what is erased, at once; and every `interval_s` seconds
+        what was never attached.
         """
         swept, forward = False, SetForward(self.clock)
         while True:
@@ -224,8 +224,8 @@ class UploadService:
 
     async def _sweep(self) -> None:
         """Remove files that no row refers to."""
-        found = self._files.contents()
-        while batch := await in_thread(lambda: list(islice(found, BATCH))):
+        contents = self._files.contents()
+        while batch := await in_thread(lambda: list(islice(contents, BATCH))):
             for content in await self._store.read(lambda reader, b=batch: reader.without_upload(b)):  # type: ignore[misc]
                 async with self._lock:
                     await self._remove_if_unused(content)
@@ -251,7 +251,7 @@ class UploadService:
 
 
 def find_upload(reader: UploadReader, project: int, upload_id: str) -> Upload:
-    """The stored upload. Raises NotFound."""
+    """Return the stored upload. Raises NotFound."""
     upload = reader.upload(project, upload_id)
     if upload is None:
         raise NotFound("There is no such upload, or it has been removed.", code="upload_not_found")
@@ -271,7 +271,7 @@ def _forgetting(rowid: int) -> Callable[[UploadTransaction], None]:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What `work` returns, done in a worker thread. Raises Unavailable (`storage_failed`) if the disk refuses."""
+    """Run `work` in a worker thread and return its result. Raises Unavailable (`storage_failed`) if the disk refuses."""
     try:
         return await trio.to_thread.run_sync(work)
     except OSError as error:

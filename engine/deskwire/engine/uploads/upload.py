@@ -1,4 +1,4 @@
-"""What an upload is, and the name it gets (decisions 7)."""
+"""Uploads, attachments, and the names of files (decisions 7)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from deskwire.engine.core.errors import Conflict, Problem
 from deskwire.engine.core.record import value
 
 NAME_MAX: Final = 200
-"""Characters of a name; with three bytes each it still fits a header and a file system."""
+"""The characters that a name may have; with three bytes each it still fits a header and a file system."""
 
 _SUFFIX_MAX: Final = 20
 _REPLACED: Final = str.maketrans(dict.fromkeys('"*:<>?|', "_"))
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
-"""Categories of characters that show nothing, or turn the order of others around."""
+"""The categories of characters that show nothing, or turn the order of others around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +50,25 @@ class Attachment:
 
 
 def unknown_upload(pointer: str, upload_id: str) -> Problem:
-    """The problem with an id that is of no upload, or of another project's."""
+    """Return the problem with the id of no upload, or of another project's."""
     return Problem(pointer, "unknown", f"There is no upload {upload_id!r} in this project.")
 
 
 def quota_exceeded(quota: int) -> Conflict:
-    """The refusal of what a project's quota can't take."""
+    """Return the refusal of an upload that does not fit a project's quota."""
     return Conflict(
         f"The project's uploads may take {quota:,} bytes together; this one does not fit any more.",
         code="upload_quota_exceeded",
     )
 
 
-def clean_name(given: str) -> str:
-    """A name that harms no shell, header or file system, as near to the given one as it gets.
+def clean_name(filename: str) -> str:
+    """Return a name that harms no shell, header or file system, as close to the given one as possible.
 
-    The last part of a path, without control characters and those that write from right to left, and without
-    what a file system forbids; at most 200 characters, the ending kept; `file` if nothing is left.
+    It is the last part of a path, without control characters, characters that write from right to left, and those
+    that a file system forbids; at most 200 characters, the ending kept; `file` if nothing is left.
     """
-    last = given.replace("\\", "/").rpartition("/")[2]
+    last = filename.replace("\\", "/").rpartition("/")[2]
     seen = "".join(" " if each.isspace() else each for each in unicodedata.normalize("NFC", last))
     kept = "".join(each for each in seen if unicodedata.category(each) not in _UNSEEN)
     name = " ".join(kept.translate(_REPLACED).split()).strip(". ")

@@ -1,4 +1,4 @@
-"""Whether a file is a recording that the model takes, found before anything is sent."""
+"""The check, before anything is sent, that a file is a recording that the model takes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.uploads.upload import Upload
 
 FORMATS: Final[Mapping[str, str]] = {"audio/wav": "wav", "audio/mpeg": "mp3"}
-"""Media types, and their names on the wire: OpenAI's `input_audio` takes these two."""
+"""Media types, with their names on the wire: OpenAI's `input_audio` takes these two."""
 
 FIELD: Final = "/audioUrl"
 
 
 def format_of(upload: Upload, limit: int) -> str:
-    """The recording's name on the wire. Raises Invalid for another type, or more than `limit` bytes."""
+    """Return the format's name on the wire. Raises Invalid for another type, or more than `limit` bytes."""
     form = FORMATS.get(upload.type)
     if form is None:
-        taken = " or ".join(FORMATS)
-        raise Invalid(Problem(FIELD, "audio_format", f"The file is {upload.type}; it must be {taken}."))
+        types = " or ".join(FORMATS)
+        raise Invalid(Problem(FIELD, "audio_format", f"The file is {upload.type}; it must be {types}."))
     if upload.size > limit:
         message = f"The recording has {upload.size:,} bytes; at most {limit:,} are taken."
         raise Invalid(Problem(FIELD, "audio_too_long", message))
@@ -30,7 +30,7 @@ def format_of(upload: Upload, limit: int) -> str:
 
 
 def check_length(content: bytes, form: str, limit_s: float) -> None:
-    """Raises Invalid if the recording can't be read, or lasts longer than `limit_s` seconds."""
+    """Check a recording. Raises Invalid if it can't be read, or lasts longer than `limit_s` seconds."""
     seconds = _seconds(content, form)
     if seconds is None:
         raise Invalid(Problem(FIELD, "audio_unreadable", "The file can't be read as a recording."))
@@ -40,7 +40,7 @@ def check_length(content: bytes, form: str, limit_s: float) -> None:
 
 
 def _seconds(content: bytes, form: str) -> float | None:
-    """How long it lasts; None for what is no recording, or an empty one."""
+    """Return how long it lasts; None if it is no recording, or an empty one."""
     try:
         tag = TinyTag.get(f"recording.{form}", file_obj=BytesIO(content), tags=False)
     except (TinyTagException, ValueError, ArithmeticError, LookupError):

@@ -1,4 +1,4 @@
-"""A voice reply: one recording, one call of the model, one checked answer (contract 4.2; decisions 7)."""
+"""A voice reply: one recording, one call of the model, one checked response (contract 4.2; decisions 7)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NEWEST: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class VoiceReply:
-    """What the model has made of a recording; in `dictate` both are the same."""
+    """The reply that the model has made of a recording; in `dictate` both texts are the same."""
 
     reply: str
     transcript: str
@@ -50,7 +50,7 @@ class VoiceReader(TicketReader, ConversationReader, UploadReader, Protocol):
 
 
 class Voice:
-    """Makes voice replies.
+    """The maker of voice replies.
 
     Args:
         model: None if none is configured.
@@ -61,7 +61,7 @@ class Voice:
     def __init__(
         self,
         store: Store[VoiceReader, object],
-        shelf: UploadService,
+        uploads: UploadService,
         clock: Clock,
         model: ChatModel | None,
         *,
@@ -69,7 +69,7 @@ class Voice:
         audio_s: float,
     ) -> None:
         self._store = store
-        self._shelf = shelf
+        self._uploads = uploads
         self._clock = clock
         self._model = model
         self._audio_bytes = audio_bytes
@@ -77,15 +77,15 @@ class Voice:
         self._under_way = 0
 
     async def reply(self, project: Project, ticket_id: str, audio_url: str, mode: Mode) -> VoiceReply:
-        """What a recording says, and in `smart` the reply that it means.
+        """Return what a recording says, and in `smart` the reply drafted from it.
 
         Raises:
             NotFound: there is no such ticket.
-            Invalid: the URL is not one that is signed for an upload of this project, or it is no fit recording.
+            Invalid: the URL was not signed for an upload of this project, or that is no recording that the model takes.
             Unavailable: no model is configured (`model_not_configured`), or too many replies are under way.
             BadGateway: the model failed (`model_failed`). It was called once.
         """
-        ticket, messages = await self._store.read(lambda reader: _told(reader, project, ticket_id, mode))
+        ticket, messages = await self._store.read(lambda reader: _context(reader, project, ticket_id, mode))
         upload = await self.upload(project, audio_url)
         form = format_of(upload, self._audio_bytes)
         if self._model is None:
@@ -94,35 +94,35 @@ class Voice:
             raise Unavailable("Too many voice replies are under way.", code="voice_busy")
         self._under_way += 1
         try:
-            content = await self._shelf.read(upload, 0, upload.size)
+            content = await self._uploads.read(upload, 0, upload.size)
             audio = await trio.to_thread.run_sync(_checked, content, form, self._audio_s)
             return await _ask(self._model, mode, prompt(mode, audio, form, ticket, messages))
         finally:
             self._under_way -= 1
 
     async def upload(self, project: Project, url: str) -> Upload:
-        """The recording that a URL leads to. Raises Invalid if it is not one that was signed here."""
-        upload_id = self._shelf.links.upload_id(url, self._clock())
-        found = None
+        """Return the upload that a URL leads to. Raises Invalid if this service has not signed the URL."""
+        upload_id = self._uploads.links.upload_id(url, self._clock())
+        upload = None
         if upload_id is not None:
-            found = await self._store.read(Inline(lambda reader: reader.upload(project.rowid, upload_id)))
-        if found is None:
+            upload = await self._store.read(Inline(lambda reader: reader.upload(project.rowid, upload_id)))
+        if upload is None:
             message = "This is not a valid URL that this service has signed for an upload of this project."
             raise Invalid(Problem(FIELD, "url_not_signed", message))
-        return found
+        return upload
 
 
-def _told(
+def _context(
     reader: VoiceReader, project: Project, ticket_id: str, mode: Mode
 ) -> tuple[Ticket, Sequence[Message]]:
-    """The ticket, and to draft a reply the newest messages of its conversation. Raises NotFound."""
+    """Return the ticket, and to draft a reply the newest messages of its conversation. Raises NotFound."""
     ticket = find_ticket(reader, project, ticket_id)
     if mode == "dictate" or ticket.conversation_id is None:
         return ticket, ()
-    found = reader.conversation(project.rowid, ticket.conversation_id)
-    if found is None:
+    conversation = reader.conversation(project.rowid, ticket.conversation_id)
+    if conversation is None:
         return ticket, ()
-    return ticket, reader.messages(found[0].rowid, internal=False, before=_NEWEST, limit=MESSAGES)
+    return ticket, reader.messages(conversation[0].rowid, internal=False, before=_NEWEST, limit=MESSAGES)
 
 
 def _checked(content: bytes, form: str, limit_s: float) -> str:
@@ -132,15 +132,15 @@ def _checked(content: bytes, form: str, limit_s: float) -> str:
 
 async def _ask(model: ChatModel, mode: Mode, messages: list[dict[str, Any]]) -> VoiceReply:
     try:
-        return _answer_in(await model.complete(messages, schema(mode)), mode)
+        return _checked_reply(await model.complete(messages, schema(mode)), mode)
     except ModelError as error:
         log.warning("voice.model_failed", mode=mode, reason=str(error))
         raise BadGateway(f"The language model failed. {error}", code="model_failed") from error
 
 
-def _answer_in(answer: Mapping[str, Any], mode: Mode) -> VoiceReply:
-    """The checked answer. Raises ModelError if it is not what was asked for."""
-    match mode, dict(answer):
+def _checked_reply(response: Mapping[str, Any], mode: Mode) -> VoiceReply:
+    """Return the checked reply. Raises ModelError if the response is not what was asked for."""
+    match mode, dict(response):
         case "dictate", {"transcript": str(transcript), **others} if not others:
             reply = transcript
         case "smart", {"transcript": str(transcript), "reply": str(reply), **others} if not others:

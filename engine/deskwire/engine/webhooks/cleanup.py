@@ -1,7 +1,7 @@
-"""What endpoints leave behind that are disabled or removed, done away with in small commits.
+"""The clearing away of deliveries that disabled and removed endpoints leave behind, in small commits.
 
-Pending deliveries of a disabled one end as skipped, those of a removed one are deleted; no commit waits
-long behind it, however many there are. A crash in between is made good at the next start.
+Pending deliveries of a disabled endpoint end as skipped, those of a removed one are deleted. No other commit
+waits long, however many there are. After a crash it goes on at the next start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RETRY_S: Final = 1.0
 async def close_endpoint(
     store: Store[DeliveryReader, DeliveryTransaction], clock: Clock, endpoint: int
 ) -> None:
-    """Return when nothing is left to do for the endpoint, or it is enabled again."""
+    """Clear away an endpoint's deliveries until none are left, or it is enabled again."""
     while True:
         try:
             while await store.write(_part(endpoint, clock())):

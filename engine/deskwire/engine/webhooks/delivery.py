@@ -17,12 +17,12 @@ class Delivery:
     """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
 
     Args:
-        lane: the conversation (or `contact_lane`) whose order its first attempt keeps, None if it keeps none.
-        previous: sequence of the conversation's event this endpoint was sent before, 0 for none.
-        attempts: how many were made.
-        due_at: when the next attempt may start, in milliseconds since the epoch.
-        planned_from: from when on its attempts are planned (ms), None before the first one has ended.
-        failing_since: when its first attempt had failed (ms), None if none has.
+        ordering_key: the conversation (or the contact's key) whose order its first attempt keeps, None for none.
+        previous: sequence of the conversation's event that this endpoint was sent before, 0 for none.
+        attempts: the number of attempts that were made.
+        due_at: time at which the next attempt may start, in milliseconds since the epoch.
+        planned_from: time from which its attempts are planned (ms), None before the first one has ended.
+        failing_since: time at which its first attempt had failed (ms), None if none has.
         redelivery: whether it repeats another one.
     """
 
@@ -30,7 +30,7 @@ class Delivery:
     id: str
     endpoint: int
     event: StoredEvent
-    lane: int | None
+    ordering_key: int | None
     previous: int | None
     attempts: int
     due_at: int
@@ -42,10 +42,14 @@ class Delivery:
 
 @value
 class Attempt:
-    """One try: when (ms), how long (ms), and what came of it. `error` is None only after a 2xx.
+    """One attempt at a delivery.
 
-    `wait_ms` is what the receiver asked for before the next one (`Retry-After` of a 429 or 503); it is
-    used once and not stored.
+    Args:
+        at: time at which it began, in milliseconds since the epoch.
+        latency_ms: time until its end.
+        error: the reason for which it failed, in words; None only after a 2xx.
+        answer: the begin of the response's body.
+        wait_ms: pause that the receiver asked for (`Retry-After` of a 429 or 503); it is used once and not stored.
     """
 
     number: int
@@ -59,14 +63,14 @@ class Attempt:
 
 @value
 class DeliveryRecord:
-    """A delivery in the log, with its attempts; it outlives the event it carried.
+    """A delivery in the log, with its attempts; it outlives the event that it carried.
 
-    Of one that was made before there was a log, and whose event is gone, the event is not known.
+    A delivery from before there was a log whose event is gone has no event id and type.
 
     Args:
-        due_at: when the next attempt may start (ms), if it is pending.
+        due_at: time at which the next attempt may start (ms), if it is pending.
         redelivery_of: id of the delivery that this one repeats.
-        redelivered_as: id of the one that repeats this.
+        redelivered_as: id of the delivery that repeats this one.
     """
 
     position: int
@@ -88,11 +92,12 @@ class DeliveryRecord:
 
 @value
 class HeldBack:
-    """How many deliveries of an endpoint an outage keeps waiting, and when the oldest was made (ms), if there is one.
+    """The numbers of an endpoint's deliveries that an outage keeps waiting.
 
     Args:
-        held: those that are pending because the circuit was open.
-        missed: those that the outage made use up their attempts, and that are to be sent once more.
+        held: deliveries that are pending because the circuit was open.
+        missed: deliveries that used up their attempts in the outage and are to be sent once more.
+        held_since, missed_since: time at which the oldest of them was made (ms), None if there is none.
     """
 
     held: int
@@ -106,7 +111,7 @@ NOTHING_HELD: Final = HeldBack(0, None, 0, None)
 
 @value
 class DeliveryFilter:
-    """Which deliveries a listing shows; None means any. Times in milliseconds, `until` is left out."""
+    """The filter of a listing of deliveries; None matches any. Times are in milliseconds, `until` is excluded."""
 
     status: DeliveryStatus | None = None
     event_type: str | None = None
@@ -116,7 +121,7 @@ class DeliveryFilter:
 
 
 def delivery_view(record: DeliveryRecord) -> dict[str, Any]:
-    """The delivery object."""
+    """Return the delivery object of the API."""
     return {
         "id": record.id,
         "endpointId": record.endpoint_id,

@@ -1,4 +1,4 @@
-"""A webhook endpoint: what it is and how the API shows it (contract 2.9, decisions 6)."""
+"""A webhook endpoint, and its object in the API (contract 2.9, decisions 6)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENDPOINTS_MAX: Final = 5
 """Endpoints per project (contract 6.2.1)."""
 
 BOTH_SIGN_MS: Final = 24 * 3_600_000
-"""How long a secret that was replaced still signs beside the new one (decisions 6)."""
+"""Time for which a replaced secret still signs beside the new one (decisions 6)."""
 
 CatchUp = Literal["automatic", "off"]
 
@@ -22,15 +22,15 @@ _TAIL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a project's events are posted to. Secrets are sealed (see `sealing`).
+    """A URL that a project's events are posted to. Secrets are sealed (see `core.sealing`).
 
     Args:
-        status: `removed` is for one that is not there any more, but some of its deliveries still are.
-        status_reason: why it is disabled.
-        last_success_at: when the attempt began that it last answered with a 2xx (ms).
+        status: `removed` while some of its deliveries are still there.
+        status_reason: the reason for which it is disabled.
+        last_success_at: begin of the last attempt that it answered with a 2xx (ms).
         held_upto: position up to which its circuit had held deliveries that are not all sent yet.
-        catch_up: whether what an outage made it miss is sent once more by itself.
-        old_secret: signs, too, until `old_secret_until` (ms).
+        catch_up: whether missed deliveries are sent once more after an outage by themselves.
+        old_secret: the secret before, which signs, too, until `old_secret_until` (ms).
     """
 
     rowid: int
@@ -55,7 +55,7 @@ class Endpoint:
     circuit: Circuit = CLOSED
 
     def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
-        """With a new secret; the present one signs beside it for 24 h, and the one before no more."""
+        """Return the endpoint with a new secret; the present one signs beside it for 24 h, an older one no more."""
         return replace(
             self,
             sealed_secret=sealed,
@@ -67,12 +67,12 @@ class Endpoint:
 
 
 def disabled_reason(status_reason: str | None) -> str:
-    """Why a disabled endpoint is not sent what is for it."""
+    """Return the reason for which a disabled endpoint is sent nothing."""
     return f"the endpoint is disabled: {status_reason}"
 
 
 def secret_tail(secret: str) -> str:
-    """The part of a secret that is always shown."""
+    """Return the part of a secret that is always shown."""
     return secret[-_TAIL:]
 
 

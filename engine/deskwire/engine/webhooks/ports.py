@@ -1,4 +1,4 @@
-"""What the deliveries to webhooks need of a store, and of its commits."""
+"""The store and the commits as the deliveries to webhooks need them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class DeliveryReader(Protocol):
     """Queries on endpoints and on what is delivered to them."""
 
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
-        """Webhook endpoints, oldest first, of one project or of all; those removed left out."""
+        """Return the webhook endpoints of one project or of all, oldest first, without removed ones."""
 
     def unserved_endpoints(self) -> Sequence[int]:
-        """Those that are disabled, or removed with deliveries left."""
+        """Return the endpoints that are disabled, or removed with deliveries left."""
 
     def pending_deliveries(
         self,
@@ -36,62 +36,67 @@ class DeliveryReader(Protocol):
         upto: int | None = None,
         redeliveries: bool | None = None,
     ) -> Sequence[Delivery]:
-        """Deliveries still to be made, with positions larger than `after`, and not larger than `upto`, in that order.
+        """Return pending deliveries at positions larger than `after` and up to `upto`, in that order.
 
-        `redeliveries` chooses those that repeat another one, or those that do not.
+        Args:
+            redeliveries: True for those alone that repeat another one, False for those that do not, None for both.
         """
 
     def due_retries(
         self, endpoint: int, limit: int, *, upto: int, unread: tuple[int, int], redelivered_upto: int
     ) -> Sequence[Delivery]:
-        """Pending deliveries of which an attempt was made, the one that is due first in front.
+        """Return pending deliveries of which an attempt was made, in the order in which they are due.
 
-        Of redeliveries those up to the position `redelivered_upto`, of others those up to `upto` that are not between
-        the positions `unread`, the first left out.
+        Args:
+            upto: the last position, except for redeliveries.
+            unread: the positions, the first excluded, between which nothing is returned except redeliveries.
+            redelivered_upto: the last position for redeliveries.
         """
 
     def held_back(self, endpoint: int) -> HeldBack:
-        """How many of the endpoint's deliveries an outage keeps waiting."""
+        """Return the numbers of the endpoint's deliveries that an outage keeps waiting."""
 
     def delivery_records(
         self, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
     ) -> Sequence[DeliveryRecord]:
-        """An endpoint's delivery log, newest first, of positions smaller than `before`."""
+        """Return an endpoint's delivery log, newest first, at positions smaller than `before`."""
 
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
-        """The delivery with this id, None if it is none of this project's."""
+        """Return the project's delivery with this id, None if it has none."""
 
     def recoverable(self, endpoint: int, after: str) -> tuple[int, int]:
-        """How many deliveries of events behind this event id ended dropped or skipped and were not repeated;
-        and how many more of them carry an event that is no longer stored."""
+        """Count the deliveries of events behind this event id that ended dropped or skipped and were not repeated.
+
+        Returns two numbers: those whose event is stored, and those whose event is not stored any more.
+        """
 
 
 class DeliveryTransaction(DeliveryReader, Protocol):
     """Changes of endpoints and of deliveries."""
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
-        """The endpoints that new events are for, disabled ones too; cheap. Their circuits may be stale."""
+        """Return the endpoints that new events are for, disabled ones too; cheap. Their circuits may be stale."""
 
     def insert_delivery(
         self,
         endpoint: int,
         event: StoredEvent,
-        lane: int | None,
+        ordering_key: int | None,
         previous: int | None,
         at: int,
         *,
         skipped: str | None = None,
     ) -> Delivery:
-        """Store a delivery in this lane: pending and due at once, or `skipped` for this reason."""
+        """Store a delivery with this ordering key: pending and due at once, or `skipped` for this reason."""
 
     def redeliver(self, position: int, at: int) -> Delivery | None:
         """Store a pending delivery that repeats this one; None if its event is no longer stored."""
 
     def recover(self, endpoint: int, after: str, at: int, limit: int) -> int:
-        """Repeat up to `limit` of the deliveries that `recoverable` counts, oldest first; how many."""
+        """Repeat up to `limit` of the deliveries that `recoverable` counts, oldest first; return their number."""
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
-        """Store an attempt, and the delivery as it is planned now; False, and nothing is stored, if it is not pending."""
+        """Store an attempt and the new plan; return False, with nothing stored, if the delivery is not pending."""
 
     def record_end(
         self,
@@ -102,72 +107,74 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         *,
         missed: bool = False,
     ) -> bool:
-        """Store a delivery's last attempt, and how it ended; False, and nothing is stored, if it is not pending.
+        """Store a delivery's last attempt and its end; return False, with nothing stored, if it is not pending.
 
-        `missed` says that it is to be sent once more, see `catch_up`.
+        Args:
+            missed: whether it is to be sent once more, see `catch_up`.
         """
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
-        """End a delivery without an attempt; False, and nothing is stored, if it is no longer pending."""
+        """End a delivery without an attempt; return False, with nothing stored, if it is not pending."""
 
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
-        """End up to `limit` pending deliveries as skipped that were made before this time (ms); how many."""
+        """End up to `limit` pending deliveries from before this time (ms) as skipped; return their number."""
 
     def catch_up(self, endpoint: int, after: str, at: int, limit: int) -> int:
-        """Repeat up to `limit` missed deliveries of events behind this event id, oldest first; how many.
+        """Repeat up to `limit` missed deliveries of events behind this event id, oldest first; return their number.
 
-        Those of older events, and of events that are no longer stored, are not missed any more.
+        Those of older events, and of events that are not stored any more, stop counting as missed.
         """
 
     def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
-        """Do a part of what an endpoint leaves behind; how many rows it was, 0 when there is nothing left.
+        """Clear away a part of the deliveries that an endpoint leaves behind.
 
-        Of a disabled one up to `limit` pending deliveries end as skipped. Of a removed one that many are
-        deleted, and at last itself.
+        Of a disabled endpoint up to `limit` pending deliveries end as skipped. Of a removed one that many
+        deliveries are deleted, and at last the endpoint itself. Returns the number of rows, 0 when nothing is left.
         """
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
-        """Store a new endpoint; returns it with its `rowid`."""
+        """Store a new endpoint; return it with its `rowid`."""
 
     def save_endpoint(self, endpoint: Endpoint) -> None:
-        """Store a changed endpoint; its last delivery and its circuit stay as they are stored."""
+        """Store a changed endpoint, except for its last delivery and its circuit."""
 
     def reset_circuit(self, endpoint: int) -> None:
-        """Close an endpoint's circuit; what it has held is released."""
+        """Close an endpoint's circuit, and release the deliveries that it has held."""
 
     def note_deliveries(
         self, endpoint: int, at: int, status: DeliveryStatus, succeeded_at: int | None
     ) -> None:
-        """Store when (ms) and how the last delivery ended, and when the last attempt began that succeeded."""
+        """Store the last delivery's end (ms) and status, and the begin of the last attempt that succeeded (ms)."""
 
     def save_circuit(self, endpoint: int, circuit: Circuit) -> None:
         """Store the circuit."""
 
     def release_held(self, endpoint: int, upto: int | None) -> int:
-        """Store, and return, up to which position deliveries were held, now that the circuit is closed.
+        """Store and return the position up to which deliveries were held, now that the circuit is closed.
 
-        That is `upto`, or if it is None that of the newest pending one.
+        Args:
+            upto: that position; None for that of the newest pending delivery.
         """
 
     def forget_held(self, endpoint: int) -> None:
-        """Store that all that a circuit had held is sent."""
+        """Store that all deliveries that a circuit had held are sent."""
 
     def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
-        """Store the endpoints' sealed secrets as `renewed` makes them; how many have changed."""
+        """Store the endpoints' sealed secrets as `renewed` makes them; return the number of changed ones."""
 
     def forget_old_secrets(self, now: int) -> int:
-        """Remove the secrets that do not sign any more at `now` (ms); how many."""
+        """Remove the secrets that do not sign any more at `now` (ms); return their number."""
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:
-        """Remove up to `limit` finished deliveries made before `older_than` (ms); how many."""
+        """Remove up to `limit` finished deliveries made before `older_than` (ms); return their number."""
 
 
 class DeliveryCommit(Protocol):
-    """What a commit has done to deliveries."""
+    """The part of a commit that concerns deliveries."""
 
     @property
     def deliveries(self) -> Sequence[Delivery]:
-        """Those it made, in their order."""
+        """The new deliveries, in their order."""
 
     @property
     def erased(self) -> frozenset[int]:

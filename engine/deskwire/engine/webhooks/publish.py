@@ -1,4 +1,4 @@
-"""Puts events into the log, each with a delivery for every webhook endpoint that it is for."""
+"""Publication: events are put into the log, each with a delivery for every webhook endpoint that it is for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Target:
 
 
 def targets(tx: PublishTransaction, project: Project, draft: Draft, sent: dict[int, int]) -> list[Target]:
-    """Return the endpoints that an event is for; notes in `sent` what they were sent last.
+    """Return the endpoints that an event is for; note in `sent` what they were sent last.
 
     What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
     """

@@ -1,4 +1,4 @@
-"""Puts what came of attempts into the store: all that has gathered in one job, again until it succeeds."""
+"""The recorder of attempts' results: it stores all that have gathered in one job, and repeats it until it succeeds."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from deskwire.engine.webhooks.retry.schedule import Ended, Retry
 log: Final = structlog.get_logger(__name__)
 
 _BRIEF: Final = 32
-"""Results that are written without a thread (`Brief`)."""
+"""Bound on the results that are written without a thread (`Brief`)."""
 
 
 @value
 class Result:
-    """What follows from an attempt, or from none if the delivery ended without one, `at` that time (ms)."""
+    """The result of an attempt, or of none if the delivery ended without one, `at` that time (ms)."""
 
     delivery: Delivery
     attempt: Attempt | None
@@ -33,7 +33,7 @@ class Result:
     at: int
 
     def record(self, tx: DeliveryTransaction) -> bool:
-        """Store it; False if the delivery no longer waits for it."""
+        """Store the result; return False if the delivery does not wait for it any more."""
         match self.verdict, self.attempt:
             case Ended(status, reason), None:
                 return tx.end_delivery(self.delivery, status, reason or "", self.at)
@@ -51,9 +51,11 @@ class Result:
 
 @value
 class Recorded:
-    """What was stored: each result with whether its delivery still waited for it.
+    """The results that were stored together.
 
-    `released` is the position up to which the circuit had held deliveries, if it was stored that it is closed.
+    Args:
+        results: each with whether its delivery still waited for it.
+        released: position up to which the circuit had held deliveries, if it was stored that it is closed.
     """
 
     results: Sequence[tuple[Result, bool]]
@@ -61,12 +63,12 @@ class Recorded:
 
 
 class Recorder:
-    """Results on their way to the store. How many there can be is bounded by what an outbox holds.
+    """Stores the results of one endpoint's attempts; an outbox's bounds are theirs.
 
     Args:
-        endpoint: whose deliveries they are.
-        breaker: its circuit is stored along with them, and by itself when it has changed.
-        pause_s: how long to wait before a store that refused is tried again.
+        endpoint: the endpoint, by its storage key.
+        breaker: its circuit is stored along with the results, and by itself when it has changed.
+        pause_s: pause before a store that refused is tried again.
     """
 
     def __init__(
@@ -90,16 +92,16 @@ class Recorder:
         self._wakeup.set()
 
     def wake(self) -> None:
-        """The circuit may have changed."""
+        """Take note that the circuit may have changed."""
         self._wakeup.set()
 
     def close(self) -> None:
-        """No more results are coming."""
+        """Take note that no more results are coming."""
         self._closed = True
         self._wakeup.set()
 
     async def next(self) -> Recorded | None:
-        """Return what was recorded next; None at the end.
+        """Store the next results and return them; None at the end.
 
         Cancellation: what was taken may or may not be stored; if it is not, its row is still pending.
         """

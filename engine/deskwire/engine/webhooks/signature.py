@@ -21,7 +21,7 @@ _SECRET_DIGITS: Final = 43
 
 
 def new_secret() -> str:
-    """A fresh signing secret: `whsec_` and 32 random bytes in base 62."""
+    """Make a signing secret: `whsec_` and 32 random bytes in base 62."""
     number = int.from_bytes(secrets.token_bytes(_SECRET_BYTES))
     digits = []
     for _ in range(_SECRET_DIGITS):
@@ -32,32 +32,32 @@ def new_secret() -> str:
 
 @dataclass(frozen=True, slots=True)
 class SigningSecrets:
-    """What signs an endpoint's deliveries: its secret, and until a time (ms) the one before."""
+    """The secrets that sign an endpoint's deliveries: the present one, and until a time (ms) the one before."""
 
     secret: str
     old: str | None = None
     old_until: int | None = None
 
     def at(self, now: int) -> tuple[str, ...]:
-        """The secrets that sign at `now` (ms), the new one first."""
+        """Return the secrets that sign at `now` (ms), the new one first."""
         if self.old is None or self.old_until is None or now >= self.old_until:
             return (self.secret,)
         return (self.secret, self.old)
 
 
 def sign(secret: str, t: int, body: bytes) -> str:
-    """The `v1` signature: HMAC-SHA256 over `<t>.<body>`, hex encoded (contract 6.3.1).
+    """Return the `v1` signature: HMAC-SHA256 over `<t>.<body>`, hex encoded (contract 6.3.1).
 
     Args:
         secret: the endpoint's whole secret string.
-        t: when the attempt is made, in seconds since the epoch.
+        t: time of the attempt, in seconds since the epoch.
         body: the raw request body.
     """
     return hmac.digest(secret.encode(), b"%d." % t + body, "sha256").hex()
 
 
 def signature_header(secrets_: Sequence[str], t: int, body: bytes) -> str:
-    """The value of `Service-Signature`: `t=<t>` and one `v1=` for each secret, in their order.
+    """Return the value of `Service-Signature`: `t=<t>` and one `v1=` for each secret, in their order.
 
     While a secret is being rotated both the new and the old one sign (decisions 6).
     """

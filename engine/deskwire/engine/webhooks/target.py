@@ -1,4 +1,4 @@
-"""A webhook's URL: what it must look like, and the check at its registration (contract 6.2.2, decisions 6).
+"""A webhook's URL: its form, and the check at its registration (contract 6.2.2, decisions 6).
 
 The same parser is used here and for the request itself, so there is no second opinion to slip between.
 """
@@ -48,21 +48,21 @@ class Target:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """From a URL that `url_problems` found nothing wrong with."""
+        """Make a target of a URL that `url_problems` found nothing wrong with."""
         parsed = httpx.URL(url)
         tls = parsed.scheme == "https"
         return cls(tls, host_of(parsed), port_of(parsed), parsed.netloc, parsed.raw_path)
 
 
 def url_problems(url: str, policy: Policy) -> tuple[Problem, ...]:
-    """Everything that is wrong with the form of `url`; empty for a good one."""
+    """Return the problems with the form of `url`; empty for a good one."""
     return tuple(Problem("/url", code, message) for code, message in _flaws(url, policy))
 
 
 async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Problem, ...]:
-    """Everything that is wrong with `url`, its host's present addresses included; empty for a good one.
+    """Return the problems with `url` and its host's present addresses; empty for a good one.
 
-    Raises Unavailable if this machine lacks what it takes to find out.
+    Raises Unavailable if this machine lacks a thread, memory or file descriptor for the lookup.
     """
     problems = url_problems(url, policy)
     if problems:
@@ -86,12 +86,12 @@ async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Probl
 
 
 def host_of(url: httpx.URL) -> str:
-    """The host as it is resolved: ASCII, without brackets."""
+    """Return the host as it is resolved: ASCII, without brackets."""
     return url.raw_host.decode("ascii")
 
 
 def port_of(url: httpx.URL) -> int:
-    """The port, given or implied."""
+    """Return the port, given or implied."""
     return url.port or (_PLAIN_PORT if url.scheme == "http" else _TLS_PORT)
 
 
@@ -132,14 +132,14 @@ def _authority(url: str) -> str:
 
 
 def _valid_host(host: str) -> bool:
-    """Whether it is an address or a host name; one dot at the end is allowed (RFC 1034)."""
+    """Return whether it is an address or a host name; one dot at the end is allowed (RFC 1034)."""
     if literal(host) is not None:
         return True
     return len(host) <= _NAME_MAX and all(map(_valid_label, host.removesuffix(".").split(".")))
 
 
 def _valid_label(label: str) -> bool:
-    """Letters, digits, hyphens; underscores too, which are in use. An A-label must be Punycode."""
+    """Return whether it has only letters, digits, hyphens, and underscores, which are in use. An A-label must be Punycode."""
     if not _LABEL.fullmatch(label):
         return False
     if not label.startswith(_A_LABEL):

@@ -82,7 +82,7 @@ class EndpointWorker(Sender):
 
     def probe(self, position: int | None) -> None:
         """Send a probe now if the circuit is open: the delivery at this position, if it is known."""
-        self._outage.asked_for = position
+        self._outage.probe_position = position
         self.breaker.ask_for_probe(self._context.clock())
         self._wakeup.set()
 
@@ -150,11 +150,11 @@ class EndpointWorker(Sender):
         if self._outbox.holds:
             if self.breaker.gate(now) == "probe" and self._attempts is not None:
                 await self._guarded(self._begin_probe(self._attempts, now))
-        elif (page := self._outbox.wants_page(now)) is not None:
-            if await self._guarded(self._outage.read(self.endpoint, page)):
+        elif (batch := self._outbox.wants_batch(now)) is not None:
+            if await self._guarded(self._outage.read(self.endpoint, batch)):
                 self._wakeup.set()
             else:
-                self._outbox.give_up_page(page, now)
+                self._outbox.give_up_batch(batch, now)
         elif self._outage.over:
             await self._guarded(self._outage.end(self.endpoint))
 

@@ -16,13 +16,13 @@ FieldType = Literal["text", "email", "number", "boolean", "date"]
 FIELD_TYPES: Final[tuple[FieldType, ...]] = get_args(FieldType)
 
 END: Final = "end"
-"""Where a button or branch goes that ends the workflow."""
+"""The target of a button or branch that ends the workflow."""
 
 TEXT_MAX: Final = 20_000
 """Characters of a message (decisions 4), and so of an answer as a whole."""
 
 Place = tuple[int, int]
-"""An action by the positions of its flow, and of itself in that."""
+"""The place of an action: the position of its flow, and its position in that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class Buttons:
     allow_text: bool
 
     def option(self, option_id: str) -> Option | None:
-        """The option with this id."""
+        """Return the option with this id, None if there is none."""
         return next((each for each in self.options if each.id == option_id), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing that a form asks for."""
+    """A field that a form asks for."""
 
     id: str
     type: FieldType
@@ -77,7 +77,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`wait`: goes on after some time."""
+    """`wait`: continues after some time."""
 
     id: int
     seconds: int
@@ -102,7 +102,7 @@ class SetAttributes:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """`branch`: goes on in the flow of the case that the value of `on` is, or in `default`."""
+    """`branch`: continues in the flow of the case that the value of `on` is, or in `default`."""
 
     id: int
     on: Operand
@@ -133,7 +133,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the contact answered to an action, or in one field of a form, as what a branch looks at."""
+    """The contact's answer to an action, or to one field of a form, as what a branch looks at."""
 
     action: int
     field: str | None
@@ -153,30 +153,30 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a workflow does; it begins with the first flow."""
+    """The flows of a workflow, which begins with the first one."""
 
     flows: tuple[Flow, ...]
 
     def action(self, place: Place) -> Action:
-        """The action at a place."""
+        """Return the action at a place."""
         return self.flows[place[0]].actions[place[1]]
 
     def behind(self, place: Place) -> Place | None:
-        """The next place in the same flow; None at its end, which ends the workflow."""
+        """Return the next place in the same flow; None at its end, which ends the workflow."""
         flow, action = place
         return (flow, action + 1) if action + 1 < len(self.flows[flow].actions) else None
 
     def entry(self, target: str) -> Place | None:
-        """Where a flow begins; None for END."""
+        """Return the first place of a flow; None for END."""
         return next(((index, 0) for index, flow in enumerate(self.flows) if flow.id == target), None)
 
     def given(self) -> Iterator[Give]:
-        """The actions that assign."""
+        """Yield the actions that assign."""
         return (action for flow in self.flows for action in flow.actions if isinstance(action, Give))
 
 
 def operand_of(text: str) -> Operand | None:
-    """What `attributes.<key>`, `answers.<actionId>` or `answers.<actionId>.<fieldId>` names; None if nothing."""
+    """Read `attributes.<key>`, `answers.<actionId>` or `answers.<actionId>.<fieldId>`; None for anything else."""
     area, _, rest = text.partition(".")
     if area == "attributes" and rest:
         return Attribute(rest)

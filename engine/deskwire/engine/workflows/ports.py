@@ -1,4 +1,4 @@
-"""What workflows need of a store."""
+"""The queries and changes of a store that workflows need."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ class WorkflowReader(Protocol):
     """Queries on workflows, and on the conversations in which one runs."""
 
     def workflow(self, project: int, workflow_id: str) -> Workflow | None:
-        """The workflow, None if this project has none with that id."""
+        """Return the workflow, None if this project has none with that id."""
 
     def workflows(
         self, project: int, trigger: Trigger | None, before: int | None, limit: int
     ) -> Sequence[Workflow]:
-        """Workflows of a project, with this trigger if any, newest first, in front of this row."""
+        """Return workflows of a project, with this trigger if any, newest first, of storage keys smaller than `before`."""
 
     def workflow_flows(self, workflow: Workflow) -> tuple[int, Sequence[Any]]:
-        """Storage key of a workflow's present version, and its flows as they were given."""
+        """Return the storage key of a workflow's present version, and its flows as they were given."""
 
     def workflow_version(self, version: int) -> tuple[str, Sequence[Any]] | None:
-        """Id of a version's workflow, which may be gone, and the version's flows."""
+        """Return the id of a version's workflow, which may be gone, and the version's flows."""
 
     def next_run(self) -> int | None:
-        """When (ms) the next running workflow of any project goes on by itself."""
+        """Return the time (ms) at which the next running workflow of any project goes on by itself."""
 
     def due_runs(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
-        """Project and conversation ids of workflows that go on by `until` (ms), the first first."""
+        """Return project and conversation ids of workflows that go on by `until` (ms), the earliest first."""
 
 
 class PublishedReader(WorkflowReader, AccountReader, TeamReader, Protocol):
@@ -44,19 +44,19 @@ class WorkflowTransaction(WorkflowReader, Protocol):
     """Changes of workflows, and of those that run."""
 
     def insert_workflow(self, workflow: Workflow, flows: Sequence[Any]) -> Workflow:
-        """Store a new workflow with its first version; returns it with its `rowid`."""
+        """Store a new workflow with its first version; return it with its `rowid`."""
 
     def save_workflow(self, workflow: Workflow, flows: Sequence[Any] | None) -> None:
         """Store a changed workflow; `flows`, if any, become the version that it names."""
 
     def delete_workflow(self, workflow: Workflow, at: int) -> None:
-        """Remove a workflow, `at` this time (ms). Conversations in which it runs keep their version."""
+        """Remove a workflow at the time `at` (ms). Conversations in which it runs keep their version."""
 
     def forget_versions(self, now: int) -> None:
         """Remove versions that no workflow and no running one has, and that none is about to start."""
 
     def save_run(self, conversation: int, run: Run | None) -> None:
-        """Store what runs in a conversation; None for nothing. Raises StaleState if its version is gone."""
+        """Store the run in a conversation; None if nothing runs. Raises StaleState if its version is gone."""
 
     def postpone_runs(self, conversation_ids: Sequence[str], until: int) -> None:
         """Leave workflows that are due alone until this time (ms)."""

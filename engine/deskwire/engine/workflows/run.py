@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 Ending = Literal["completed", "handed_off"]
 Stop = Literal["step_limit", "attributes_full", "assignee_gone"]
-"""Why a workflow could not go on."""
+"""The reason for which a workflow could not go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Run:
     Args:
         version: storage key of the version that it keeps to its end.
         flow, action: positions of the action that waits.
-        answers: what the contact has answered so far, by action id.
-        steps: how many actions were carried out.
+        answers: the contact's answers so far, by action id.
+        steps: the number of actions that were carried out.
         step: the pending step as the contact's side sees it (contract 2.5).
         due_at: when it goes on by itself, in milliseconds.
     """
@@ -35,10 +35,10 @@ class Run:
 
     @property
     def action_id(self) -> int | None:
-        """Id of the action that waits for the contact."""
+        """The id of the action that waits for the contact."""
         return None if self.step is None else self.step["actionId"]
 
     @property
     def takes_text(self) -> bool:
-        """Whether a message of the contact answers the pending step."""
+        """True if a message of the contact answers the pending step."""
         return self.step is not None and bool(self.step["action"].get("allowText"))

@@ -1,4 +1,4 @@
-"""A project's workflows, and what is said of them (decisions 7; ADR 20)."""
+"""A project's workflows, and their form in the API (decisions 7; ADR 20)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A version of a workflow as one runs it.
+    """A version of a workflow, as a conversation runs it.
 
     Args:
         version: its storage key.
-        assignees: those of its `assign` actions that there are now, by type and id.
+        assignees: those of its `assign` actions that exist now, by type and id.
     """
 
     workflow_id: str
@@ -44,7 +44,7 @@ class Published:
 
 
 def workflow_view(workflow: Workflow) -> dict[str, Any]:
-    """The workflow object, as lists have it."""
+    """Return the workflow object as lists have it."""
     return {
         "id": workflow.id,
         "name": workflow.name,
@@ -56,5 +56,5 @@ def workflow_view(workflow: Workflow) -> dict[str, Any]:
 
 
 def full_view(workflow: Workflow, flows: Sequence[Any]) -> dict[str, Any]:
-    """The workflow object with its flows."""
+    """Return the workflow object with its flows."""
     return {**workflow_view(workflow), "flows": flows}

@@ -1,4 +1,4 @@
-"""How much is under way at once: what is more is refused at once, and not queued (ADR 24).
+"""Admission: how much may be under way at once. What is more is refused at once, and not queued (ADR 24).
 
 Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work. Of each kind of
 place nobody has all (ADR 43): what is refused to one for that is its own affair, and told by 429.
@@ -44,7 +44,7 @@ _CROWDED: Final = {
 
 
 class Admission:
-    """What requests take of the process.
+    """The places, the memory and the writer's time that requests take.
 
     `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all,
     by what there was too much of, and `crowded` those whose sender had its share.
@@ -105,7 +105,7 @@ class Admission:
 
     def check(self, *, changes: bool = False) -> None:
         """Raise Unavailable (`overloaded`) if no further request should begin, or none that `changes` anything."""
-        if self._requests.full():
+        if self._requests.taken >= self._requests.total:
             raise self._overloaded("requests", _FULL["requests"])
         if changes and len(self._writes) >= self._writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
@@ -120,7 +120,7 @@ class Admission:
 
     @contextmanager
     def waiting(self, who: Hashable) -> Iterator[None]:
-        """Between `begin` and `end`: give that place up for one to wait in. Raises as `begin` does."""
+        """Give the handler's place up, between `begin` and `end`, for one to wait in. Raises as `begin` does."""
         self._take(self._waits, "waits", who)
         self._requests.give_back(who)
         try:

@@ -101,7 +101,7 @@ class _App(QuartTrio):
         self._services = services
 
     def create_url_adapter(self, request: object) -> None:
-        """None: the table says which route a request is for."""
+        """Return None: the table says which route a request is for."""
 
     async def dispatch_request(self, request_context: object = None) -> QuartResponse:
         """Have the request carried out. Raises HTTPException for an unknown path or method."""
@@ -110,8 +110,9 @@ class _App(QuartTrio):
         g.route = g.place.routes.get(request.method)
         if g.route is None:
             raise MethodNotAllowed(g.place.routes)
-        asked = Request(
+        incoming = Request(
             _request_id(),
+            self._services.clock(),
             request.method,
             g.route,
             g.values,
@@ -124,10 +125,10 @@ class _App(QuartTrio):
             place=request.scope.get("state", {}).get(PLACE),
         )
         try:
-            reply, g.quota = await handle(self._services, asked)
+            response, g.quota = await handle(self._services, incoming)
         except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
-            reply = failed(asked.id, error)
-        return _response(reply)
+            response = failed(incoming.id, error)
+        return _response(response)
 
 
 def make_app(services: Services) -> QuartTrio:
@@ -147,16 +148,16 @@ def make_app(services: Services) -> QuartTrio:
     return app
 
 
-def _response(reply: Response) -> QuartResponse:
+def _response(ours: Response) -> QuartResponse:
     response = QuartResponse(
-        reply.body if reply.pieces is None else reply.pieces,
-        reply.status,
-        headers=dict(reply.headers),
-        content_type=reply.content_type or None,
+        ours.body if ours.pieces is None else ours.pieces,
+        ours.status,
+        headers=dict(ours.headers),
+        content_type=ours.content_type or None,
     )
-    if not reply.content_type:
+    if not ours.content_type:
         response.headers.pop("Content-Type", None)
-    if reply.pieces is not None:
+    if ours.pieces is not None:
         response.timeout = None  # what bounds it is the time that each write may take
     return response
 
@@ -194,12 +195,12 @@ async def _end(services: Services, cors: Cors, response: QuartResponse) -> Quart
 
 
 async def _refused(error: DomainError) -> QuartResponse:
-    """What was refused before its route was known."""
+    """Answer what was refused before its route was known."""
     return _response(refused(error, _request_id()))
 
 
 async def _refused_by_quart(error: HTTPException) -> QuartResponse:
-    """What never reached a handler: unknown path, wrong method."""
+    """Answer what never reached a handler: an unknown path, a wrong method."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {}
     valid_methods = getattr(error, "valid_methods", None)

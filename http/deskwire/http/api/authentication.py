@@ -1,9 +1,9 @@
-"""Who calls: credentials from the headers, checked against what the route asks for (decisions 2, 3)."""
+"""Authentication: credentials from the headers, checked against what the route asks for (decisions 2, 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, assert_never
 
 import structlog
 
@@ -26,12 +26,13 @@ _TOUCH_MS: Final = 60_000
 
 
 async def admit(
-    services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str]
+    services: Services, access: Access, headers: Fields, peer: str | None, path: Mapping[str, str], at: int
 ) -> Caller:
-    """The caller, if the credential is good for the route; what it may do is `require_permission`'s to say.
+    """Return the caller, if the credential is good for the route; `require_permission` says what it may do.
 
     Args:
         peer: address of the connection's other end.
+        at: when the request came, in milliseconds.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
@@ -48,9 +49,8 @@ async def admit(
     credential = _bearer(headers)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
         key = await services.keys.authenticate(credential)
-        now = services.clock()
-        if now - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
-            await _note_use(services, key, now)
+        if at - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
+            await _note_use(services, key, at)
         return Caller(project=key.project, key=key, credential=f"key {key.rowid}")
     identity = await services.verifier.identity(credential)
     named = headers.get("project")
@@ -73,7 +73,7 @@ def require_permission(access: Access, caller: Caller) -> None:
 
 
 def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
-    """The user with what the route is about."""
+    """Return the user with what the route is about."""
     known_by = f"user {user.rowid}"
     match access.kind:
         case "organisation":
@@ -86,8 +86,12 @@ def _caller(reader: Reader, access: Access, user: User, named: str | None, path:
         case "dashboard" | "either":
             project, role = project_of(reader, user, named or "")
             return Caller(project, user, role=role, credential=f"{known_by} in {project.rowid}")
-        case _:
+        case "user":
             return Caller(user=user, named_project=named, credential=known_by)
+        case "none" | "metrics" | "server_key":
+            raise AssertionError(f"no user signs in for {access.kind}")
+        case _:
+            assert_never(access.kind)
 
 
 def _admit_scraper(scraping: Scraping, headers: Fields, peer: str | None) -> None:

@@ -30,7 +30,7 @@ _KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
 
 def key_of(route: Route, headers: Fields) -> str | None:
-    """The request's key; None if it has none, or the route takes none.
+    """Return the request's key; None if it has none, or the route takes none.
 
     Raises BadRequest (`bad_idempotency_key`).
     """
@@ -45,7 +45,7 @@ def key_of(route: Route, headers: Fields) -> str | None:
 
 
 async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answer:
-    """The handler's answer, or the one that was given before under this key.
+    """Return the handler's response, or the one that was given before under this key.
 
     Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased, and
     what the handler does.
@@ -74,7 +74,7 @@ async def answered(route: Route, call: Call[Any, Any], key: str | None) -> Answe
 
 
 async def _handled(route: Route, call: Call[Any, Any], once: Once) -> Answer:
-    """The handler's answer. Raises AlreadyAnswered for a refusal if the request was carried out after all.
+    """Return the handler's response. Raises AlreadyAnswered for a refusal if the request was carried out after all.
 
     The first one, whose caller has left, may be carried out between the look for its answer and the handler's own
     look at things; what refuses the second one then is what the first has done.
@@ -88,7 +88,7 @@ async def _handled(route: Route, call: Call[Any, Any], once: Once) -> Answer:
 
 
 def canonical(raw: bytes) -> bytes:
-    """The JSON body in one form: neither the order of its fields nor blanks make it another body."""
+    """Write the JSON body in one form: neither the order of its fields nor blanks make it another body."""
     try:
         return orjson.dumps(orjson.loads(raw or b"{}"), option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:  # nested deeper than can be written out; then every byte counts

@@ -1,6 +1,6 @@
-"""A request on its way through its route's checks to its handler, and back as an answer in bytes.
+"""A request on its way through its route's checks to its handler, and back as a response in bytes.
 
-Whoever has read the request from its connection, Quart or our own lane (ADR 28), has it carried out here.
+Requests come from Quart and from the fast path (ADR 28), which have read them from their connections.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import Any, Final, assert_never
 from urllib.parse import parse_qsl
 
 import orjson
@@ -57,10 +57,10 @@ log: Final = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
 _COUNTED_ELSEWHERE: Final = ("missing_credential", "invalid_login")
-"""Refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
+"""The refusals of calls that show no credential, and of passwords, which are counted by the account, too."""
 
 REFUSED_S: Final = 0.1
-"""What a stranger waits for the refusal of a body, and who has its share for that of more.
+"""The seconds that a stranger waits for the refusal of a body, and who has its share for that of more.
 
 Whoever sends nothing but such requests, and waits for their answers, sends few.
 """
@@ -75,6 +75,7 @@ class Request:
 
     Args:
         id: the request's own, `req_…`.
+        at: when its head was read, in milliseconds.
         path: the values of the route's parameters.
         arguments: reads those of the query, each as often as it came; not before it is known who asks.
         peer: address of the connection's other end.
@@ -86,6 +87,7 @@ class Request:
     """
 
     id: str
+    at: int
     method: str
     route: Route
     path: Mapping[str, str]
@@ -101,7 +103,7 @@ class Request:
 
 @value
 class Response:
-    """An answer. With `pieces` these are its body, of an unknown length."""
+    """A response. With `pieces` these are its body, of an unknown length."""
 
     status: int
     content_type: str
@@ -110,41 +112,41 @@ class Response:
     pieces: AsyncIterator[bytes] | None = None
 
 
-async def handle(services: Services, asked: Request) -> tuple[Response, Quota | None]:
-    """The answer, and what the caller has left of its calls; None if that was not counted.
+async def handle(services: Services, request: Request) -> tuple[Response, Quota | None]:
+    """Return the response, and what the caller has left of its calls; None if that was not counted.
 
     Raises what is a bug.
     """
-    exchange = _Exchange(services, asked)
+    exchange = _Exchange(services, request)
     try:
-        reply = _reply(await exchange.serve())
+        response = _response(await exchange.serve())
     except DomainError as error:
         if isinstance(error, Unauthenticated) and error.reason not in _COUNTED_ELSEWHERE:
             error = services.quotas.note_failure(exchange.client) or error
         if exchange.can_wait(error):
             await trio.sleep(REFUSED_S)
-        reply = refused(error, asked.id)
-    return reply, exchange.quota
+        response = refused(error, request.id)
+    return response, exchange.quota
 
 
 def parameters(query: str) -> Mapping[str, list[str]]:
-    """The parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
-    found: dict[str, list[str]] = {}
+    """Return the parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
+    values: dict[str, list[str]] = {}
     if query.count("&") >= _PARAMETERS_MAX:
         raise bad_query(Problem("?", "too_many", f"A query has at most {_PARAMETERS_MAX} parameters."))
-    for name, given in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
-        found.setdefault(name, []).append(given)  # what is no UTF-8 stays as it was written
-    return found
+    for name, content in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
+        values.setdefault(name, []).append(content)  # what is no UTF-8 stays as it was written
+    return values
 
 
 def refused(error: DomainError, request_id: str) -> Response:
-    """The answer to a request that is refused."""
+    """Return the response to a request that is refused."""
     document, headers = refusal(error, request_id)
     return Response(document["status"], PROBLEM, orjson.dumps(document), headers)
 
 
 def failed(request_id: str, error: BaseException) -> Response:
-    """The answer to a request that met a bug: the log has the traceback, the client the id to ask for.
+    """Return the response to a request that met a bug: the log has the traceback, the client the id to ask for.
 
     Raises what of the error ends the task on purpose; see `survived`.
     """
@@ -157,7 +159,7 @@ def failed(request_id: str, error: BaseException) -> Response:
 def note(
     services: Services, method: str, route: str | None, status: int, began: float, request_id: str
 ) -> None:
-    """Count an answer and log it.
+    """Count a response and log it.
 
     Args:
         route: the rule, not the path: ids of people may stand in that, and the log outlives their erasure.
@@ -171,27 +173,27 @@ def note(
 class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `handle`."""
 
-    __slots__ = ("_asked", "_services", "_stranger", "_taken", "_who", "client", "quota")
+    __slots__ = ("_request", "_services", "_stranger", "_taken", "_who", "client", "quota")
 
-    def __init__(self, services: Services, asked: Request) -> None:
+    def __init__(self, services: Services, request: Request) -> None:
         self._services = services
-        self._asked = asked
-        forwarded_for = asked.headers.getlist("x-forwarded-for")
-        self.client = client_address(asked.peer, forwarded_for, services.trusted_proxies)
+        self._request = request
+        forwarded_for = request.headers.getlist("x-forwarded-for")
+        self.client = client_address(request.peer, forwarded_for, services.trusted_proxies)
         self.quota: Quota | None = None
         self._who: Hashable = None
         self._stranger = False
         self._taken = 0  # of the room for bodies
 
     def can_wait(self, error: DomainError) -> bool:
-        """Whether nobody else should have to do with how often the request is refused; see `REFUSED_S`."""
-        if self._stranger and self._asked.route.body is not None:
+        """Tell whether the refusal can wait, as nobody else should have to do with how often there is one; see `REFUSED_S`."""
+        if self._stranger and self._request.route.body is not None:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
 
     async def serve(self) -> Answer:
-        asked, services = self._asked, self._services
-        route, load = asked.route, services.load
+        request, services = self._request, self._services
+        route, load = request.route, services.load
         if not route.watching:
             load.check(changes=route.method != "GET")
         caller = await self._admitted()
@@ -200,16 +202,20 @@ class _Exchange:
         self._stranger = tenant_key is None
         tenant = Tenant(self._who)
         TENANT.set(tenant)
-        query = parse_query(route.query, asked.arguments())
-        key = key_of(route, asked.headers)
+        query = parse_query(route.query, request.arguments())
+        key = key_of(route, request.headers)
         try:
             raw = await self._read()
-            if raw and route.json_only and asked.mimetype != JSON:
-                raise UnsupportedMediaType(f"The body must be {JSON}, not {asked.mimetype or 'of no type'}.")
+            if raw and route.json_only and request.mimetype != JSON:
+                raise UnsupportedMediaType(
+                    f"The body must be {JSON}, not {request.mimetype or 'of no type'}."
+                )
             if route.json_only and raw.isspace():
                 raw = b""
             body = await self._parsed(parse_body, raw) if route.json_only else Empty()
-            call: Call[Any, Any] = Call(services, caller, asked.path, query, body, raw, asked, self.client)
+            call: Call[Any, Any] = Call(
+                services, caller, request.path, query, body, raw, request, self.client
+            )
             if route.watching:
                 return await answered(route, call, key)
             load.begin(self._who)
@@ -221,7 +227,7 @@ class _Exchange:
             if not route.further:
                 raise
             fits = await self._parsed(_what_fits, raw)
-            call = Call(services, caller, asked.path, query, fits, raw, asked, self.client)
+            call = Call(services, caller, request.path, query, fits, raw, request, self.client)
             raise await refusal_with_all(route, call, refused) from None
         finally:
             tenant.waiting = False
@@ -229,17 +235,17 @@ class _Exchange:
                 load.leave(self._who, self._taken, stranger=self._stranger)
 
     async def _admitted(self) -> Caller:
-        """The caller, who may call this, and has not called too often."""
-        asked, quotas = self._asked, self._services.quotas
-        access, place = asked.route.access, asked.place
+        """Return the caller, who may call this, and has not called too often."""
+        request, quotas = self._request, self._services.quotas
+        access, place = request.route.access, request.place
         if place is not None:
             place.asked_by(self.client)
         if access.kind == "metrics":
             quotas.check_address(self.client)
-        caller = await admit(self._services, access, asked.headers, asked.peer, asked.path)
+        caller = await admit(self._services, access, request.headers, request.peer, request.path, request.at)
         if place is not None and (owner := caller.project or caller.user) is not None:
             place.shown(owner.id)
-        counted = asked.route.quota
+        counted = request.route.quota
         self.quota = quotas.take(caller.project, caller.user, counted)
         if self.quota is not None and self.quota.retry_after_s:
             raise refusal_of(self.quota, counted)
@@ -247,22 +253,22 @@ class _Exchange:
         return caller
 
     async def _read(self) -> bytes:
-        """The body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
-        asked, limits = self._asked, self._services.limits
-        route = asked.route
+        """Return the body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
+        request, limits = self._request, self._services.limits
+        route = request.route
         limit = route.body_max(limits)
         if (route.body is None and route.json_only) or limit is None:
             return b""
-        if asked.length is not None and asked.length > limit:
+        if request.length is not None and request.length > limit:
             raise _too_large(limit)
         if route.streamed:
             return b""
-        if asked.whole is not None:
-            self._take(len(asked.whole))
-            return asked.whole
+        if request.whole is not None:
+            self._take(len(request.whole))
+            return request.whole
         body = bytearray()
         with trio.move_on_after(limits.body_timeout_s) as slow:
-            async for chunk in asked.body:
+            async for chunk in request.body:
                 self._take(len(chunk))
                 body += chunk
                 if len(body) > limit:
@@ -274,8 +280,8 @@ class _Exchange:
         return bytes(body)
 
     async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
-        """The body as its model, parsed in turn if that may hold up others."""
-        model, load = self._asked.route.body, self._services.load
+        """Return the body as its model, parsed in turn if that may hold up others."""
+        model, load = self._request.route.body, self._services.load
         if model is None:
             return Empty()
         if len(raw) <= LARGE_BYTES and not self._stranger:
@@ -299,7 +305,7 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body may have at most {limit:,} bytes.")
 
 
-def _reply(answer: Answer) -> Response:
+def _response(answer: Answer) -> Response:
     if answer is NO_CONTENT:
         return Response(204, "")
     match answer:
@@ -311,5 +317,7 @@ def _reply(answer: Answer) -> Response:
             return Response(status, content_type, b"", headers, pieces)
         case RawJson(body):
             return Response(200, JSON, body)
-        case _:
+        case Mapping():
             return Response(200, JSON, orjson.dumps(answer))
+        case _:
+            assert_never(answer)

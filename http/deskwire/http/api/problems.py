@@ -73,7 +73,7 @@ def cut(text: str, most: int) -> str:
 
 
 def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
-    """A problem document."""
+    """Return a problem document."""
     return {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

@@ -1,4 +1,4 @@
-"""How often projects may call, and how often an address may fail to say who it is (decisions 8)."""
+"""Rate limits: how often projects may call, and how often an address may fail to authenticate (decisions 8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deskwire.engine.core.limits.rate_limit import Buckets, Quota, Rate
 from deskwire.engine.core.limits.sketch import Sketch
 
 Counted = Literal["calls", "authorizations"]
-"""Which quota of a project a call takes from."""
+"""The quota of a project that a call takes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RateLimits:
     clock: Callable[[], float] = trio.current_time
 
     def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
-        """Count a call; what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
+        """Count a call and return what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
         buckets = self.calls if counted == "calls" else self.authorizations
         if project is not None:
             return buckets.take(("project", project.rowid), self.clock())
@@ -57,7 +57,7 @@ class RateLimits:
             raise _failed_too_often(left)
 
     def note_failure(self, address: str | None) -> TooManyRequests | None:
-        """Count a call with a wrong credential; the refusal if its network had failed too often before."""
+        """Count a call with a wrong credential; return the refusal if its network had failed too often before."""
         network = party_of(address)
         left = None if network is None else self.failures.take(network, self.clock())
         return _failed_too_often(left) if left is not None and left.retry_after_s else None
@@ -72,7 +72,7 @@ def _failed_too_often(left: Quota) -> TooManyRequests:
 
 
 def refusal_of(left: Quota, counted: Counted) -> TooManyRequests:
-    """The refusal of a call for which nothing was left."""
+    """Return the refusal of a call for which nothing was left."""
     what = "calls" if counted == "calls" else "authorizes channels"
     return TooManyRequests(
         f"This project {what} too often.", code="rate_limited", retry_after_s=left.retry_after_s
@@ -80,7 +80,7 @@ def refusal_of(left: Quota, counted: Counted) -> TooManyRequests:
 
 
 def header_fields(left: Quota) -> dict[str, str]:
-    """What every answer of a counted call says."""
+    """Return the headers of every response to a counted call."""
     return {
         "RateLimit-Limit": str(left.limit),
         "RateLimit-Remaining": str(left.remaining),
@@ -89,5 +89,5 @@ def header_fields(left: Quota) -> dict[str, str]:
 
 
 def rate_of(per_minute: int, burst: int) -> Rate | None:
-    """The rate of the settings; 0 per minute is no limit."""
+    """Return the rate of the settings; 0 per minute is no limit."""
     return Rate(per_minute, burst) if per_minute else None

@@ -1,4 +1,4 @@
-"""A route says in one place who may call it, what it takes, and what answers it.
+"""Routes: each says in one place who may call it, what it takes, and what answers it.
 
 The table of routes is the source for the dispatcher and for everything that is said about the API.
 """
@@ -45,7 +45,7 @@ WHOLE: Final = "body_limit_bytes"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which credential a route asks for, and which permission.
+    """The credential that a route asks for, and the permission.
 
     `server_key`: a server key, whose project it is. `dashboard`: a JWT and the `project` header. `either`: one of
     these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for a JWT alone: `user`, and
@@ -63,22 +63,22 @@ SIGNED_IN: Final = Access("user")
 
 
 def in_organisation(permission: str | None = None) -> Access:
-    """An endpoint for members of the organisation in the path, with this permission if any."""
+    """Return the access of members of the organisation in the path, with this permission if any."""
     return Access("organisation", permission)
 
 
 def in_project(permission: str | None = None) -> Access:
-    """An endpoint for members of the organisation that owns the project in the path."""
+    """Return the access of members of the organisation that owns the project in the path."""
     return Access("project", permission)
 
 
 def dashboard(permission: str) -> Access:
-    """A dashboard endpoint that needs this permission (decisions 3)."""
+    """Return the access of a dashboard endpoint that needs this permission (decisions 3)."""
     return Access("dashboard", permission)
 
 
 def either(permission: str) -> Access:
-    """An endpoint for a server key, and for users with this permission."""
+    """Return the access of a server key, and of users with this permission."""
     return Access("either", permission)
 
 
@@ -91,15 +91,15 @@ class Incoming(Protocol):
 
     @property
     def method(self) -> str:
-        """As in the request line."""
+        """The method as in the request line."""
 
     @property
     def headers(self) -> Fields:
-        """All of them."""
+        """The request's headers, all of them."""
 
     @property
     def body(self) -> AsyncIterable[bytes]:
-        """Its pieces, if the route is `streamed`; otherwise they have been read."""
+        """The pieces of the body, if the route is `streamed`; otherwise they have been read."""
 
 
 @value
@@ -145,11 +145,11 @@ class Call(Generic[B, Q]):
 
     @property
     def by(self) -> By:
-        """Whose name stands in the audit trail for what this call does."""
+        """The author, in the audit trail, of what this call does."""
         return By(self.access.actor, self.services.clock(), self.address, self.incoming.id)
 
     def signed(self, user: User | None = None) -> Call[B, Q]:
-        """The same call, whose store writes in its name; or in that of a user who has just proved to be one."""
+        """Return the same call, whose store writes in its name; or in that of a user who has just proved to be one."""
         by = self.by if user is None else replace(self.by, actor=Actor("user", user.id))
         return replace(self, services=self.services.signed(by))
 
@@ -180,7 +180,7 @@ class Call(Generic[B, Q]):
 
 @value
 class Caller:
-    """Who calls, as far as the route's access tells.
+    """The caller, as far as the route's access tells.
 
     Args:
         named_project: the header `project` as it came.
@@ -197,14 +197,14 @@ class Caller:
 
     @property
     def actor(self) -> Actor:
-        """Who that is to the audit trail."""
+        """The caller as the audit trail names it."""
         if self.key is not None:
             return Actor("server_key", self.key.id)
         return ANONYMOUS if self.user is None else Actor("user", self.user.id)
 
     @property
     def tenant(self) -> Hashable:
-        """Whose share of the service the call takes from; None for one without a credential."""
+        """The party whose share of the service the call takes from; None for one without a credential."""
         if self.project is not None:
             return self.project.rowid
         return None if self.user is None else ("user", self.user.rowid)
@@ -212,14 +212,14 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class RawJson:
-    """An answer that is JSON bytes already."""
+    """A response that is JSON bytes already."""
 
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer that is there as bytes, with headers of its own."""
+    """A response that is there as bytes, with headers of its own."""
 
     body: bytes
     content_type: str
@@ -229,7 +229,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """An answer that is made while it is sent, however long that takes; a client that stops reading ends it."""
+    """A response that is made while it is sent, however long that takes; a client that stops reading ends it."""
 
     pieces: AsyncIterator[bytes]
     content_type: str
@@ -238,19 +238,19 @@ class Streamed:
 
 
 NO_CONTENT: Final = RawJson(b"")
-"""An answer of 204 without a body."""
+"""A response of 204 without a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """An answer that was given before, as it was."""
+    """A response that was given before, as it was."""
 
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """What a route answers if that is no JSON: bytes of this type, a body for each of these statuses.
+    """The response of a route that is not JSON: bytes of this type, a body for each of these statuses.
 
     Args:
         bare: statuses without a body.
@@ -265,7 +265,7 @@ NOTHING: Final = Media("", statuses=(), bare=(204,))
 """A route that answers 204 without a body."""
 
 Documented = type[BaseModel] | UnionType | Media
-"""What a route answers: a shape, one of several, or something else than JSON."""
+"""The response of a route: a shape, one of several, or something else than JSON."""
 
 Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
@@ -333,18 +333,18 @@ class Route:
 
     @property
     def summary(self) -> str:
-        """What the endpoint does, in a line."""
+        """The endpoint in a line: what it does."""
         return (self.handler.__doc__ or "").strip().split("\n")[0]
 
     def body_max(self, limits: Limits) -> int | None:
-        """Bytes that the body may have, under the settings; None for any number."""
+        """Return the bytes that the body may have, under the settings; None for any number."""
         if isinstance(self.limit, int):
             return min(self.limit, limits.body_limit_bytes)
         return None if self.limit is None else int(getattr(limits, self.limit))
 
     @property
     def direct(self) -> bool:
-        """Whether a call is JSON in one piece and answered by JSON in one piece, or by nothing."""
+        """The fitness for the fast path: a call is JSON in one piece, and so is the response, or there is no content."""
         media = isinstance(self.answer, Media) and self.answer is not NOTHING
         return self.whole and self.json_only and not self.streamed and not media
 
@@ -356,7 +356,7 @@ class Route:
 
 @lru_cache(maxsize=1024)  # there are a few dozen rules; a scrape asks for each several times
 def public_path(rule: str) -> str:
-    """A path of the URL map as readers write it: `/v3/s2s/contacts/{userId}`."""
+    """Write a path of the URL map as readers do: `/v3/s2s/contacts/{userId}`."""
     return _PARAMETER.sub(lambda match: f"{{{to_camel(match[1])}}}", rule)
 
 

@@ -1,4 +1,4 @@
-"""Server keys that were looked up, for as long as nothing about keys and projects changes.
+"""The server keys that were looked up, for as long as nothing about keys and projects changes.
 
 A key is looked up for every call, and a query costs more than the rest of the call's checks. The hash of a key is
 what is remembered, not the key. Any commit that changes keys or projects makes all of it forgotten, before that

@@ -1,4 +1,4 @@
-"""What the handlers work with."""
+"""The services that the handlers work with."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from deskwire.http.resources.service.readiness import Readiness
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """What the endpoints' routes need of the delivery side.
+    """The delivery side as the endpoints' routes need it.
 
     Args:
         check_url: all that speaks against a URL, nothing if it may be posted to.
@@ -64,7 +64,7 @@ class Webhooks:
 
 @dataclass(frozen=True, slots=True)
 class Surveys:
-    """What the surveys' routes need of what goes on behind them."""
+    """The background work of surveys as their routes need it."""
 
     refreshes: Refreshes
     removals: Removals
@@ -137,5 +137,5 @@ class Services:
     key_uses: dict[int, int] = field(default_factory=dict)
 
     def signed(self, by: By) -> Services:
-        """The same, whose store writes in this name."""
+        """Return the same services, whose store writes in this name."""
         return replace(self, store=InNameOf(by, self.store))

@@ -1,4 +1,4 @@
-"""What an operator watches, for Prometheus (ADR 13)."""
+"""The metrics endpoint, for Prometheus (ADR 13)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 
-routes = Routes(
-    Tag("Metrics", "What an operator watches, for Prometheus."), SCRAPER, prefix="", watching=True
-)
+routes = Routes(Tag("Metrics", "The service's metrics, for Prometheus."), SCRAPER, prefix="", watching=True)
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
-"""Memory, CPU time and file descriptors, where the system tells them by `/proc`."""
+"""Memory, CPU time and file descriptors, on systems that have `/proc`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """Families as what the library can write out."""
+    """Families, as the library takes them."""
 
     families: Sequence[Family]
 
@@ -36,13 +34,13 @@ class _Gathered:
 
 @routes.add("GET", "/metrics", operation_id="metrics", answer=Media("text/plain"))
 async def metrics(call: Call[Body, Query]) -> Answer:
-    """What the service has counted and how it is now, in the text format of Prometheus."""
+    """Get the service's counts and its present state, in the text format of Prometheus."""
     services = call.services
     measured = services.measured
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
     scrape = Scrape(services, lags, room, await services.readiness.refusal() is None)
-    rows = [(each, list(each.read(scrape))) for each in METRICS]  # here, where the numbers change
+    rows = [(metric, list(metric.read(scrape))) for metric in METRICS]  # here, where the numbers change
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
 

@@ -1,6 +1,6 @@
-"""Every metric of ours: its name, what it means, and where its values come from.
+"""The metrics of Deskwire: name, meaning and source of each.
 
-Labels have few values, which are known beforehand. No id of a project, conversation, contact or endpoint is one.
+Labels have few values, which are known beforehand; an id of a project, conversation, contact or endpoint is never one.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from deskwire.http.metrics.metric import Metric, Rows, Scrape
 
 
 def _one(read: Callable[[Services], float | Histogram]) -> Callable[[Scrape], Rows]:
-    """A metric without labels."""
+    """Return the reader of a metric without labels."""
     return lambda scrape: [((), read(scrape.services))]
 
 
 def _named(read: Callable[[Services], Mapping[str, float]]) -> Callable[[Scrape], Rows]:
-    """A metric with one label."""
+    """Return the reader of a metric with one label."""
     return lambda scrape: [((name,), value) for name, value in read(scrape.services).items()]
 
 
@@ -29,8 +29,8 @@ def _route(rule: str | None) -> str:
     return "none" if rule is None else public_path(rule)
 
 
-def _answers(scrape: Scrape) -> Rows:
-    for (method, rule, status), count in scrape.services.measured.requests.answers.items():
+def _responses(scrape: Scrape) -> Rows:
+    for (method, rule, status), count in scrape.services.measured.requests.responses.items():
         yield (method, _route(rule), str(status)), count
 
 
@@ -96,50 +96,50 @@ METRICS: Final = (
     Metric(
         "build_info",
         "gauge",
-        "Always 1; the version runs.",
+        "Always 1; the label has the version that runs.",
         lambda s: [((s.services.version,), 1)],
         ("version",),
     ),
     Metric(
         "ready",
         "gauge",
-        "1 while requests may be sent here, as `/readyz` says, else 0.",
+        "1 while the service takes requests, as `/readyz` says, else 0.",
         lambda scrape: [((), scrape.ready)],
     ),
     # Requests
     Metric(
         "http_requests_total",
         "counter",
-        "Answered requests. Route `none` is for those that no route takes.",
-        _answers,
+        "Requests by the status of their responses. Route `none` is for those that no route takes.",
+        _responses,
         ("method", "route", "status"),
     ),
     Metric(
         "http_request_duration_seconds",
         "histogram",
-        "Time from a request's head to its answer's. The feed's long polls are in it.",
+        "Time from the head of a request to that of its response, long polls of the feed included.",
         _request_seconds,
         ("method", "route"),
     ),
     Metric(
         "http_requests_under_way",
         "gauge",
-        "Requests that are worked on; those whose body is arriving, or that wait in the feed, are not in it.",
+        "Requests that are being handled, without those whose body is arriving and those that wait in the feed.",
         _one(lambda s: s.load.requests),
     ),
     Metric("connections", "gauge", "Connections of clients.", _one(lambda s: s.measured.connections.open)),
     Metric(
         "connections_ended_total",
         "counter",
-        "Connections ended for the sake of others: `idle` ones for a new one, `unread` ones whose clients do not take "
-        "their answers; and `refused` ones, as all were in use.",
+        "Connections ended in favour of others: `idle` ones for a new one, `unread` ones whose clients do not read "
+        "their responses; and `refused` ones, as all were in use.",
         _named(lambda s: dict(s.measured.connections.ended.items())),
         ("why",),
     ),
     Metric(
         "http_unsent_bytes",
         "gauge",
-        "Answers in memory that wait for their clients to take them.",
+        "Bytes of responses in memory that wait for their clients to read them.",
         _one(lambda s: s.measured.connections.unsent),
     ),
     Metric("feed_waits", "gauge", "Calls of the feed that wait for events.", _one(lambda s: s.load.waits)),
@@ -149,7 +149,7 @@ METRICS: Final = (
     Metric(
         "http_overloaded_total",
         "counter",
-        "Requests answered with 503 as there was too much of: `requests` under way, `bodies` in memory, `waits` in "
+        "Requests refused with 503, as there were too many of: `requests` under way, `bodies` in memory, `waits` in "
         "the feed, `writes` waiting for the writer, `imports`.",
         _named(lambda s: s.load.refused),
         ("reason",),
@@ -157,8 +157,8 @@ METRICS: Final = (
     Metric(
         "http_rate_limited_total",
         "counter",
-        "Calls answered with 429: of a `project` that calls too often, for the `authorization` of too many stream "
-        "channels, of an `address` that failed to authenticate, of one that has its share of the places (`at_once`).",
+        "Calls refused with 429: of a `project` that calls too often, for the `authorization` of too many stream "
+        "channels, of an `address` that failed to authenticate, of one that has its share of requests (`at_once`).",
         _named(
             lambda s: {
                 "project": s.quotas.calls.refused,
@@ -172,7 +172,7 @@ METRICS: Final = (
     Metric(
         "idempotency_total",
         "counter",
-        "Requests with an `Idempotency-Key`: carried out, replayed, or refused for what `outcome` says.",
+        "Requests with an `Idempotency-Key`, by `outcome`: carried out, replayed, or why they were refused.",
         _named(lambda s: asdict(s.answers.repeats)),
         ("outcome",),
     ),
@@ -181,13 +181,13 @@ METRICS: Final = (
     Metric(
         "actors_started_total",
         "counter",
-        "Conversations that were taken into memory.",
+        "Conversations that were loaded into memory.",
         _one(lambda s: s.directory.commands.actors),
     ),
     Metric(
         "commands_refused_total",
         "counter",
-        "Commands answered with 503: `mailbox_full`, too many waited for the conversation; "
+        "Commands refused with 503: `mailbox_full`, too many waited for the conversation; "
         "`too_many_actors`, no further conversation fits into memory.",
         _named(
             lambda s: {
@@ -206,7 +206,7 @@ METRICS: Final = (
     Metric(
         "commit_jobs",
         "histogram",
-        "Changes that one commit has taken together.",
+        "Changes that were written by one commit.",
         _one(lambda s: s.measured.commits.jobs),
     ),
     Metric(
@@ -218,7 +218,7 @@ METRICS: Final = (
     Metric(
         "commits_refused_total",
         "counter",
-        "Commits that the disk has refused; nothing of them is stored.",
+        "Commits that the disk refused; nothing of them is stored.",
         _one(lambda s: s.measured.commits.refused),
     ),
     Metric("storage_bytes", "gauge", "Size of the database and of its write-ahead log.", _room, ("file",)),
@@ -230,13 +230,20 @@ METRICS: Final = (
         "Position of the newest event; it grows by about one with each.",
         _one(lambda s: s.log.position),
     ),
-    Metric("log_ring_events", "gauge", "Newest events that are in memory.", _one(lambda s: s.log.kept[0])),
-    Metric("log_ring_bytes", "gauge", "Bytes of their envelopes.", _one(lambda s: s.log.kept[1])),
+    Metric(
+        "log_ring_events", "gauge", "Newest events that are held in memory.", _one(lambda s: s.log.kept[0])
+    ),
+    Metric(
+        "log_ring_bytes",
+        "gauge",
+        "Bytes of the envelopes of the events in memory.",
+        _one(lambda s: s.log.kept[1]),
+    ),
     # Webhooks
     Metric(
         "webhook_deliveries_total",
         "counter",
-        "Deliveries that are over. Those of typing events, which are not stored, are counted apart.",
+        "Deliveries that have ended. Those of typing events, which are not stored, are counted apart.",
         _deliveries,
         ("kind", "outcome"),
     ),
@@ -250,7 +257,7 @@ METRICS: Final = (
     Metric(
         "webhook_attempt_duration_seconds",
         "histogram",
-        "Time from the start of an attempt to the end of its answer; without typing.",
+        "Time from the start of an attempt to the end of its response; without typing events.",
         _one(lambda s: s.measured.dispatcher.counters.attempt_s),
     ),
     Metric(
@@ -264,7 +271,7 @@ METRICS: Final = (
     Metric(
         "webhook_outage_deliveries",
         "gauge",
-        "Deliveries that outages keep waiting: held by an open circuit, or missed and to be sent once more.",
+        "Deliveries that wait because of an outage: held by an open circuit, or missed and to be sent again.",
         _named(lambda s: s.measured.dispatcher.outages),
         ("why",),
     ),
@@ -287,22 +294,22 @@ METRICS: Final = (
     Metric(
         "stream_lag_events",
         "gauge",
-        "Events that these consumers have not confirmed, all together; of each up to 10,000 are counted.",
+        "Sum of the events that these consumers have not confirmed; up to 10,000 count for each.",
         lambda s: [((kind,), lag.summed) for kind, lag in s.lags.items()],
         ("channel",),
     ),
     Metric(
         "stream_lag_max_events",
         "gauge",
-        "The same of the one that is farthest behind.",
+        "Events that the consumer farthest behind has not confirmed.",
         lambda s: [((kind,), lag.largest) for kind, lag in s.lags.items()],
         ("channel",),
     ),
     Metric(
         "stream_subscriptions_total",
         "counter",
-        "Channels taken, by where the consumer began: `live`, with what came next; `resumed`, behind what it had; "
-        "`gap`, events that it missed are no longer there for it.",
+        "Subscriptions by their start: `live`, with the next event; `resumed`, behind what the consumer had; "
+        "`gap`, some events that it missed are no longer stored or too old.",
         _named(
             lambda s: {
                 "live": s.hub.counters.live,
@@ -335,8 +342,8 @@ METRICS: Final = (
     Metric(
         "stream_dropped_connections_total",
         "counter",
-        "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not answer pings; "
-        "`flooded`, it sent more than it may; `crowded`, too many of its address had not subscribed.",
+        "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not respond to pings; "
+        "`flooded`, it sent more than it may; `crowded`, too many from its address had not subscribed.",
         _named(
             lambda s: {
                 "write_timeout": s.measured.traffic.write_timeouts,
@@ -357,13 +364,13 @@ METRICS: Final = (
     Metric(
         "storage_scrub_delay_seconds",
         "gauge",
-        "How long the oldest of that waits; with deletions all the time it stays at about the time of one round.",
+        "Age of the oldest of these bytes; with continuous deletions it stays at about the time of one round.",
         _one(lambda s: s.measured.scrub_delay()),
     ),
     Metric(
         "retention_pruned_rows_total",
         "counter",
-        "What has left its window and was removed: conversations by why, rows, uploads that nothing referred to.",
+        "Rows and uploads that retention removed: conversations by the reason, uploads that nothing referred to.",
         _named(lambda s: {**s.measured.pruned.rows, "uploads": s.shelf.expired}),
         ("what",),
     ),
@@ -376,25 +383,25 @@ METRICS: Final = (
     Metric(
         "tls_certificate_end_timestamp_seconds",
         "gauge",
-        "When the server's certificate ends to be valid, in Unix time; not there without one.",
+        "When the server's certificate expires, in Unix time; absent without one.",
         _certificate_ends,
     ),
     Metric(
         "log_dropped_total",
         "counter",
-        "Lines of the log that are lost, as whoever reads it hangs or is gone, or its disk is full.",
+        "Lines of the log that were lost, as their reader hung or was gone, or the disk was full.",
         _one(lambda s: s.measured.log_dropped()),
     ),
     Metric(
         "loop_delay_seconds",
         "histogram",
-        "How late a task runs that was due, looked at four times a second: what keeps the process busy shows here.",
+        "Delay of a task that is due four times a second: it shows what keeps the process busy.",
         _one(lambda s: s.measured.stalls.turns),
     ),
     Metric(
         "gc_pause_seconds",
         "histogram",
-        "Time that the process stood still for a garbage collection.",
+        "Time for which the process stood still for a garbage collection.",
         _collections,
         ("generation",),
     ),

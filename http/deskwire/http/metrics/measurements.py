@@ -1,4 +1,4 @@
-"""What the HTTP layer and the process count for the metrics, and where the engine's own counts are."""
+"""The counts of the HTTP layer and of the process, and the sources of the engine's, for the metrics."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _TURN_S: Final = 0.25
 
 
 class Requests:
-    """Answers by method, route and status, and how long they took to make.
+    """Responses by method, route and status, and the time that they took to make.
 
     A request that no route takes counts for the route None. Its method is anything that a client may write, so
-    what is not common counts as `other`: what callers send must not make metrics grow.
+    an uncommon one counts as `other`: metrics must not grow with what callers send.
     """
 
     def __init__(self) -> None:
-        self.answers: Final[dict[tuple[str, str | None, int], int]] = {}
+        self.responses: Final[dict[tuple[str, str | None, int], int]] = {}
         self.seconds: Final[dict[tuple[str, str | None], Histogram]] = {}
 
     def note(self, method: str, route: str | None, status: int, seconds: float) -> None:
-        """Count an answer; `route` is the rule of the URL map that took the request."""
+        """Count a response; `route` is the rule of the URL map that took the request."""
         if route is None and method not in _METHODS:
             method = "other"
-        answer = (method, route, status)
-        self.answers[answer] = self.answers.get(answer, 0) + 1
+        key = (method, route, status)
+        self.responses[key] = self.responses.get(key, 0) + 1
         taken = self.seconds.get((method, route))
         if taken is None:
             taken = self.seconds[method, route] = Histogram()
@@ -45,12 +45,12 @@ class Requests:
 
 @dataclass(slots=True)
 class Traffic:
-    """What has been written to the stream's consumers since the start, and why connections were given up.
+    """Counts of frames written to the stream's consumers since the start, and of connections given up.
 
     Args:
         events, typing: frames that were written whole.
         write_timeouts: connections whose peer did not read in time.
-        no_pong: connections whose peer left its pings without an answer.
+        no_pong: connections whose peer left pings without a pong.
         flooded: connections that sent more than they may.
         crowded: connections that were refused as too many from their address had not subscribed.
     """
@@ -64,7 +64,7 @@ class Traffic:
 
 
 class Stalls:
-    """When the process could not go on.
+    """The times in which the process could not go on.
 
     `collections` are its garbage collections by generation: how long everything stood still. `turns` tells how
     late a task runs that was due, once for each `_TURN_S`: whatever keeps Trio's one thread busy shows here.
@@ -95,18 +95,18 @@ class Stalls:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """Where the numbers are that the metrics show.
+    """The sources of the numbers that the metrics show.
 
     Args:
         commits: the writer's.
-        waiting: how many jobs wait for the writer.
+        waiting: the number of jobs that wait for the writer.
         scrubbing: whether bytes of something that was erased may still be in the file.
-        scrub_delay: for how many seconds the oldest of that waits.
-        room: what the database takes; raises OSError.
-        threads: of what a scrape does outside of Trio.
-        connections: all that clients have.
-        consumers: how many stream connections are open.
-        log_dropped: how many lines of the log nobody took in time.
+        scrub_delay: seconds for which the oldest of these bytes have been waiting.
+        room: the disk space that the database takes; raises OSError.
+        threads: the limiter of a scrape's threads.
+        connections: all connections of clients.
+        consumers: the number of open stream connections.
+        log_dropped: the number of log lines that nobody took in time.
         certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
     """
 

@@ -1,4 +1,4 @@
-"""What a metric is: a family of time series whose values are read when it is asked for."""
+"""A metric: a family of time series whose values are read at each scrape."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from deskwire.http.api.services import Services
 PREFIX: Final = "deskwire_"
 
 Rows = Iterable[tuple[tuple[str, ...], float | Histogram]]
-"""Values with those of their labels."""
+"""Values, each with the values of its labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """What one look at the service is made of.
+    """The sources of one scrape.
 
     Args:
-        room: None if the disk did not tell.
+        room: disk space, None if it can't be read.
     """
 
     services: Services
@@ -45,8 +45,8 @@ class Metric:
 
     Args:
         name: without the prefix; its unit is in it, and counters end in `_total`.
-        meaning: what a value says, in a sentence or two.
-        read: the values as they are now.
+        meaning: the meaning of a value, in a sentence or two.
+        read: returns the values as they are now.
     """
 
     name: str
@@ -56,24 +56,24 @@ class Metric:
     labels: tuple[str, ...] = ()
 
     def family(self, rows: Rows) -> Family:
-        """The family with the values that were read."""
+        """Return the family with the values that were read."""
         name = PREFIX + self.name
         if self.kind == "histogram":
             return self._histogram(name, rows)
         kind = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        made = kind(name, self.meaning, labels=self.labels)
+        family = kind(name, self.meaning, labels=self.labels)
         for labels, value in rows:
             assert not isinstance(value, Histogram)
-            made.add_metric(labels, value)
-        return made
+            family.add_metric(labels, value)
+        return family
 
     def _histogram(self, name: str, rows: Rows) -> Family:
-        made = HistogramMetricFamily(name, self.meaning, labels=self.labels)
+        family = HistogramMetricFamily(name, self.meaning, labels=self.labels)
         for labels, value in rows:
             assert isinstance(value, Histogram)
             buckets = [(_bound(bound), count) for bound, count in value.cumulative()]
-            made.add_metric(labels, buckets, value.total)
-        return made
+            family.add_metric(labels, buckets, value.total)
+        return family
 
 
 def _bound(bound: float) -> str:

@@ -1,4 +1,4 @@
-"""Who may read the metrics: who has the token, or without one this machine itself (ADR 13).
+"""The right to read the metrics: of the bearer of the token, or without one of this machine alone (ADR 13).
 
 A proxy on this machine makes every client look local. So a request counts as local only if nothing about it
 speaks of a proxy, its peer is not trusted as one, and no public URL says that there is one.
@@ -29,12 +29,12 @@ _FORWARDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scraping:
-    """What the operator has set.
+    """The operator's settings for scrapes.
 
     Args:
-        token: what a scraper must show; None lets this machine read without one.
-        public_url: by which clients reach the service, None if it was not said.
-        trusted_proxies: networks of proxies; whoever is in one may be a proxy that says nothing.
+        token: the token of a scraper; None lets this machine read without one.
+        public_url: the URL by which clients reach the service, None if it is not set.
+        trusted_proxies: networks of proxies; a peer in one may be a proxy that adds no header.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -42,13 +42,13 @@ class Scraping:
     trusted_proxies: Sequence[Network] = ()
 
     def check_token(self, credential: str) -> None:
-        """Raises Unauthenticated if this is not the token. Takes the same time wherever they differ."""
+        """Check a token, in the same time wherever it differs. Raises Unauthenticated if it is not the right one."""
         assert self.token is not None, "there is a token"
         if not hmac.compare_digest(credential.encode(), self.token.encode()):
             raise Unauthenticated("This is not the metrics token.", code="invalid_metrics_token")
 
     def check_local(self, peer: str | None, headers: Fields) -> None:
-        """Raises Forbidden unless a request from `peer`, an address, is one of this machine itself."""
+        """Check that a request from `peer`, an address, is from this machine itself. Raises Forbidden if not."""
         public = self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname)
         proxied = is_trusted(peer, self.trusted_proxies) or any(headers.getlist(name) for name in _FORWARDED)
         if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("host") or "")):

@@ -37,19 +37,19 @@ _POLICY: Final = (
 
 _CHECKED: Final = {"Cache-Control": "no-cache"}
 _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
-"""For what has its content in its name."""
+"""Headers of a file whose name is made from its content."""
 
 
 @routes.add("GET", f"{BASE}/openapi.json", operation_id="openapiDocument", answer=Media(_JSON, bare=(304,)))
 async def openapi_document(call: Call[Body, Query]) -> Answer:
-    """This document: the whole API in OpenAPI 3.1."""
-    found = await call.services.description.get()
-    return _page(call, found, _CHECKED)
+    """Get this document: the whole API in OpenAPI 3.1."""
+    document = await call.services.description.get()
+    return _page(call, document, _CHECKED)
 
 
 @routes.add("GET", "/docs", operation_id="explorer", answer=Media("text/html", bare=(304,)))
 async def explorer(call: Call[Body, Query]) -> Answer:
-    """The page to explore the API with; all that it needs comes from here."""
+    """Get the page to explore the API with; it loads nothing from elsewhere."""
     page = (await _explorer.get())[_PAGE]
     return _page(call, page, {**_CHECKED, "Content-Security-Policy": _POLICY})
 
@@ -62,22 +62,22 @@ async def explorer(call: Call[Body, Query]) -> Answer:
     errors=("not_found",),
 )
 async def explorer_asset(call: Call[Body, Query]) -> Answer:
-    """A file of that page; its name has its content in it, so it never changes."""
-    found = (await _explorer.get()).get(call.path["asset"])
-    if found is None or found.content_type == _HTML:
+    """Get a file of the explorer; its name is made from its content, so it never changes."""
+    asset = (await _explorer.get()).get(call.path["asset"])
+    if asset is None or asset.content_type == _HTML:
         raise NotFound("The explorer has no such file.")
-    return _page(call, found, _KEPT)
+    return _page(call, asset, _KEPT)
 
 
 def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Answer:
-    """The document in pieces, packed if the client can unpack it; nothing if it has the content already."""
+    """Return the document, compressed if the client takes that; 304 if the client has the content already."""
     request = call.incoming.headers
-    told = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
+    all_headers = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):
-        return Page(b"", static.content_type, told, 304)
+        return Page(b"", static.content_type, all_headers, 304)
     if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
-        return _sent(static.packed, static.content_type, {**told, "Content-Encoding": "gzip"})
-    return _sent(static.body, static.content_type, told)
+        return _sent(static.packed, static.content_type, {**all_headers, "Content-Encoding": "gzip"})
+    return _sent(static.body, static.content_type, all_headers)
 
 
 def _sent(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
@@ -85,9 +85,9 @@ def _sent(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Strea
 
 
 def _loaded() -> Mapping[str, Static]:
-    """The page and its files, by names that have their content in them."""
+    """Return the page and its files, by names that are made from their content."""
     folder: Any = files("deskwire.http.pages") / "assets"
-    found: dict[str, Static] = {}
+    loaded: dict[str, Static] = {}
     page: str = (folder / _PAGE).read_text("utf-8")
     for name, content_type in _ASSETS.items():
         packed = folder / f"{name}.gz"
@@ -97,10 +97,10 @@ def _loaded() -> Mapping[str, Static]:
             static = Static.of(content_type, (folder / name).read_bytes())
         stem, _, ending = name.rpartition(".")
         named = f"{stem}.{static.tag}.{ending}"
-        found[named] = static
+        loaded[named] = static
         page = page.replace(f"docs/{name}", f"docs/{named}")
-    found[_PAGE] = Static.of(_HTML, page.encode())
-    return MappingProxyType(found)
+    loaded[_PAGE] = Static.of(_HTML, page.encode())
+    return MappingProxyType(loaded)
 
 
 _explorer: Final = Once(_loaded)

@@ -10,7 +10,7 @@ import orjson
 import trio
 from pydantic import ConfigDict, WithJsonSchema
 
-from deskwire.engine.conversations.automation.published import assignee_errors, find_workflow
+from deskwire.engine.conversations.automation.lookup import assignee_errors, find_workflow
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.definitions.rules import DefinitionError

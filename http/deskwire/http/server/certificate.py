@@ -72,15 +72,15 @@ class Certificate:
 
     @property
     def ends(self) -> int:
-        """When the certificate in force ends to be valid, in milliseconds since the epoch."""
+        """The time at which the certificate in force ceases to be valid, in milliseconds since the epoch."""
         return self._secured.ends
 
     def context(self) -> ssl.SSLContext:
-        """What the next connection is to be secured with."""
+        """Return the context that the next connection is secured with."""
         return self._secured.context
 
     def covers(self, host: str) -> bool:
-        """Whether the certificate is for this host."""
+        """Tell whether the certificate is for this host."""
         _, _, domain = host.lower().partition(".")
         return any(name in (host.lower(), f"*.{domain}") for name in self._secured.names)
 
@@ -130,7 +130,7 @@ class Certificate:
                 log.warning("tls.certificate_expires", days=days, until=_day(self._secured.ends))
 
     def _look(self) -> tuple[object, ...]:
-        """What changes when a file does."""
+        """Return what changes when a file does."""
         return tuple(map(_stamp, (self._chain, self._key)))
 
 

@@ -1,4 +1,4 @@
-"""A connection whose first bytes were already read, and whose writes can't last for ever.
+"""The connection that the front hands on: its first bytes were already read, and its writes can't last for ever.
 
 Hypercorn shields its writes from cancellation and gives them no deadline, so a client that never reads
 would hold a shutdown for as long as it likes. Here every write has one, and `cut` shortens it.
@@ -69,7 +69,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._pushed = data + self._pushed
 
     def take_back(self) -> bytes:
-        """Give what was pushed back, which is read by that."""
+        """Return what was pushed back; it counts as read."""
         data, self._pushed = self._pushed, b""
         return data
 
@@ -106,7 +106,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """While a request is answered no head is expected."""
+        """Expect no head while a request is answered."""
         self._serving += 1
         self._connection.deadline = inf
         self.rest(idle=False)
@@ -121,7 +121,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
                 self._expect()
 
     def _expect(self) -> None:
-        """The rest of a head, or the end, has to come from now on in its time."""
+        """Bound the time in which the rest of a head, or the end, has to come from now on."""
         if not self._serving:
             within_s = min(self._head_s, ENDED_S) if self._ended else self._head_s
             self._connection.deadline = min(self._connection.deadline, trio.current_time() + within_s)
@@ -169,6 +169,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
             raise trio.ClosedResourceError("the connection is being closed")
         if not self._pushed:
             await self.turn()
+            if self._closing:  # meanwhile: `aclose` reads what still comes, and two can't read
+                raise trio.ClosedResourceError("the connection is being closed")
         data = await self._receive(max_bytes)
         self._ended = self._ended or not data
         self._expect()
@@ -192,7 +194,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         return str(address[0]) if isinstance(address, tuple) else None
 
     async def receive_next(self) -> bytes:
-        """What the peer sends next, once there is some; empty at the end. Bounds on heads do not hold for it.
+        """Return what the peer sends next, once there is some; empty at the end. Bounds on heads do not hold for it.
 
         It takes half the time of `receive_some`, whose first try fails where there is nothing yet.
 
@@ -211,7 +213,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
                 raise trio.BrokenResourceError from error
 
     def send_now(self, data: bytes) -> bytes:
-        """Send what the system takes without waiting; returns the rest, for `send_all`.
+        """Send what the system takes without waiting; return the rest, for `send_all`.
 
         No other write may be under way. Raises BrokenResourceError.
         """
@@ -255,7 +257,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
     async def aclose(self) -> None:
         """Close the connection. What the peer is still sending is read away first, for a moment.
 
-        Closed with unread bytes, a connection is reset, and a reset overtakes the answer that says why
+        Closed with unread bytes, a connection is reset, and a reset overtakes the response that says why
         (RFC 9112 section 9.6).
         """
         self._closing = True
@@ -274,7 +276,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
 
 class TlsFrontStream(FrontStream):
-    """As `FrontStream`, over TLS; it has what Hypercorn looks for to tell the two apart.
+    """A `FrontStream` over TLS; it has what Hypercorn looks for to tell the two apart.
 
     What TLS takes of memory is taken when the client has begun to speak, not before.
 
@@ -289,7 +291,7 @@ class TlsFrontStream(FrontStream):
         self._tls: trio.SSLStream[trio.SocketStream] | None = None
 
     async def until_readable(self) -> None:
-        """As of `FrontStream`; what was received may hold more than what was read."""
+        """Return at once: what was received may hold more than what was read."""
 
     async def _arrived(self) -> None:
         if self._tls is not None:
@@ -298,17 +300,17 @@ class TlsFrontStream(FrontStream):
             await super()._arrived()
 
     def send_now(self, data: bytes) -> bytes:
-        """As of `FrontStream`: nothing goes without waiting."""
+        """Return all of it: over TLS nothing goes without waiting."""
         return data
 
     async def receive_next(self) -> bytes:
-        """As of `FrontStream`."""
+        """See `FrontStream.receive_next`."""
         if not self._pushed:
             await self.turn()
         return self.take_back() or bytes(await self._raw.receive_some(_READ_BYTES))
 
     async def first_byte(self) -> bytes:
-        """The first byte that the client sends, left where it is; empty if it sends none.
+        """Return the first byte that the client sends, left where it is; empty if it sends none.
 
         Raises BrokenResourceError.
         """
@@ -326,7 +328,7 @@ class TlsFrontStream(FrontStream):
         await self._tls.do_handshake()
 
     def selected_alpn_protocol(self) -> str | None:
-        """What the handshake agreed on."""
+        """Return the protocol that the handshake agreed on."""
         assert self._tls is not None, "the handshake is over"
         agreed: str | None = self._tls.selected_alpn_protocol()
         return agreed

@@ -1,7 +1,7 @@
-"""Who holds the connections, and who makes room for others when there are no more (ADR 41).
+"""The places of connections, and which of them make room for others when there are no more (ADR 41).
 
 Nobody is refused for what others hold. When all places are taken, a connection that does nothing is ended for a new
-one: that which has done nothing for longest, of the network that has most of them. When too many bytes of answers
+one: that which has done nothing for longest, of the network that has most of them. When too many bytes of responses
 wait for clients that do not read, those end that hold most for longest.
 """
 
@@ -75,7 +75,7 @@ class Place:
 
     @property
     def stranger(self) -> bool:
-        """Whether nobody has shown a good credential here."""
+        """The absence of a good credential: true while nobody has shown one here."""
         return not (self.owner or self._kept)
 
     def leave(self) -> None:
@@ -123,11 +123,11 @@ class Place:
             self._count(-size)
 
     def weight(self, now: float) -> float:
-        """What it holds, by how long."""
+        """Return the bytes that it holds, multiplied by how long it has held them."""
         return self._unsent * (now - self._since)
 
     def holds_for(self, holder: str) -> bool:
-        """Whether what waits here counts for this address, project or user."""
+        """Tell whether what waits here counts for this address, project or user."""
         return holder in self._holders
 
     def _count(self, size: int) -> None:
@@ -135,7 +135,7 @@ class Place:
         self._among.count(self, self._holders, size, waits=self._unsent > 0)
 
     def _list(self) -> None:
-        """Stand where others find whom they can miss."""
+        """Move to the group in which others look for connections that can be missed."""
         if self._group is not None:
             self._group.remove(self)
         self._group = self._among.group_of(self._idle, self.owner) if not (self._kept or self._gone) else None
@@ -166,7 +166,7 @@ class _Group:
             del self._of[place.network]
 
     def first(self) -> Place | None:
-        """The first one of the network that has most."""
+        """Return the first one of the network that has most."""
         if len(self._of.get(self._largest, ())) != self._size:
             self._largest = max(self._of, key=lambda network: len(self._of[network]), default="")
             self._size = len(self._of.get(self._largest, ()))
@@ -201,7 +201,7 @@ class Connections:
         return self._unsent[_ALL]
 
     def admit(self, peer: str | None, end: Callable[[], None]) -> Place | None:
-        """A place for a connection from this address; None if nobody can be missed for it.
+        """Return a place for a connection from this address; None if nobody can be missed for it.
 
         Args:
             end: ends the connection as if its client had gone.
@@ -223,7 +223,7 @@ class Connections:
         return False
 
     def group_of(self, idle: bool, owner: str) -> _Group | None:
-        """Where a place stands; None if it can't be missed."""
+        """Return the group that a place belongs to; None if it can't be missed."""
         if idle:
             return self._idle_known if owner else self._idle_strangers
         return None if owner else self._busy_strangers

@@ -1,4 +1,4 @@
-"""Plain calls of the API, read from their connection and answered on it with no framework in between (ADR 28).
+"""The fast path: plain calls of the API, read from their connection and answered on it without a framework (ADR 28).
 
 A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
 one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything.
@@ -37,7 +37,7 @@ _Match = tuple[RequestHead, Route, dict[str, str]]
 
 
 class FastPath:
-    """Serves connections until their first request that is for others.
+    """A server of connections until their first request that is for others.
 
     Args:
         routes: all of them; those that are not `direct` are left alone.
@@ -49,15 +49,15 @@ class FastPath:
         self._table = Table(routes, direct=True)
         self._idle_s = idle_s
         self._waiting: dict[trio.CancelScope, float] = {}  # since when; the longest first
-        self._news = trio.Event()
+        self._wakeup = trio.Event()
         self._stopping = False
 
     async def run(self) -> None:
         """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
         while True:
             if not self._waiting:
-                self._news = trio.Event()
-                await self._news.wait()
+                self._wakeup = trio.Event()
+                await self._wakeup.wait()
                 continue
             scope, since = next(iter(self._waiting.items()))
             if trio.current_time() < since + self._idle_s:
@@ -67,13 +67,13 @@ class FastPath:
                 scope.cancel()
 
     def stop(self) -> None:
-        """Let connections end: those that wait for a request at once, the others with their answer."""
+        """Let connections end: those that wait for a request at once, the others with their response."""
         self._stopping = True
         for scope in self._waiting:
             scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """Answer requests; True if the next one is for others, with its bytes pushed back.
+        """Answer requests; return True if the next one is for others, with its bytes pushed back.
 
         Raises BrokenResourceError if the client is gone.
         """
@@ -96,11 +96,11 @@ class FastPath:
         return False
 
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
-        """Wait for the first bytes of a request; False if none come, or too late."""
+        """Wait for the first bytes of a request; return False if none come, or too late."""
         stream.rest(idle=True)
         self._waiting[scope] = trio.current_time()
         if len(self._waiting) == 1:
-            self._news.set()
+            self._wakeup.set()
         try:
             # A request that came with the cancellation is not begun: it would be carried out, or half of it.
             return await connection.receive() and not scope.cancel_called
@@ -126,11 +126,13 @@ class FastPath:
     ) -> bool:
         """Carry the request out and write its response; return whether the connection may have another request."""
         services, began = self._services, time.perf_counter()
-        request_id = new_id("req", services.clock())
+        at = services.clock()
+        request_id = new_id("req", at)
         REQUEST_ID.set(request_id)
         headers = PlainFields(head.fields)
         request = Request(
             request_id,
+            at,
             head.method,
             route,
             path,
@@ -188,7 +190,7 @@ class _Connection:
         self.secure = isinstance(stream, TlsFrontStream)
 
     async def receive(self) -> bool:
-        """Wait for more bytes; False at the end. Raises BrokenResourceError."""
+        """Wait for more bytes; return False at the end. Raises BrokenResourceError."""
         data = await self._stream.receive_next()
         self.buffer += data
         return bool(data)
@@ -225,7 +227,7 @@ class _Connection:
 
 @lru_cache(maxsize=256)
 def _head(status: int, content_type: str, secure: bool) -> str:
-    """What all answers of a kind have in common."""
+    """Return what all responses of a kind have in common."""
     fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
     if content_type:
         fields.append(("content-type", content_type))
@@ -252,5 +254,5 @@ def _written(response: Response, request_id: str, left: Quota | None, secure: bo
 
 @lru_cache(maxsize=1)
 def _date(now_s: int) -> str:
-    """A time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
+    """Write a time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
     return formatdate(now_s, usegmt=True)

@@ -102,7 +102,7 @@ async def serve_front(
     config: Config,
     limits: FrontLimits,
     tls: Tls | None = None,
-    lane: FastPath | None = None,
+    fast_path: FastPath | None = None,
     connections: Connections | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -116,7 +116,7 @@ async def serve_front(
         config: Hypercorn's, for its HTTP settings; its binds, workers and timeouts of the stop are not used.
         tls: for HTTPS; None for plain HTTP.
         connections: how many there may be, and who makes room; None for a bound of its own.
-        lane: serves each connection until a request is not for it; None to have the app serve all.
+        fast_path: serves each connection until a request is not for the fast path; None to have the app serve all.
 
     Raises what the app's lifespan startup raises.
 
@@ -129,9 +129,9 @@ async def serve_front(
             await outside.start(lifespan.handle_lifespan)
             await lifespan.wait_for_startup()
             handler = partial(_serve_http, app, config, state, limits.head_s)
-            front = _Front(handler, stream_handler, limits, tls, lane, connections or Connections())
-            if lane is not None:
-                outside.start_soon(lane.run)
+            front = _Front(handler, stream_handler, limits, tls, fast_path, connections or Connections())
+            if fast_path is not None:
+                outside.start_soon(fast_path.run)
             await front.run(listeners, close_streams, stop, task_status)
             await lifespan.wait_for_shutdown()
             outside.cancel_scope.cancel()
@@ -177,7 +177,7 @@ async def _serve_http(
     context: WorkerContext,
     stream: FrontStream,
 ) -> bool:
-    """One connection in Hypercorn's own handler; True if its next request is for the stream, and pushed back."""
+    """Serve a connection by Hypercorn's own handler; return True if its next request is for the stream, and pushed back."""
     connection = trio.CancelScope()
     stream.bound_heads(head_s, connection)
     wrapped = ASGIWrapper(_finishing(app, stream))
@@ -197,11 +197,11 @@ class _Front:
         stream: StreamHandler,
         limits: FrontLimits,
         tls: Tls | None,
-        lane: FastPath | None,
+        fast_path: FastPath | None,
         connections: Connections,
     ) -> None:
         self._connections = connections
-        self._lane = lane
+        self._fast_path = fast_path
         self._http = http
         self._stream = stream
         self._limits = limits
@@ -246,8 +246,8 @@ class _Front:
                     arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
                 last = began + self._limits.shutdown_s
                 self._bound(requests, self._requests, began + self._limits.requests_s)
-                if self._lane is not None:
-                    self._lane.stop()
+                if self._fast_path is not None:
+                    self._fast_path.stop()
                 await self._context.terminated.set()
             close_streams()
             self._bound(streams, self._streams, last)
@@ -320,7 +320,7 @@ class _Front:
             requests.start_soon(self._keep, stream, streams)
 
     async def _first_bytes(self, stream: FrontStream) -> bytes:
-        """What the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
+        """Return what the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(self._limits.peek_s),
@@ -362,13 +362,13 @@ class _Front:
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
-        """Requests in the lane for as long as they are for that, then in Hypercorn's handler, up to one for the stream.
+        """Serve requests on the fast path for as long as they fit it, then by Hypercorn's handler, up to one for the stream.
 
-        True if there is that one; it is pushed back.
+        Returns True if there is such a one; it is pushed back.
         """
         try:
-            if self._lane is not None:
-                if not await self._lane.serve(stream):
+            if self._fast_path is not None:
+                if not await self._fast_path.serve(stream):
                     await stream.aclose()
                     return False
                 if await self._for_stream(stream):
@@ -378,13 +378,13 @@ class _Front:
         return await self._http(self._context, stream)
 
     async def _for_stream(self, stream: FrontStream) -> bool:
-        """Whether what comes next on the connection is for the stream; the bytes stay there."""
+        """Tell whether what comes next on the connection is for the stream; the bytes stay there."""
         with trio.move_on_after(self._limits.peek_s):
             return (await _peek(stream)).startswith(STREAM)
         raise trio.ClosedResourceError("the rest of a request did not come in time")
 
     async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
-        """Whether TLS is spoken on the connection from here on."""
+        """Shake hands; return whether TLS is spoken on the connection from here on."""
         if speaks_http(await stream.first_byte()):
             await told_to_use_tls(stream)
             return False
@@ -405,7 +405,7 @@ def _tell(failure: BaseException) -> None:
 
 
 async def _peek(stream: FrontStream) -> bytes:
-    """Enough of a request's first bytes to route by, pushed back again; empty if the client sends none."""
+    """Return enough of a request's first bytes to route by, and push them back; empty if the client sends none."""
     first = b""
     while len(first) < len(STREAM) and STREAM.startswith(first):
         data = await stream.receive_some(_PEEK)

@@ -16,7 +16,7 @@ _DETAIL: Final = "This port speaks TLS: use https:// and wss://."
 
 
 def speaks_http(first_byte: bytes) -> bool:
-    """Whether a connection that begins with this byte is plain HTTP: a method, where TLS begins with 22."""
+    """Tell whether a connection that begins with this byte is plain HTTP: a method, where TLS begins with 22."""
     return first_byte.isalpha()
 
 

@@ -1,4 +1,4 @@
-"""Which route a request is for, by the parts of its path; the lane and the app ask in the same way (ADR 36).
+"""The route of a request, by the parts of its path; the fast path and the app look it up in the same way (ADR 36).
 
 A path is split first and decoded afterwards, part by part: an id of a caller's choosing may hold anything, slashes and
 dots included, and is never taken for more than itself.
@@ -22,7 +22,7 @@ _REST: Final = "<path:"
 
 
 def path_of(target: str) -> str:
-    """The path in a request's target, as it was sent, without its query.
+    """Return the path in a request's target, as it was sent, without its query.
 
     A target is a path, or the URL of one by http (RFC 9112 3.2.1, 3.2.2). The path of any other, such as one with a
     fragment, is empty, and leads nowhere: it would be another name for what a proxy in front knows by one.
@@ -41,7 +41,7 @@ def path_of(target: str) -> str:
 
 
 def parts_of(path: str) -> list[str]:
-    """The parts of a path as it was sent, each decoded (RFC 3986 2.4: not before they are separated).
+    """Return the parts of a path as it was sent, each decoded (RFC 3986 2.4: not before they are separated).
 
     Raises BadRequest for what is not percent-encoded UTF-8.
     """
@@ -62,7 +62,7 @@ def _bad(why: str) -> BadRequest:
 
 @dataclass(slots=True)
 class Place:
-    """What may stand at one place of a path: words, else a value, and the routes of paths that end there.
+    """A place in paths: the words that may stand there, else a value, and the routes of paths that end there.
 
     Args:
         names: those of the values in front of it.
@@ -106,7 +106,7 @@ class Table:
         return place
 
     def find(self, parts: Iterable[str]) -> tuple[Place, dict[str, str]] | None:
-        """Where the parts of a path lead, and the values among them by name; None where there is nothing."""
+        """Return the place where the parts of a path lead, and the values among them by name; None if nothing is there."""
         place = self._root
         values: list[str] = []
         for part in parts:

@@ -1,4 +1,4 @@
-"""What strangers send is read in turns, so that however many there are they leave time to others (ADR 41).
+"""Turns: what strangers send is read in turn, so that however many there are they leave time to others (ADR 41).
 
 The process has one thread. Who has shown a good credential is served as it comes. Of all others one is served after
 the other, network by network, and while anybody known is served, too, each of these turns is followed by a pause of twice
@@ -24,7 +24,7 @@ _ACTIVE_S: Final = 0.1
 
 
 class Turns:
-    """Who of the strangers may go on. Without somebody known beside them they wait for each other only."""
+    """The turns of strangers. Without somebody known beside them they wait for each other only."""
 
     def __init__(self) -> None:
         self._queues: dict[str, dict[trio.Event, Hashable]] = {}
@@ -67,7 +67,7 @@ class Turns:
                 del self._queues[network]
 
     async def hold(self, who: Hashable, network: str) -> None:
-        """As `take`, unless the turn is held already."""
+        """Take a turn unless one is held already."""
         self._hand_on()
         if self._holder is not who:
             await self.take(who, network)

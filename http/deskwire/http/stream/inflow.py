@@ -1,4 +1,4 @@
-"""What a stream connection may send: so much at once, and from then on so much a second (ADR 42).
+"""The rate at which a stream connection may send: so much at once, and from then on so much a second (ADR 42).
 
 No Pusher client comes near it: one that subscribes to all its 100 channels at once sends a hundred messages of a
 kilobyte or two, and after that it pings, answers pings, and changes a channel now and then.
@@ -16,7 +16,7 @@ FRAMES: Final = Rate(per_minute=60 * 50, burst=500)
 """Frames, each part of a message and each control frame; also a read that brings none to its end."""
 MESSAGES: Final = Rate(per_minute=60 * 25, burst=250)
 LARGEST_AT_ONCE: Final = 16
-"""Bytes may be at once as many as so many of the largest messages have, and from then on as one has in each second."""
+"""Messages of the largest size that may come at once; from then on the bytes of one in each second."""
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -26,7 +26,7 @@ def _bytes_rate(largest: int) -> Rate:
 
 
 class HangUp(Exception):
-    """A peer has sent what its connection ends for; `goodbye` tells it."""
+    """A peer has broken a rule, and its connection ends; `goodbye` tells it why."""
 
     def __init__(self, goodbye: pusher.Close) -> None:
         super().__init__(goodbye.message)
@@ -34,11 +34,11 @@ class HangUp(Exception):
 
 
 class TooMuch(HangUp):
-    """It has sent more than it may."""
+    """A peer has sent more than it may."""
 
 
 class Inflow:
-    """One connection's account. Each method raises TooMuch.
+    """The account of what one connection has sent. Each method raises TooMuch.
 
     Args:
         largest: bytes of the largest message.
@@ -52,19 +52,19 @@ class Inflow:
 
     def frame(self, now_s: float) -> None:
         """Count a frame."""
-        self._frames = _taken(FRAMES, self._frames, 1, now_s, pusher.TOO_MANY_FRAMES)
+        self._frames = _count(FRAMES, self._frames, 1, now_s, pusher.TOO_MANY_FRAMES)
 
     def message(self, now_s: float) -> None:
         """Count a message."""
-        self._messages = _taken(MESSAGES, self._messages, 1, now_s, pusher.TOO_MANY_MESSAGES)
+        self._messages = _count(MESSAGES, self._messages, 1, now_s, pusher.TOO_MANY_MESSAGES)
 
     def bytes(self, count: int, now_s: float) -> None:
         """Count bytes."""
-        self._bytes = _taken(_bytes_rate(self._largest), self._bytes, count, now_s, pusher.TOO_MANY_BYTES)
+        self._bytes = _count(_bytes_rate(self._largest), self._bytes, count, now_s, pusher.TOO_MANY_BYTES)
 
 
-def _taken(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pusher.Close) -> int:
-    """When the bucket is full again after that. Raises TooMuch."""
+def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pusher.Close) -> int:
+    """Return when the bucket is full again after that. Raises TooMuch."""
     after = take(rate, full_at_ns, int(now_s * _SECOND_NS), count)
     if after is None:
         raise TooMuch(refusal)

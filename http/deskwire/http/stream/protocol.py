@@ -1,9 +1,9 @@
-"""What a stream connection says and is told, message by message (Pusher protocol, messages; decisions 5)."""
+"""The messages of one stream connection, received and answered (Pusher protocol, messages; decisions 5)."""
 
 from __future__ import annotations
 
 from sys import intern
-from typing import Final
+from typing import Final, assert_never
 
 from deskwire.engine.accounts.credentials import key_in_force
 from deskwire.engine.accounts.people import Project
@@ -24,14 +24,15 @@ _CHANNELS: Final = 100
 
 
 class PusherProtocol:
-    """One connection's conversation: `greet` it, then `receive` each message.
+    """The protocol on one connection: `greet` it, then `receive` each message.
 
     Args:
-        store: says whether server keys are still in force.
-        signing: what tokens are signed with.
-        project: whose stream it is.
+        store: has the server keys that are in force.
+        signing: the keys that tokens are signed with.
+        project: the project of the stream.
 
-    `keys` are the ids of the server keys that its subscriptions were authorized with.
+    Attributes:
+        keys: ids of the server keys that its subscriptions were authorized with.
     """
 
     __slots__ = (
@@ -71,7 +72,7 @@ class PusherProtocol:
         return self._project.id
 
     def withdraw(self, keys: set[str], projects: set[str]) -> bool:
-        """End the connection if one of these server keys or projects, which are no more, has let it in; whether so.
+        """End the connection if one of these server keys or projects, which are no more, let it in; return whether.
 
         With all its keys gone the client is told to stay away, as it could only be refused from now on. With one of
         them left it is told to come back, and gets the channels that it still may have.
@@ -88,7 +89,7 @@ class PusherProtocol:
         return True
 
     async def greet(self) -> None:
-        """Begin, with the socket id."""
+        """Send the first message, with the socket id."""
         await self.session.send(pusher.connection_established(self.socket_id))
 
     async def receive(self, text: str) -> None:
@@ -111,13 +112,15 @@ class PusherProtocol:
                 await self.session.send(pusher.error(reason))
             case pusher.Pong() | pusher.Ignored():
                 pass
+            case message:
+                assert_never(message)
 
     async def _subscribe(self, name: str, auth: str) -> None:
         project = self._project
         try:
             channel = open_channel(project, name)
             grant = await self._granted(project, name, auth)
-            await self._take(project, channel, grant)
+            await self._subscribe_as(project, channel, grant)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
             self._stand_by(channel, grant.consumer_id)
@@ -147,7 +150,7 @@ class PusherProtocol:
         return grant
 
     async def _note_key(self, key_id: str) -> None:
-        """Have the connection end with the key, from before it is looked up: a revocation meanwhile finds it here.
+        """Tie the connection to the key, before that is looked up, so that a revocation meanwhile finds it here.
 
         Raises TokenRefused if it is revoked.
         """
@@ -158,8 +161,8 @@ class PusherProtocol:
             self.keys = noted
             raise TokenRefused("The server key of this token has been revoked.", code="revoked_server_key")
 
-    async def _take(self, project: Project, channel: Channel, grant: Grant) -> None:
-        """Subscribe. The same consumer again on this connection is only told so again."""
+    async def _subscribe_as(self, project: Project, channel: Channel, grant: Grant) -> None:
+        """Subscribe. A consumer that holds the channel on this connection is only told so again."""
         subscriptions = self.session.subscriptions
         subscription = subscriptions.get(channel.name)
         if subscription is not None and subscription.consumer_id != grant.consumer_id:
@@ -171,26 +174,30 @@ class PusherProtocol:
             subscription = await self._hub.subscribe(project, channel, grant, self._lost)
             subscriptions[channel.name] = subscription  # from here on the session leaves it
             start = subscription.start
-            answer = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
-            if await self.session.send(answer):
+            confirmation = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
+            if await self.session.send(confirmation):
                 self.session.follow(subscription)
         else:
             await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
 
     def _lost(self, loss: Loss) -> None:
-        """End the connection that has lost a channel. With others left its client is told to come back for them."""
-        if loss == "superseded":
-            self.session.end(pusher.SUPERSEDED)
-        elif any(subscription.current for subscription in self.session.subscriptions.values()):
-            self.session.end(pusher.PARTLY_ENDED)
-        else:
-            self.session.end(pusher.ENDED)
+        """End the connection, as it has lost a channel. If it has others its client is told to come back for them."""
+        match loss:
+            case "superseded":
+                goodbye = pusher.SUPERSEDED
+            case "ended" if any(held.current for held in self.session.subscriptions.values()):
+                goodbye = pusher.PARTLY_ENDED
+            case "ended":
+                goodbye = pusher.ENDED
+            case _:
+                assert_never(loss)
+        self.session.end(goodbye)
 
     async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
     def _stand_by(self, channel: Channel, consumer_id: str) -> None:
-        """Keep a refused client's connection; when it may have the channel it is told to come back."""
+        """Keep a refused client's connection, and tell the client to come back once it may have the channel."""
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return
         self.session.settle()

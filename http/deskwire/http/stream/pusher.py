@@ -57,7 +57,6 @@ def too_big(limit: int) -> Close:
     return Close(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
 
 
-TEXT_ONLY: Final = Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
 UNKNOWN_APP: Final = Close(CloseCode.APP_UNKNOWN, "There is no app with this key.")
 BAD_PROTOCOL: Final = Close(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
 SUPERSEDED: Final = Close(CloseCode.UNAUTHORIZED, "Superseded by another consumer")
@@ -105,14 +104,14 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """`pusher:unsubscribe`; it has no answer."""
+    """`pusher:unsubscribe`; it has no response."""
 
     channel: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """`pusher:ping`, to be answered at once."""
+    """`pusher:ping`, which gets a `pusher:pong` at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Not a message; `reason` is for the developer at the other end."""
+    """A frame that is no message; `reason` tells the developer at the other end why."""
 
     reason: str
 
@@ -150,7 +149,7 @@ Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored
 
 
 def decode(text: str) -> Inbound:
-    """The message in one text frame; any text gives a value."""
+    """Return the message in one text frame; any text gives a value."""
     try:
         message = orjson.loads(text)
     except ValueError:
@@ -188,7 +187,7 @@ def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe
 
 
 def _fields(data: object) -> Mapping[str, Any]:
-    """`data` as an object: clients send one, or its JSON text, or an empty text, or nothing."""
+    """Return `data` as an object: clients send one, or its JSON text, or an empty text, or nothing."""
     if isinstance(data, str) and data:
         try:
             data = orjson.loads(data)
@@ -198,40 +197,40 @@ def _fields(data: object) -> Mapping[str, Any]:
 
 
 def new_socket_id() -> str:
-    """A fresh, unguessable socket id: two decimal numbers with a dot (`\\d+\\.\\d+`)."""
+    """Return a fresh, unguessable socket id: two decimal numbers with a dot (`\\d+\\.\\d+`)."""
     return f"{secrets.randbelow(_SOCKET_NUMBERS)}.{secrets.randbelow(_SOCKET_NUMBERS)}"
 
 
 def connection_established(socket_id: str) -> bytes:
-    """The first message of every connection."""
+    """Return the first message of every connection."""
     data = {"socket_id": socket_id, "activity_timeout": ACTIVITY_TIMEOUT_S}
     return _message("pusher:connection_established", None, data)
 
 
 def subscription_succeeded(channel: str, resumed_after: str | None, gap: bool) -> bytes:
-    """The answer to a subscription: where it begins, and whether stored events reach back that far."""
+    """Return the response to a subscription: its start, and whether stored events reach back that far."""
     data = {"resumedAfter": resumed_after, "gap": gap}
     return _message("pusher_internal:subscription_succeeded", channel, data)
 
 
 def subscription_error(channel: str, kind: str, error: str, status: int) -> bytes:
-    """The refusal of a subscription; the connection stays open."""
+    """Return the refusal of a subscription; the connection stays open."""
     return _message("pusher:subscription_error", channel, {"type": kind, "error": error, "status": status})
 
 
 def error(message: str, code: int | None = None) -> bytes:
-    """`pusher:error`. Without a code clients stay connected; with one of 4000 to 4299 they act on it."""
+    """Return `pusher:error`. Without a code clients stay connected; with one of 4000 to 4299 they act on it."""
     data = {"message": message} if code is None else {"code": code, "message": message}
     return orjson.dumps({"event": "pusher:error", "data": data})
 
 
 def pong() -> bytes:
-    """The answer to `pusher:ping`."""
+    """Return the response to `pusher:ping`."""
     return _message("pusher:pong", None, {})
 
 
 def event(kind: str, channel: str, envelope: bytes) -> bytes:
-    """An event with its stored envelope as the JSON text in `data`."""
+    """Return an event, with its stored envelope as the JSON text in `data`."""
     return orjson.dumps({"event": kind, "channel": channel, "data": envelope.decode()})
 
 

@@ -17,6 +17,7 @@ from deskwire.http.server.drain import drain
 from deskwire.http.stream import pusher
 from deskwire.http.stream.inflow import HangUp, TooMuch
 from deskwire.http.stream.lifetime import Lifetime
+from deskwire.http.stream.pusher import CloseCode
 from deskwire.http.stream.timekeeper import Timekeeper
 from deskwire.http.stream.websocket.inlet import Inlet
 from deskwire.http.stream.writer import SocketWriter
@@ -113,7 +114,8 @@ class Reader:
                 if (text := self._inlet.text(event)) is not None:
                     await handler.receive(text)
             case BytesMessage():
-                raise HangUp(pusher.TEXT_ONLY)
+                refusal = pusher.Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
+                raise HangUp(refusal)
             case _:
                 pass
         return False

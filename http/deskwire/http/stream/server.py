@@ -1,4 +1,4 @@
-"""The realtime stream's websockets: opening one, and closing all (decisions 5)."""
+"""The server of the realtime stream: it opens each websocket, and closes all (decisions 5)."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ log: Final = structlog.get_logger(__name__)
 _OPENING_S: Final = 10.0
 """How long a client may take over its request."""
 _OPENING_AT_THE_STOP_S: Final = 0.5
-"""How long it may once all are told to end; one that is dropped before it is answered may be away for long (ADR 38)."""
+"""The same once all are told to end; a client that is dropped without a response may stay away for long (ADR 38)."""
 _READ: Final = 16 * 1024
 _READS: Final = 1_024
-"""Reads of one request at most. It may have 16 KB; a usual one comes through byte by byte, too."""
+"""Reads of one request at most. It may have 16 KB, and even a usual one may come byte by byte."""
 
 
 class RealtimeStream:
-    """Serves stream connections; `handle` is one connection's task, `run` writes events to all of them.
+    """The stream's connections; `handle` is one connection's task, `run` writes events to all of them.
 
     Args:
-        keys: what tokens are signed with (`token.issue`).
+        keys: the keys that tokens are signed with (`token.issue`).
         ping_s: time between websocket pings; after two without a pong the connection is dropped.
         write_timeout_s: how long one write may take before the connection is dropped.
         inbound_bytes: size of the largest message a client may send.
         unsubscribed_s: how long a connection may stay without ever subscribing.
-        unsubscribed_each: how many of one network may be without a subscription (`Strangers`).
-        trusted_proxies: networks of proxies that say whose connection they pass on.
+        unsubscribed_each: number of one network's connections that may be without a subscription (`Strangers`).
+        trusted_proxies: networks of proxies whose `X-Forwarded-For` is believed.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class RealtimeStream:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self._protocols)
 
     async def run(self) -> None:
@@ -98,7 +98,7 @@ class RealtimeStream:
             await self._flusher.run()
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
-        """End connections whose right a commit ends from now on."""
+        """End connections whose right is ended by a commit from now on."""
         commits.subscribe(lambda _: self.rights_changed_nowait(), "callers")
 
     def rights_changed_nowait(self) -> None:
@@ -125,7 +125,7 @@ class RealtimeStream:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
         except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
-            survived(error, partial(_tell, protocol))
+            survived(error, partial(_log_failure, protocol))
         finally:
             if protocol is not None:
                 del self._protocols[protocol]
@@ -134,9 +134,9 @@ class RealtimeStream:
             await trio.aclose_forcefully(stream)
 
     def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
-        """End every connection, and each later one likewise; they are gone within 5 s.
+        """End every connection, and each that opens later; they are gone within 5 s.
 
-        A client that has not finished its request, or not read its answer, has half a second for that.
+        A client that has not finished its request, or not read the response, has half a second for that.
         """
         self._closing = goodbye
         for scope in self._openings:
@@ -146,7 +146,7 @@ class RealtimeStream:
             protocol.session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> Opening | None:
-        """The client's request, accepted; None if there is nothing to serve."""
+        """Return the client's request, accepted; None if there is nothing to serve."""
         with trio.CancelScope() as scope:
             if self._closing is not None:
                 scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
@@ -167,7 +167,7 @@ class RealtimeStream:
         if result is None:
             return None
         with trio.move_on_after(self._limits.write_timeout_s) as writing:
-            await stream.send_all(result.answer)
+            await stream.send_all(result.response)
         if writing.cancelled_caught:
             return None
         if isinstance(result, NoWebsocket):
@@ -185,7 +185,7 @@ class RealtimeStream:
         return protocol
 
     def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
-        """Whom the connection is counted for until it has subscribed; None for this machine's own address (`party_of`)."""
+        """Return the network that the connection counts for until it has subscribed; None for this machine (`party_of`)."""
         peer = stream.peer if isinstance(stream, FrontStream) else None
         return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
@@ -204,7 +204,7 @@ class RealtimeStream:
         return self._closing or project or pusher.UNKNOWN_APP
 
     async def _project(self, stream_key: str) -> Project | None:
-        """The project of a stream key as it is at the return: a change from then on finds the connection here."""
+        """Return the project of a stream key as it is at the return: a later change finds the connection here."""
         changes = None
         while changes != self._revocations.changes:
             changes = self._revocations.changes
@@ -212,13 +212,13 @@ class RealtimeStream:
         return project
 
 
-def _tell(protocol: PusherProtocol | None, failure: BaseException) -> None:
+def _log_failure(protocol: PusherProtocol | None, failure: BaseException) -> None:
     socket_id = None if protocol is None else protocol.socket_id
     log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
 
 
 async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.Close) -> None:
-    """Say why the connection is refused, and wait for the client to close; what it sends is not parsed."""
+    """Tell the client why it is refused, and wait for it to close; what it sends is not parsed."""
     refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
     with trio.move_on_after(GOODBYE_S):
         await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))

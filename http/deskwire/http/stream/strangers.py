@@ -1,10 +1,10 @@
-"""How many stream connections of one network may be without a subscription, and how fast they may follow each other.
+"""The limit on stream connections of one network that have not subscribed, and on their rate.
 
-Until it has subscribed nobody knows whose a connection is (ADR 42). So it takes one of few places that its network has:
+Until it has subscribed nobody knows whose a connection is (ADR 42). So it takes one of the few places of its network:
 
 - A place is free again as soon as its connection has subscribed; else 10 s after it was taken, whether the connection
-  has ended by then or not. One that is still there makes room, if somebody waits.
-- Who finds none waits for one, in the order of coming, for 5 s.
+  has ended by then or not. A connection that is still open then makes room, if another waits.
+- A connection that finds none waits for one, in the order of coming, for 5 s.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import trio
 from deskwire.engine.core.mutex import Mutex
 
 KEPT_S: Final = 10.0
-"""How long a place is its connection's own: far longer than clients take to authorize and subscribe."""
+"""How long a place is kept for its connection: far longer than clients take to authorize and subscribe."""
 WAIT_S: Final = 5.0
 """How long a newcomer waits; pusher-js calls its connection unavailable after 10 s."""
 
 
 def _ended() -> None:
-    """Ask a connection to make room that is there no more."""
+    """Do nothing: the connection has ended already."""
 
 
 @dataclass(eq=False, slots=True)
@@ -32,28 +32,28 @@ class Stranger:
     """A connection that has not subscribed, in its place.
 
     Args:
-        since: when it took the place.
+        since: time at which it took the place, on Trio's clock.
         make_room: ends the connection, as another needs the place.
     """
 
-    _room: _Room
+    _places: _Places
     since: float
     make_room: Callable[[], None] = _ended
 
     def known(self) -> None:
         """Give the place back: the connection has subscribed."""
-        self._room.free(self)
+        self._places.free(self)
 
     def leave(self) -> None:
-        """Say that the connection has ended. The place is kept for its time: else they could follow each other at any rate."""
+        """Note that the connection has ended. Its place is kept for its time, which bounds the rate of connections."""
         self.make_room = _ended
         if self.since + KEPT_S <= trio.current_time():
-            self._room.free(self)
+            self._places.free(self)
 
 
 @dataclass(eq=False, slots=True)
-class _Room:
-    """The places of one network, those that were taken first in front."""
+class _Places:
+    """The places of one network, in the order in which they were taken."""
 
     taken: dict[Stranger, None] = field(default_factory=dict)
     line: Mutex = field(default_factory=Mutex)
@@ -63,8 +63,8 @@ class _Room:
         self.taken.pop(stranger, None)
         self.freed.set()
 
-    async def take(self, each: int) -> Stranger:
-        while len(self.taken) >= each:
+    async def take(self, limit: int) -> Stranger:
+        while len(self.taken) >= limit:
             oldest = next(iter(self.taken))
             if oldest.since + KEPT_S <= trio.current_time():
                 del self.taken[oldest]
@@ -78,43 +78,43 @@ class _Room:
         return stranger
 
     def forgettable(self, now: float) -> bool:
-        """Whether nobody needs it any more."""
+        """Return whether nobody needs it any more."""
         return not self.line.held and all(
             place.make_room is _ended and place.since + KEPT_S <= now for place in self.taken
         )
 
 
 class Strangers:
-    """Those of all networks.
+    """The places of all networks.
 
     Args:
-        each: how many a network has.
+        limit: number of places of a network.
     """
 
-    def __init__(self, each: int) -> None:
-        self._each = each
-        self._rooms: dict[str, _Room] = {}
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._networks: dict[str, _Places] = {}
         self._waiting: set[trio.CancelScope] = set()
         self._swept = 0.0
         self._closed = False
 
     async def admit(self, network: str | None) -> Stranger | None:
-        """A newcomer in its place, at once if there is one; None if none is free in time.
+        """Give a new connection its place, at once if one is free; return None if none is free in time.
 
         Args:
-            network: None for who may be anybody; there are places enough for those.
+            network: None for a client that may be anybody; there is no limit on those.
         """
         if self._closed:
             return None
         if network is None:
-            return Stranger(_Room(), trio.current_time())
+            return Stranger(_Places(), trio.current_time())
         self._sweep()
-        room = self._rooms.setdefault(network, _Room())
+        places = self._networks.setdefault(network, _Places())
         with trio.move_on_after(WAIT_S) as waiting:
             self._waiting.add(waiting)
             try:
-                async with room.line:
-                    return await room.take(self._each)
+                async with places.line:
+                    return await places.take(self._limit)
             finally:
                 self._waiting.discard(waiting)
         return None
@@ -126,12 +126,14 @@ class Strangers:
             waiting.cancel()
 
     def __len__(self) -> int:
-        """How many networks are remembered."""
-        return len(self._rooms)
+        """Return how many networks are remembered."""
+        return len(self._networks)
 
     def _sweep(self) -> None:
-        """Forget the networks of which nobody has come for a while; seldom, as it looks at all."""
+        """Forget the networks from which nobody has come for a while; seldom, as it checks all of them."""
         now = trio.current_time()
         if now - self._swept >= KEPT_S:
             self._swept = now
-            self._rooms = {name: room for name, room in self._rooms.items() if not room.forgettable(now)}
+            self._networks = {
+                name: places for name, places in self._networks.items() if not places.forgettable(now)
+            }

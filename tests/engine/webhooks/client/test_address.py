@@ -1,4 +1,4 @@
-"""Which addresses and URLs webhooks may go to (contract 6.2.2, decisions 6)."""
+"""The addresses and URLs that webhooks may go to (contract 6.2.2, decisions 6)."""
 
 from __future__ import annotations
 

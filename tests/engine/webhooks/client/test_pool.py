@@ -86,7 +86,7 @@ async def test_a_connection_with_a_whole_answer_is_used_again(
 async def test_a_connection_that_has_had_its_last_answer_is_closed(
     receivers: Receivers, mock_clock: MockClock, answer: bytes, closing: bool
 ) -> None:
-    """No bytes of one answer can pass for the next one."""
+    """Bytes of one response must not pass for the next one."""
     receiver = await receivers(sending(answer, closing=closing))
     first, second = await two_posts(receiver)
     assert (first.status, first.error, first.answer) == (200, None, b"ok")
@@ -206,7 +206,7 @@ async def test_an_attempt_that_is_cancelled_leaves_no_connection(
 
 
 async def test_a_flood_of_interim_answers_is_cut_off(receivers: Receivers, mock_clock: MockClock) -> None:
-    """Each is well-formed; together they are a head without an end."""
+    """The responses are well-formed; together they are a head without an end."""
     receiver = await receivers(flooding(b"", b"HTTP/1.1 102 Processing\r\n\r\n"))
     attempt = await alone(receiver)
     assert (attempt.status, attempt.latency_ms < 5000) == (None, True)
@@ -282,7 +282,7 @@ def flooding(first: bytes, drop: bytes) -> Behaviour:
 
 
 async def alone(receiver: Receiver) -> Attempt:
-    """One attempt by a client of its own."""
+    """Make one attempt with a client of its own."""
     client = client_for(receiver)
     try:
         return await post(client)

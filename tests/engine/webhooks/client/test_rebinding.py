@@ -1,4 +1,4 @@
-"""Whatever a resolver says, and however often it changes its mind: no refused address is dialled (decisions 6)."""
+"""DNS rebinding: no refused address is dialled, however often a resolver changes its results (decisions 6)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Nowhere:
         raise ConnectionRefusedError("nobody answers here")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, as nothing is open."""
 
 
 class Rebinding:

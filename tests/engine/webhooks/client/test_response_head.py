@@ -1,4 +1,4 @@
-"""What is taken for a plain answer is read by h11 in the very same way (ADR 28)."""
+"""Plain responses: h11 reads them in the very same way (ADR 28)."""
 
 from __future__ import annotations
 

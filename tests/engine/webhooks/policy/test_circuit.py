@@ -1,4 +1,4 @@
-"""When an endpoint that keeps failing is left alone, and when it is tried again (contract 6.4.3, decisions 6)."""
+"""The circuit of an endpoint that keeps failing (contract 6.4.3, decisions 6)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_probes_are_sent_each_ten_seconds_for_three_minutes_and_then_more_and_mo
 
 
 def test_the_next_probe_is_counted_from_the_begin_of_the_one_before() -> None:
-    """A receiver that hangs is asked as often as one that refuses."""
+    """Probes are as frequent to a receiver that hangs as to one that refuses."""
     assert probe_at(probed(OPENED, OPENED_AT + 10_000, took=5_000)) == OPENED_AT + 20_000
 
 

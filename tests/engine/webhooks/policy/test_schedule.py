@@ -1,8 +1,8 @@
-"""When a delivery is tried again, and when it ends (contract 6.4.2, decisions 6)."""
+"""The schedule of a delivery's attempts, and its end (contract 6.4.2, decisions 6)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
+from tests.support.sockets.receivers import delivery
 
 SCHEDULE = Schedule(DEFAULT_RETRY_DELAYS_S, 0.2, 86_400.0)
 START = 1_790_000_000_000
@@ -40,7 +41,7 @@ def as_planned(retry: Retry) -> Planned:
 
 
 def starts(took: int, late: tuple[int, ...] = (0, 0, 0, 0)) -> list[int]:
-    """When the attempts of a delivery begin (ms after the first was due), if each takes `took` ms and begins `late`."""
+    """Return the begins of a delivery's attempts (ms after the first was due) if each takes `took` ms and is `late`."""
     plan, begun = Planned(), list[int]()
     for number in range(1, 5):
         at = plan.due_at + late[number - 1]
@@ -57,7 +58,7 @@ def test_attempts_are_planned_from_the_first_one() -> None:
 
 
 def test_none_begins_before_the_one_before_it_has_ended() -> None:
-    """A receiver that lets each of 5 s run out moves them together, not apart."""
+    """Attempts to a receiver that lets each of 5 s run out move together, not apart."""
     assert starts(took=5_000) == [0, 5_000, 10_000, 20_000]
     assert starts(took=30_000) == [0, 30_000, 60_000, 90_000]
 
@@ -69,7 +70,7 @@ def test_one_that_could_not_begin_at_its_time_moves_the_rest_of_the_plan() -> No
 
 
 def test_an_attempt_that_begins_before_its_time_moves_nothing() -> None:
-    """A clock was set back, or a delivery that was held goes out as a probe."""
+    """The reason is a clock that was set back, or a held delivery that is sent as a probe."""
     plan = Planned(START + 8_000, START, START + 100)
     assert follows(failed(3, START + 5_000), plan).due_at == START + 20_000
 
@@ -155,7 +156,7 @@ def test_what_is_left_of_the_plan_moves_with_the_pause() -> None:
     [(0, 1_000), (999, 1_000), (1_500, 1_500), (180_000, 180_000), (10**10, 180_000)],
 )
 def test_a_pause_is_at_least_a_second_and_at_most_three_minutes(asked_ms: int, pause_ms: int) -> None:
-    """Such answers use up no attempt: without a least pause a receiver could be asked without end."""
+    """The least pause bounds the attempts to a receiver whose responses use up none."""
     again = SCHEDULE.after_pause_asked(failed(1, wait_ms=asked_ms), Planned())
     assert again.due_at == START + 100 + pause_ms
 
@@ -191,3 +192,20 @@ def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
         "skipped", "it was still pending 86400 s after it was made"
     )
     assert SCHEDULE.too_late(START, 0) is None
+
+
+def test_a_retry_counts_the_attempt_unless_it_repeats_it() -> None:
+    planned = delivery(1, attempts=2)
+    for repeats, attempts in ((False, 3), (True, 2)):
+        following = Retry(START + 2_000, START, START + 100, repeats=repeats).applied_to(planned)
+        assert following == replace(
+            planned,
+            attempts=attempts,
+            due_at=START + 2_000,
+            planned_from=START,
+            failing_since=START + 100,
+        )
+
+
+def test_no_retry_is_planned_further_ahead_than_all_delays_and_the_longest_pause() -> None:
+    assert SCHEDULE.ahead_max_ms == 24_000 + 180_000

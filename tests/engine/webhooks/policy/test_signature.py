@@ -68,7 +68,7 @@ def test_secrets_have_their_prefix_and_are_never_the_same() -> None:
 
 
 def test_the_random_part_of_a_secret_begins_with_any_digit() -> None:
-    """A first digit that is always 0 would say that there is less chance in it than there is room for."""
+    """The first digit must be random, too: one that is always 0 would waste room."""
     assert len({new_secret()[6] for _ in range(1000)}) > 30
 
 

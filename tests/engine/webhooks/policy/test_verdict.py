@@ -1,4 +1,4 @@
-"""What follows from an attempt, for its delivery and for its endpoint's circuit (contract 6.4, decisions 6)."""
+"""The verdict on an attempt, for its delivery and for its endpoint's circuit (contract 6.4, decisions 6)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
-from deskwire.engine.webhooks.queue.outbox import Outbox, Page
+from deskwire.engine.webhooks.queue.outbox import Outbox, RowBatch
 from deskwire.engine.webhooks.queue.retries import Retries
 from tests.support.sockets.receivers import delivery
 
@@ -21,23 +21,23 @@ def outbox_of(
     return Outbox(memory, share, retries, backlog, holds=holds, held_upto=held_upto)
 
 
-def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> Page:
-    """Answer the next page that is wanted with these rows."""
-    page = outbox.wants_page(now)
-    assert page is not None
-    outbox.end_page(page, rows, now, more=more)
-    return page
+def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> RowBatch:
+    """Answer the next batch that is wanted with these rows."""
+    batch = outbox.wants_batch(now)
+    assert batch is not None
+    outbox.end_batch(batch, rows, now, more=more)
+    return batch
 
 
 def caught_up(memory: int = 100, *, share: int = 4) -> Outbox:
-    """One that has found nothing pending at its start."""
+    """Return an outbox that has found nothing pending at its start."""
     outbox = outbox_of(memory, share=share)
     assert [read(outbox).part, read(outbox).part] == ["live", "redeliveries"]
     return outbox
 
 
 def released(upto: int, *, memory: int = 100) -> Outbox:
-    """One whose circuit was just closed."""
+    """Return an outbox whose circuit was just closed."""
     outbox = outbox_of(memory, holds=True)
     outbox.release(upto)
     return outbox
@@ -59,7 +59,7 @@ def end(outbox: Outbox, *deliveries: Delivery) -> None:
 
 
 def fail(outbox: Outbox, sent: Delivery, due_at: int, now: int = 0) -> None:
-    """Its attempt has failed, and the next one is planned."""
+    """Let an attempt fail, and plan the next one."""
     outbox.attempt_ended(sent)
     outbox.retry(retry(sent, due_at), now)
 
@@ -72,12 +72,12 @@ def repeated(sent: Delivery, due_at: int = 0) -> Delivery:
     return replace(sent, due_at=due_at, planned_from=due_at)
 
 
-def again(position: int, lane: int | None = 7) -> Delivery:
-    return replace(delivery(position, lane), redelivery=True)
+def again(position: int, conversation: int | None = 7) -> Delivery:
+    return replace(delivery(position, conversation), redelivery=True)
 
 
-def deletion(position: int, lane: int = 7) -> Delivery:
-    made = delivery(position, lane)
+def deletion(position: int, conversation: int = 7) -> Delivery:
+    made = delivery(position, conversation)
     return replace(made, event=replace(made.event, conversation=None))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.queue.outbox import Page
+from deskwire.engine.webhooks.queue.outbox import RowBatch
 from tests.support.sockets.receivers import delivery
 
 
 @dataclass
 class Told:
-    """What a commit tells those who send."""
+    """The notification of a commit."""
 
     erased: frozenset[int]
     made: Sequence[Delivery]
@@ -35,18 +35,20 @@ class Table:
     untold: list[Told] = field(default_factory=list)
     commits: int = 0
 
-    def commit(self, lanes: Iterable[int | None], now: int) -> None:
-        """Make a delivery in each of these lanes."""
-        self._tell([self._insert(delivery(self._next(), lane, due_at=now)) for lane in lanes])
+    def commit(self, conversations: Iterable[int | None], now: int) -> None:
+        """Make a delivery in each of these conversations."""
+        self._tell(
+            [self._insert(delivery(self._next(), conversation, due_at=now)) for conversation in conversations]
+        )
 
     def redeliver(self, position: int, now: int) -> None:
         """Make a delivery that repeats this one."""
         of = self.rows[position]
-        again = replace(delivery(self._next(), of.lane, due_at=now), event=of.event, redelivery=True)
+        again = replace(delivery(self._next(), of.ordering_key, due_at=now), event=of.event, redelivery=True)
         self._tell([self._insert(again)])
 
     def erase(self, conversation: int, now: int) -> None:
-        """Erase a conversation; the delivery of its deletion, in its lane, is of the same commit."""
+        """Erase a conversation; the delivery of its deletion, in its conversation, is of the same commit."""
         gone = {at for at, row in self.rows.items() if row.event.conversation == conversation}
         self.pending -= gone
         self.missed -= gone
@@ -66,18 +68,18 @@ class Table:
         """Say whether the row went with its conversation, and nobody was told yet."""
         return any(row.event.conversation in told.erased for told in self.untold)
 
-    def read(self, page: Page) -> list[Delivery]:
-        """What the query for a page finds now."""
+    def read(self, batch: RowBatch) -> list[Delivery]:
+        """Return the rows that the query for a batch finds now."""
         rows = [self.rows[position] for position in sorted(self.pending)]
-        if page.part == "retries":
-            found = [row for row in rows if row.planned_from is not None and _may_be_retry(row, page)]
-            return sorted(found, key=lambda row: row.due_at)[: page.limit]
-        again = page.part == "redeliveries"
-        found = [row for row in rows if row.redelivery == again and page.after < row.position <= page.upto]
-        return found[: page.limit]
+        if batch.part == "retries":
+            found = [row for row in rows if row.planned_from is not None and _may_be_retry(row, batch)]
+            return sorted(found, key=lambda row: row.due_at)[: batch.limit]
+        again = batch.part == "redeliveries"
+        found = [row for row in rows if row.redelivery == again and batch.after < row.position <= batch.upto]
+        return found[: batch.limit]
 
     def oldest(self, limit: int) -> list[Delivery]:
-        """What the query for a probe finds."""
+        """Return the rows that the query for a probe finds."""
         return [self.rows[position] for position in sorted(self.pending)[:limit]]
 
     def _next(self) -> int:
@@ -93,7 +95,7 @@ class Table:
         self.commits += 1
 
 
-def _may_be_retry(row: Delivery, page: Page) -> bool:
+def _may_be_retry(row: Delivery, batch: RowBatch) -> bool:
     if row.redelivery:
-        return row.position <= page.after
-    return row.position <= page.upto and not page.unread[0] < row.position <= page.unread[1]
+        return row.position <= batch.after
+    return row.position <= batch.upto and not batch.unread[0] < row.position <= batch.unread[1]

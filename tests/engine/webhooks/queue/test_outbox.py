@@ -1,4 +1,4 @@
-"""Which deliveries to one endpoint may start: what is new, retries, and what goes with an erased conversation."""
+"""The outbox: new deliveries, retries, and those of erased conversations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.sockets.receivers import delivery
 # What is new
 
 
-def test_a_lane_goes_on_when_its_attempt_has_ended_before_that_is_recorded() -> None:
+def test_a_conversation_goes_on_when_its_attempt_has_ended_before_that_is_recorded() -> None:
     outbox = caught_up()
     first, *_ = offered(outbox, delivery(1), delivery(2), delivery(4, 8), delivery(5, None))
     assert take(outbox) == [1, 4, 5]
@@ -42,38 +42,38 @@ def test_the_first_rows_are_read_before_anything_is_taken_in() -> None:
     outbox = outbox_of(10)
     offered(outbox, delivery(5))
     assert take(outbox) == []
-    page = read(outbox, delivery(4), delivery(5))
-    assert (page.part, page.after, page.upto, page.limit) == ("live", 0, END, 10)
+    batch = read(outbox, delivery(4), delivery(5))
+    assert (batch.part, batch.after, batch.upto, batch.limit) == ("live", 0, END, 10)
     offered(outbox, delivery(5))
     assert not outbox.wants_live_rows
     assert outbox.held == 2
 
 
-def test_a_commit_that_a_page_has_missed_is_read_for_again() -> None:
+def test_a_commit_that_a_batch_has_missed_is_read_for_again() -> None:
     outbox = outbox_of(10)
-    page = outbox.wants_page(0)
-    assert page is not None
+    batch = outbox.wants_batch(0)
+    assert batch is not None
     offered(outbox, delivery(5))
-    outbox.end_page(page, [], 0, more=False)
+    outbox.end_batch(batch, [], 0, more=False)
     assert read(outbox, delivery(5)).after == 0
     assert take(outbox) == [5]
 
 
-def test_known_deliveries_that_a_page_finds_gone_are_not_read_for_again() -> None:
+def test_known_deliveries_that_a_batch_finds_gone_are_not_read_for_again() -> None:
     outbox = outbox_of(10)
     offered(outbox, delivery(5))
     read(outbox)
     assert not outbox.wants_live_rows
 
 
-def test_a_delivery_that_a_page_has_brought_before_it_was_told_is_not_taken_in_again() -> None:
+def test_a_delivery_that_a_batch_has_brought_before_it_was_told_is_not_taken_in_again() -> None:
     outbox = outbox_of(10)
     read(outbox, delivery(1, None))
     offered(outbox, delivery(1, None), delivery(2, None))
     assert take(outbox) == [1, 2]
 
 
-def test_behind_a_full_page_the_next_one_is_read() -> None:
+def test_behind_a_full_batch_the_next_one_is_read() -> None:
     outbox = outbox_of(2)
     read(outbox, delivery(1, None), delivery(2, None), more=True)
     assert not outbox.wants_live_rows
@@ -96,7 +96,7 @@ def test_once_memory_is_full_what_is_offered_is_read_later() -> None:
     assert take(outbox) == [3, 4]
 
 
-def test_a_page_is_worth_its_query_when_half_the_memory_is_free_or_nothing_is_ready() -> None:
+def test_a_batch_is_worth_its_query_when_half_the_memory_is_free_or_nothing_is_ready() -> None:
     outbox = caught_up(8)
     offered(outbox, *(delivery(number, None) for number in range(1, 10)))
     started = [outbox.take_next(0, 0.0) for _ in range(8)]
@@ -105,12 +105,12 @@ def test_a_page_is_worth_its_query_when_half_the_memory_is_free_or_nothing_is_re
     assert outbox.wants_live_rows
 
 
-def test_a_page_that_could_not_be_read_is_asked_for_again() -> None:
+def test_a_batch_that_could_not_be_read_is_asked_for_again() -> None:
     outbox = outbox_of(10)
-    page = outbox.wants_page(0)
-    assert page is not None
-    assert outbox.wants_page(0) is None
-    outbox.give_up_page(page, 0)
+    batch = outbox.wants_batch(0)
+    assert batch is not None
+    assert outbox.wants_batch(0) is None
+    outbox.give_up_batch(batch, 0)
     assert read(outbox, delivery(1)).after == 0
 
 
@@ -163,37 +163,37 @@ def test_retries_for_which_there_is_no_room_are_read_again() -> None:
     read(outbox, rows[2], now=500)
     assert (outbox.held, take(outbox, 2_000)) == (2, [1, 2])
     end(outbox, rows[0])
-    page = outbox.wants_page(3_000)
-    assert page is not None
-    assert (page.part, page.upto) == ("retries", 3)
-    outbox.end_page(page, rows[1:], 3_000, more=False)
+    batch = outbox.wants_batch(3_000)
+    assert batch is not None
+    assert (batch.part, batch.upto) == ("retries", 3)
+    outbox.end_batch(batch, rows[1:], 3_000, more=False)
     assert take(outbox, 3_000) == [3]
 
 
-def test_a_retry_of_the_last_page_is_not_out_of_reach_of_their_query() -> None:
-    """Its commit is told only later: what memory has no room for must be found up to the page's end."""
+def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
+    """The commit is notified only later: rows that memory has no room for must be found up to the batch's end."""
     outbox = outbox_of(1)
     read(outbox, retry(delivery(1, 1), 1_000), more=True)
     assert take(outbox, 1_000) == [1]
     read(outbox, retry(delivery(2, 2), 1_000), now=1_000)
     end(outbox, retry(delivery(1, 1)))
-    page = outbox.wants_page(1_000)
-    assert page is not None
-    assert (page.part, page.upto) == ("retries", 2)
+    batch = outbox.wants_batch(1_000)
+    assert batch is not None
+    assert (batch.part, batch.upto) == ("retries", 2)
 
 
-def test_a_row_that_was_in_memory_when_a_page_was_asked_for_is_not_taken_from_it() -> None:
-    """It may have ended since: the page is from before."""
+def test_a_row_that_was_in_memory_when_a_batch_was_asked_for_is_not_taken_from_it() -> None:
+    """The delivery may have ended since the batch was asked for."""
     outbox = outbox_of(2)
     rows = [retry(delivery(number, number), 1_000) for number in (1, 2, 3)]
     read(outbox, *rows[:2], more=True)
     read(outbox, rows[2])
     assert take(outbox, 1_000) == [1, 2]
     end(outbox, rows[0])
-    page = outbox.wants_page(1_000)
-    assert page is not None
+    batch = outbox.wants_batch(1_000)
+    assert batch is not None
     end(outbox, rows[1])
-    outbox.end_page(page, rows[1:], 1_000, more=False)
+    outbox.end_batch(batch, rows[1:], 1_000, more=False)
     assert take(outbox, 1_000) == [3]
 
 
@@ -209,7 +209,7 @@ def test_a_clock_that_is_set_back_does_not_hold_up_retries() -> None:
 # Attempts that use up none
 
 
-def test_an_attempt_that_is_repeated_keeps_its_place_in_its_lane() -> None:
+def test_an_attempt_that_is_repeated_keeps_its_place_in_its_conversation() -> None:
     """Decisions 6: after a `Retry-After` the conversation goes on in its order."""
     outbox = caught_up()
     first, *_ = offered(outbox, delivery(1), delivery(2), delivery(3, 8))
@@ -260,12 +260,12 @@ def test_what_waits_of_an_erased_conversation_is_not_sent() -> None:
     assert (take(outbox, 10), outbox.held) == ([4], 1)
 
 
-def test_rows_of_a_conversation_that_was_erased_since_a_page_was_asked_for_are_left_out() -> None:
+def test_rows_of_a_conversation_that_was_erased_since_a_batch_was_asked_for_are_left_out() -> None:
     outbox = outbox_of(10)
-    page = outbox.wants_page(0)
-    assert page is not None
+    batch = outbox.wants_batch(0)
+    assert batch is not None
     outbox.forget(frozenset({7}))
-    outbox.end_page(page, [delivery(1), delivery(2, 8), deletion(3)], 0, more=False)
+    outbox.end_batch(batch, [delivery(1), delivery(2, 8), deletion(3)], 0, more=False)
     assert take(outbox) == [2, 3]
 
 
@@ -283,7 +283,7 @@ def test_a_deletion_waits_for_the_attempts_of_its_conversation_that_are_under_wa
     assert take(outbox, 10) == [3]
 
 
-def test_a_deletion_that_a_page_has_brought_before_it_was_told_is_sent() -> None:
+def test_a_deletion_that_a_batch_has_brought_before_it_was_told_is_sent() -> None:
     outbox = outbox_of()
     read(outbox, delivery(1), delivery(2), deletion(3))
     assert take(outbox) == [1]

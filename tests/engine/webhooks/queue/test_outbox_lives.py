@@ -27,11 +27,11 @@ def redeliver(life: Deliveries, chance: Chance) -> None:
 
 
 def may_probe(life: Deliveries) -> bool:
-    return life.opened and life.outbox.holds and life.page is None
+    return life.opened and life.outbox.holds and life.batch is None
 
 
 def may_end_some(life: Deliveries) -> bool:
-    return life.opened and not life.flight and life.page is None
+    return life.opened and not life.flight and life.batch is None
 
 
 def end_attempt(life: Deliveries, chance: Chance) -> None:
@@ -45,10 +45,10 @@ WHAT_MAY_HAPPEN: Final[tuple[tuple[float, Callable[[Deliveries], bool], Move], .
     (2, lambda _: True, lambda life, by: life.erase(by.randint(1, 3))),
     (3, lambda _: True, redeliver),
     (10, lambda _: True, lambda life, _: life.tell()),
-    (12, lambda life: life.page is None, lambda life, by: life.ask_for_a_page(by.random() < 0.5)),
-    (5, lambda life: life.page is not None and life.found is None, lambda life, _: life.read_page()),
-    (10, lambda life: life.page is not None, lambda life, _: life.end_page()),
-    (0.5, lambda life: life.page is not None, lambda life, _: life.fail_page()),
+    (12, lambda life: life.batch is None, lambda life, by: life.ask_for_a_batch(by.random() < 0.5)),
+    (5, lambda life: life.batch is not None and life.found is None, lambda life, _: life.read_batch()),
+    (10, lambda life: life.batch is not None, lambda life, _: life.end_batch()),
+    (0.5, lambda life: life.batch is not None, lambda life, _: life.fail_batch()),
     (20, lambda _: True, lambda life, by: life.take(by.randint(0, 5))),
     (16, lambda _: True, end_attempt),
     (12, lambda life: life.recorded is None, lambda life, by: life.record(by.random() < 0.5)),

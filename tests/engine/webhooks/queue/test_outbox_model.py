@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
-from deskwire.engine.webhooks.queue.outbox import Outbox, Page
+from deskwire.engine.webhooks.queue.outbox import Outbox, RowBatch
 from deskwire.engine.webhooks.queue.retries import Retries
 from tests.engine.webhooks.queue.rows import Table, Told
 
@@ -26,7 +26,7 @@ ATTEMPTS: Final = 4
 
 Outcome = Literal["good", "failed", "failed and opened", "paused"]
 Part = Literal["live", "backlog"]
-Lane = tuple[Part, int | None]
+Line = tuple[Part, int | None]
 
 
 @dataclass
@@ -57,13 +57,13 @@ class Deliveries(RuleBasedStateMachine):
         self.memory, self.share, self.room = memory, share, room
         self.now = self.at = 1000
         self.table = Table()
-        self.lanes: list[int | None] = [None, 1, 2, 3]
+        self.conversations: list[int | None] = [None, 1, 2, 3]
         self.opened = False
         self.restart()
 
     @rule()
     def restart(self) -> None:
-        """A crash: what was sent and is not recorded may be sent again."""
+        """Crash: deliveries that were sent and are not recorded may be sent again."""
         self.table.untold.clear()
         held_upto = self.table.held_upto
         self.outbox = Outbox(
@@ -81,7 +81,7 @@ class Deliveries(RuleBasedStateMachine):
         self.recorded: list[tuple[Sent, bool]] | None = None
         self.released: int | None = None
         self.told_before = 0
-        self.page: Page | None = None
+        self.batch: RowBatch | None = None
         self.found: Sequence[Delivery] | None = None
         self.made: dict[int, int] = {}
         self.repeated: set[int] = set()
@@ -90,23 +90,26 @@ class Deliveries(RuleBasedStateMachine):
         self.forget_order()
 
     def forget_order(self) -> None:
-        """What comes now is in an order of its own."""
-        self.newest: dict[tuple[Lane, bool], int] = {}
-        self.current: dict[Lane, int] = {}
-        self.waits_for: dict[Lane, set[int]] = {}
+        """Forget the order so far: coming deliveries have an order of their own."""
+        self.newest: dict[tuple[Line, bool], int] = {}
+        self.current: dict[Line, int] = {}
+        self.waits_for: dict[Line, set[int]] = {}
 
     # Commits, and what is told of them
 
     @rule(which=st.integers(0, 3), count=st.integers(1, 4))
     def commit(self, which: int, count: int) -> None:
-        self.table.commit([self.lanes[which]] * count, self.now)
+        self.table.commit([self.conversations[which]] * count, self.now)
 
     @rule(which=st.integers(1, 3))
     def erase(self, which: int) -> None:
         """Erase a conversation; its key is not given to another one (AUTOINCREMENT)."""
-        lane, self.lanes[which] = self.lanes[which], max(lane or 0 for lane in self.lanes) + 1
-        assert lane is not None
-        self.table.erase(lane, self.now)
+        conversation, self.conversations[which] = (
+            self.conversations[which],
+            max(conversation or 0 for conversation in self.conversations) + 1,
+        )
+        assert conversation is not None
+        self.table.erase(conversation, self.now)
 
     @precondition(lambda self: self.over())
     @rule(data=st.data())
@@ -117,7 +120,7 @@ class Deliveries(RuleBasedStateMachine):
         return [
             at
             for at, row in self.table.rows.items()
-            if at not in self.table.pending and row.lane in self.lanes
+            if at not in self.table.pending and row.ordering_key in self.conversations
         ]
 
     @rule()
@@ -134,54 +137,56 @@ class Deliveries(RuleBasedStateMachine):
                 self.outbox.offer(row)
 
     def heed_erasure(self, told: Told) -> None:
-        """The deletion waits for what is under way of its conversation, unless a page was faster."""
-        (lane,), (deletion,) = told.erased, told.made
-        self.current = {where: at for where, at in self.current.items() if where[1] != lane}
+        """The deletion waits for what is under way of its conversation, unless a batch was faster."""
+        (conversation,), (deletion,) = told.erased, told.made
+        self.current = {where: at for where, at in self.current.items() if where[1] != conversation}
         if deletion.position not in self.brought:
-            under_way = {at for at, sent in self.flight.items() if sent.row.event.conversation == lane}
-            self.waits_for.setdefault(("live", lane), set()).update(under_way)
+            under_way = {
+                at for at, sent in self.flight.items() if sent.row.event.conversation == conversation
+            }
+            self.waits_for.setdefault(("live", conversation), set()).update(under_way)
 
     # Rows
 
-    @precondition(lambda self: self.page is None)
+    @precondition(lambda self: self.batch is None)
     @rule(at_once=st.booleans())
-    def ask_for_a_page(self, at_once: bool) -> None:
+    def ask_for_a_batch(self, at_once: bool) -> None:
         """The rows are those of the moment of the asking, of the answer, or of one between them."""
-        self.page = self.outbox.wants_page(self.now)
-        assert self.page is None or self.page.limit > 0
+        self.batch = self.outbox.wants_batch(self.now)
+        assert self.batch is None or self.batch.limit > 0
         if at_once:
-            self.read_page()
+            self.read_batch()
 
-    @precondition(lambda self: self.page is not None and self.found is None)
+    @precondition(lambda self: self.batch is not None and self.found is None)
     @rule()
-    def read_page(self) -> None:
-        if self.page is not None and self.page.part == "missed":
-            self.found = [*self.table.rows.values()][: self.table.catch_up(self.page.limit, self.now)]
-        elif self.page is not None and self.page.part == "probe":
-            self.found = self.table.oldest(self.page.limit)
-        elif self.page is not None:
-            self.found = self.table.read(self.page)
+    def read_batch(self) -> None:
+        if self.batch is not None and self.batch.part == "missed":
+            self.found = [*self.table.rows.values()][: self.table.catch_up(self.batch.limit, self.now)]
+        elif self.batch is not None and self.batch.part == "probe":
+            self.found = self.table.oldest(self.batch.limit)
+        elif self.batch is not None:
+            self.found = self.table.read(self.batch)
 
-    @precondition(lambda self: self.page is not None)
+    @precondition(lambda self: self.batch is not None)
     @rule()
-    def end_page(self) -> None:
+    def end_batch(self) -> None:
         if self.found is None:
-            self.read_page()
-        page, self.page, found, self.found = self.page, None, self.found, None
-        assert page is not None
+            self.read_batch()
+        batch, self.batch, found, self.found = self.batch, None, self.found, None
+        assert batch is not None
         assert found is not None
-        if page.part == "probe":
-            return self.probe(page, found)
-        rows = [] if page.part == "missed" else found
+        if batch.part == "probe":
+            return self.probe(batch, found)
+        rows = [] if batch.part == "missed" else found
         self.brought.update(row.position for row in rows)
-        self.outbox.end_page(page, rows, self.now, more=len(found) == page.limit)
+        self.outbox.end_batch(batch, rows, self.now, more=len(found) == batch.limit)
 
-    @precondition(lambda self: self.page is not None)
+    @precondition(lambda self: self.batch is not None)
     @rule()
-    def fail_page(self) -> None:
-        assert self.page is not None
-        self.outbox.give_up_page(self.page, self.now)
-        self.page = self.found = None
+    def fail_batch(self) -> None:
+        assert self.batch is not None
+        self.outbox.give_up_batch(self.batch, self.now)
+        self.batch = self.found = None
 
     # Attempts
 
@@ -191,21 +196,21 @@ class Deliveries(RuleBasedStateMachine):
         if not self.outbox.holds and (taken := self.outbox.take_next(self.now, self.at / 1000)) is not None:
             self.check_due(taken)
             part = self.part(taken)
-            if part is not None and taken.lane is not None:
-                self.check_order((part, taken.lane), taken)
+            if part is not None and taken.ordering_key is not None:
+                self.check_order((part, taken.ordering_key), taken)
             self.begin(taken, part)
 
-    @precondition(lambda self: self.opened and self.outbox.holds and self.page is None)
+    @precondition(lambda self: self.opened and self.outbox.holds and self.batch is None)
     @rule(at_once=st.booleans())
     def ask_for_a_probe(self, at_once: bool) -> None:
         self.release_upto = self.outbox.newest
-        self.page = self.outbox.ask_for_probe()
+        self.batch = self.outbox.ask_for_probe()
         if at_once:
-            self.read_page()
+            self.read_batch()
 
-    def probe(self, page: Page, rows: Sequence[Delivery]) -> None:
+    def probe(self, batch: RowBatch, rows: Sequence[Delivery]) -> None:
         """Send a probe, unless the circuit was closed meanwhile."""
-        found = self.outbox.take_probe(page, rows)
+        found = self.outbox.take_probe(batch, rows)
         if found is not None and self.opened:
             self.begin(found, None)
         elif found is not None:
@@ -224,7 +229,7 @@ class Deliveries(RuleBasedStateMachine):
         self.flight[position] = Sent(taken, part)
 
     def check_due(self, taken: Delivery) -> None:
-        """A retry is never early; a clock that was set back moves it, and a pause is the whole endpoint's."""
+        """Check that a retry is not early, a clock that was set back and the endpoint's pauses considered."""
         if taken.position not in self.exempt_from_due | self.repeated:
             assert taken.due_at <= self.now, "retried too early"
 
@@ -233,14 +238,16 @@ class Deliveries(RuleBasedStateMachine):
             return None
         return "backlog" if taken.redelivery or taken.position <= self.upto else "live"
 
-    def check_order(self, lane: Lane, taken: Delivery) -> None:
+    def check_order(self, conversation: Line, taken: Delivery) -> None:
         position = taken.position
-        if position in self.repeated and self.current.get(lane) != position:
-            return  # it had been a probe, or its lane has gone on: it is a retry now
-        assert self.current.get(lane) in (None, position), "started beside the one before it in its lane"
-        assert not self.waits_for.get(lane), "started beside an attempt that it has to wait for"
-        assert self.newest.get((lane, taken.redelivery), 0) <= position, "order broken"
-        self.newest[lane, taken.redelivery] = self.current[lane] = position
+        if position in self.repeated and self.current.get(conversation) != position:
+            return  # it had been a probe, or its conversation has gone on: it is a retry now
+        assert self.current.get(conversation) in (None, position), (
+            "started beside the one before it in its conversation"
+        )
+        assert not self.waits_for.get(conversation), "started beside an attempt that it has to wait for"
+        assert self.newest.get((conversation, taken.redelivery), 0) <= position, "order broken"
+        self.newest[conversation, taken.redelivery] = self.current[conversation] = position
 
     def running(self) -> list[int]:
         return sorted(at for at, sent in self.flight.items() if not sent.ended)
@@ -253,7 +260,7 @@ class Deliveries(RuleBasedStateMachine):
         self.attempt_ended(data.draw(st.sampled_from(self.running())), outcome)
 
     def attempt_ended(self, position: int, outcome: Outcome) -> None:
-        """An attempt has ended, which may open the circuit, or close it."""
+        """End an attempt, which may open the circuit, or close it."""
         sent = self.flight[position]
         sent.ended, sent.good = True, outcome == "good"
         sent.planned = self.planned(sent.row, outcome)
@@ -266,7 +273,7 @@ class Deliveries(RuleBasedStateMachine):
             self.forget_order()
         if not sent.repeats:
             self.outbox.attempt_ended(sent.row)
-            self.current = {lane: at for lane, at in self.current.items() if at != position}
+            self.current = {conversation: at for conversation, at in self.current.items() if at != position}
             self.nobody_waits_for(position)
 
     @staticmethod
@@ -343,11 +350,11 @@ class Deliveries(RuleBasedStateMachine):
         self.outbox.release(upto)
         self.forget_order()
         for position, sent in self.flight.items():
-            self.waits_for.setdefault(("backlog", sent.row.lane), set()).add(position)
+            self.waits_for.setdefault(("backlog", sent.row.ordering_key), set()).add(position)
 
     # Time
 
-    @precondition(lambda self: self.opened and not self.flight and self.page is None)
+    @precondition(lambda self: self.opened and not self.flight and self.batch is None)
     @rule(count=st.integers(1, 4))
     def end_too_old(self, count: int) -> None:
         self.table.pending -= set(sorted(self.table.pending)[:count])
@@ -361,7 +368,7 @@ class Deliveries(RuleBasedStateMachine):
     def bounds_are_kept(self) -> None:
         if hasattr(self, "outbox"):
             assert self.outbox.held <= 2 * self.memory + self.room
-            assert len(self.outbox.backlog.lanes.held) <= self.room
+            assert len(self.outbox.backlog.ordered.held) <= self.room
 
     def teardown(self) -> None:
         """However it came to this, all that is pending is sent in the end; the success of one more brings the rest."""
@@ -379,18 +386,18 @@ class Deliveries(RuleBasedStateMachine):
     def quiet(self) -> bool:
         table, outbox = self.table, self.outbox
         at_rest = (outbox.held, outbox.next_due(), outbox.backlog.empty) == (0, None, True)
-        under_way = self.flight or self.page is not None or self.recorded is not None or self.release_due
+        under_way = self.flight or self.batch is not None or self.recorded is not None or self.release_due
         return at_rest and not (under_way or table.pending or table.missed or table.untold)
 
     def do_well(self) -> None:
         """Do all that can be done at this moment, as it should go."""
         self.tell()
-        if self.page is None and self.opened and self.outbox.holds:
+        if self.batch is None and self.opened and self.outbox.holds:
             self.ask_for_a_probe(at_once=False)
-        elif self.page is None:
-            self.ask_for_a_page(at_once=False)
-        if self.page is not None:
-            self.end_page()
+        elif self.batch is None:
+            self.ask_for_a_batch(at_once=False)
+        if self.batch is not None:
+            self.end_batch()
         self.take(AHEAD_MAX_MS)
         for position in self.running():
             self.attempt_ended(position, "good")

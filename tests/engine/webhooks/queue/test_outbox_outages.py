@@ -1,4 +1,4 @@
-"""What an outbox does while an endpoint's circuit is open, and with what an outage left behind (decisions 6)."""
+"""The outbox while an endpoint's circuit is open, and with the deliveries of an outage (decisions 6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_while_it_holds_nothing_is_in_memory_and_nothing_starts() -> None:
     outbox.hold()
     offered(outbox, delivery(4, 9), again(5, 9))
     fail(outbox, first, 1_000)
-    assert (outbox.held, outbox.under_way, outbox.wants_page(2_000)) == (0, 1, None)
+    assert (outbox.held, outbox.under_way, outbox.wants_batch(2_000)) == (0, 1, None)
     assert (take(outbox, 2_000), outbox.next_due(), outbox.newest) == ([], None, 4)
 
 
@@ -46,9 +46,9 @@ def test_a_probe_is_the_oldest_that_is_not_under_way() -> None:
 
 
 def probed(outbox: Outbox, rows: Sequence[Delivery]) -> Delivery | None:
-    page = outbox.ask_for_probe()
-    assert (page.after, page.limit) == (0, outbox.under_way + 1)
-    return outbox.take_probe(page, rows)
+    batch = outbox.ask_for_probe()
+    assert (batch.after, batch.limit) == (0, outbox.under_way + 1)
+    return outbox.take_probe(batch, rows)
 
 
 def test_what_has_ended_since_a_probe_was_asked_for_is_not_sent_again() -> None:
@@ -57,36 +57,36 @@ def test_what_has_ended_since_a_probe_was_asked_for_is_not_sent_again() -> None:
     rows = offered(outbox, delivery(1), delivery(2, 8))
     assert outbox.take_next(0, 1.0) == rows[0]
     outbox.hold()
-    page = outbox.ask_for_probe()
+    batch = outbox.ask_for_probe()
     end(outbox, rows[0])
-    assert outbox.take_probe(page, rows) == rows[1]
+    assert outbox.take_probe(batch, rows) == rows[1]
 
 
 def test_a_conversation_that_was_erased_since_a_probe_was_asked_for_is_not_sent() -> None:
     """Decisions 4."""
     outbox = outbox_of(holds=True)
-    page = outbox.ask_for_probe()
+    batch = outbox.ask_for_probe()
     outbox.forget(frozenset({7}))
-    assert outbox.take_probe(page, [delivery(1), delivery(2, 8)]) == delivery(2, 8)
+    assert outbox.take_probe(batch, [delivery(1), delivery(2, 8)]) == delivery(2, 8)
 
 
 def test_no_probe_is_taken_once_the_circuit_was_closed() -> None:
     outbox = outbox_of(holds=True)
-    page = outbox.ask_for_probe()
+    batch = outbox.ask_for_probe()
     outbox.release(1)
-    assert outbox.take_probe(page, [delivery(1)]) is None
+    assert outbox.take_probe(batch, [delivery(1)]) is None
     assert read(outbox).part == "live"
 
 
-def test_a_page_that_was_asked_for_before_the_circuit_opened_brings_nothing() -> None:
+def test_a_batch_that_was_asked_for_before_the_circuit_opened_brings_nothing() -> None:
     outbox = outbox_of()
-    page = outbox.wants_page(0)
-    assert page is not None
+    batch = outbox.wants_batch(0)
+    assert batch is not None
     outbox.hold()
-    outbox.end_page(page, [delivery(1)], 0, more=False)
+    outbox.end_batch(batch, [delivery(1)], 0, more=False)
     assert outbox.held == 0
     outbox.release(5)
-    outbox.end_page(page, [delivery(1)], 0, more=False)
+    outbox.end_batch(batch, [delivery(1)], 0, more=False)
     assert outbox.held == 0
 
 
@@ -117,10 +117,10 @@ def test_what_was_held_at_a_restart_is_backlog_again() -> None:
 def test_an_open_circuit_at_a_restart_holds_whatever_was_held_before() -> None:
     outbox = outbox_of(holds=True, held_upto=2)
     offered(outbox, delivery(3))
-    assert (outbox.wants_page(0), take(outbox)) == (None, [])
+    assert (outbox.wants_batch(0), take(outbox)) == (None, [])
 
 
-def test_what_was_held_waits_for_an_attempt_of_its_lane_from_before() -> None:
+def test_what_was_held_waits_for_an_attempt_of_its_conversation_from_before() -> None:
     outbox = caught_up()
     (old,) = offered(outbox, delivery(1))
     take(outbox)
@@ -155,7 +155,7 @@ def test_what_a_delivery_has_been_through_says_nothing_of_an_outage_that_comes_l
 
 
 def test_retries_are_read_beside_what_is_still_to_be_read_of_what_was_held() -> None:
-    """A row is read by one part alone."""
+    """The parts never read the same row."""
     outbox = released(9, memory=1)
     read(outbox, retry(delivery(10, 1), 1_000))
     read(outbox)
@@ -165,9 +165,9 @@ def test_retries_are_read_beside_what_is_still_to_be_read_of_what_was_held() -> 
     assert take(outbox, 1_000) == [12]
     fail(outbox, new, 1_500, 1_000)
     end(outbox, retry(delivery(10, 1)))
-    page = outbox.wants_page(1_500)
-    assert page is not None
-    assert (page.part, page.upto, page.unread) == ("retries", 12, (4, 9))
+    batch = outbox.wants_batch(1_500)
+    assert batch is not None
+    assert (batch.part, batch.upto, batch.unread) == ("retries", 12, (4, 9))
 
 
 def test_a_deletion_is_sent_when_the_circuit_closes_while_an_erased_attempt_is_under_way() -> None:
@@ -206,8 +206,8 @@ def test_redeliveries_are_read_and_sent_as_backlog() -> None:
     outbox = caught_up()
     offered(outbox, again(8), delivery(9, 8))
     assert take(outbox) == [9]
-    page = read(outbox, again(8))
-    assert (page.part, page.after, page.upto) == ("redeliveries", 0, END)
+    batch = read(outbox, again(8))
+    assert (batch.part, batch.after, batch.upto) == ("redeliveries", 0, END)
     assert take(outbox) == [8]
 
 
@@ -230,9 +230,9 @@ def test_a_redeliverys_retry_is_not_out_of_reach_of_the_query_for_retries() -> N
     fail(outbox, again(8), 1_000)
     assert (outbox.held, take(outbox, 500)) == (1, [9])
     end(outbox, retry(delivery(9, 9)))
-    page = outbox.wants_page(1_000)
-    assert page is not None
-    assert (page.part, page.after) == ("retries", 8)
+    batch = outbox.wants_batch(1_000)
+    assert batch is not None
+    assert (batch.part, batch.after) == ("retries", 8)
 
 
 def test_of_a_conversation_a_redelivery_and_what_was_held_do_not_go_beside_each_other() -> None:
@@ -248,26 +248,26 @@ def test_of_a_conversation_a_redelivery_and_what_was_held_do_not_go_beside_each_
 def test_what_an_outage_made_miss_is_asked_for_behind_the_redeliveries_that_are_there() -> None:
     outbox = released(0)
     outbox.backlog.missed = True
-    pages = [read(outbox).part for _ in range(3)]
-    assert pages == ["live", "redeliveries", "missed"]
+    batches = [read(outbox).part for _ in range(3)]
+    assert batches == ["live", "redeliveries", "missed"]
     assert outbox.backlog.empty
 
 
 def test_more_that_were_missed_are_asked_for_until_none_is_left() -> None:
     outbox = caught_up(4)
     outbox.backlog.missed = True
-    page = read(outbox, more=True)
-    assert (page.part, page.limit) == ("missed", 4)
+    batch = read(outbox, more=True)
+    assert (batch.part, batch.limit) == ("missed", 4)
     assert read(outbox, more=False).part == "missed"
-    assert outbox.wants_page(0) is None
+    assert outbox.wants_batch(0) is None
 
 
 def test_no_part_holds_more_than_its_memory() -> None:
     outbox = released(20, memory=2)
     read(outbox, delivery(21, 21), retry(delivery(22, 22), 99), more=True)
     assert read(outbox).part in ("live", "redeliveries")
-    while (page := outbox.wants_page(0)) is not None:
-        rows = [delivery(page.after + 1 + each, page.after + 1 + each) for each in range(page.limit)]
-        outbox.end_page(page, rows, 0, more=True)
+    while (batch := outbox.wants_batch(0)) is not None:
+        rows = [delivery(batch.after + 1 + each, batch.after + 1 + each) for each in range(batch.limit)]
+        outbox.end_batch(batch, rows, 0, more=True)
         assert outbox.held <= 6
     assert outbox.held >= 4

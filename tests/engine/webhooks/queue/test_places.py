@@ -1,4 +1,4 @@
-"""How many attempts to one endpoint may be under way: what hangs holds up nothing that would be prompt."""
+"""The slots for attempts to one endpoint: those that hang do not hold up those that would be prompt."""
 
 from __future__ import annotations
 

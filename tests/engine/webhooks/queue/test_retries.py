@@ -79,7 +79,7 @@ def test_they_are_read_again_when_there_is_room_for_many() -> None:
 
 
 def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
-    """With more overdue than there is room for, the same rows would be read again and again."""
+    """Reading them, with more overdue than there is room for, would bring the same rows again and again."""
     retries = waiting(4, 1_000, 1_000, 1_000, 1_000, 1_500, 9_000)
     assert not retries.wants_rows(5_000)
     read(retries, [retry(position, 1_000) for position in (1, 2, 3, 4)], more=True, now=1_000)
@@ -117,7 +117,7 @@ def test_reading_makes_room_for_those_due_soonest_beside_what_is_under_way() -> 
     assert (retries.wants_rows(6_000), retries.next_due()) == (True, 6_000)
 
 
-def test_others_behind_a_page_are_read_soon() -> None:
+def test_others_behind_a_batch_are_read_soon() -> None:
     retries = waiting(1, 1_000, 1_000)
     read(retries, [], more=True, now=3_000)
     assert (retries.next_due(), retries.wants_rows(3_001)) == (3_001, True)
@@ -156,7 +156,7 @@ def test_a_clock_that_is_set_ahead_makes_them_due() -> None:
 
 
 def test_a_row_from_before_a_clock_was_set_back_is_not_waited_for_longer_than_any_is_planned_ahead() -> None:
-    """A restart knows nothing of the time before: what is far ahead was written by another clock."""
+    """The outbox knows no clock from before a restart: a time that is far ahead was written by another one."""
     retries = waiting(2)
     retries.add(retry(1, DAY_MS), 0)
     assert started(retries, AHEAD_MAX_MS - 1) == []

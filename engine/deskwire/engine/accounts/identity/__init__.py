@@ -1,1 +1,1 @@
-"""Who an access token speaks for: our own tokens, and those of an identity provider."""
+"""Identity: whom an access token speaks for, and the protection of sign-in with a password."""

@@ -1,4 +1,4 @@
-"""The signature algorithms of an identity provider's tokens that are taken (decisions 2)."""
+"""The signature algorithms that an identity provider's tokens may use (decisions 2)."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ import jwt
 
 
 class UnsoundClaims(jwt.InvalidTokenError):
-    """The token is signed, and holds what can't be used."""
+    """A signed token holds what can't be used."""
 
 
 def claims_of(token: str, key: Any, algorithm: str, **checks: Any) -> dict[str, Any]:
-    """The claims of a token that is good by these `checks`, see `jwt.decode`. Raises jwt.InvalidTokenError if it is not."""
+    """Return a token's claims, checked as `jwt.decode` does by `checks`. Raises jwt.InvalidTokenError."""
     try:
         claims: dict[str, Any] = jwt.decode(token, key, algorithms=[algorithm], **checks)
         json.dumps(claims, ensure_ascii=False, allow_nan=False).encode()

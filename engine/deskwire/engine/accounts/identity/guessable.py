@@ -1,4 +1,4 @@
-"""Whether a new password is one of those that guessers try first (NIST SP 800-63B 3.1.1.2; ADR 44).
+"""The check that a new password is none of those that guessers try first (NIST SP 800-63B 3.1.1.2; ADR 44).
 
 There are no rules about capitals and digits. How many guesses a password takes is estimated by zxcvbn: from lists of
 common passwords, words and names, with the usual ways to dress them up, from rows of keys, repeats, sequences and dates,
@@ -16,7 +16,7 @@ from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.core.errors import Invalid, Problem
 
 GUESSES_MIN: Final = 10**8
-"""What the estimate's authors call safely unguessable for who has to try each guess here."""
+"""The guesses from which on the estimate's authors call a password safe from guessing by signing in."""
 SERVICE: Final = "deskwire"
 _MADE_OF_KNOWN: Final = "It is made of the address, the name, or the name of this service."
 _WORD: Final = re.compile(r"[\W_]+")
@@ -51,19 +51,19 @@ def check_guessable(password: str, about: Iterable[str], pointer: str) -> None:
 
 
 def _without(known: list[str], password: str) -> str:
-    """The password without the words that are known, for which nobody has to guess."""
+    """Return the password without the words that are known, which nobody has to guess."""
     words = sorted((word for word in known if len(word) > _WORD_MIN), key=len, reverse=True)
     return re.sub("|".join(map(re.escape, words)), "", password, flags=re.IGNORECASE)
 
 
 def hash_chosen(passwords: Passwords, password: str, about: Iterable[str], pointer: str) -> str:
-    """The hash to store of a password that somebody has chosen. Raises as `check_guessable` does."""
+    """Return the hash to store of a password that somebody has chosen. Raises as `check_guessable` does."""
     check_guessable(password, about, pointer)
     return passwords.hash(password)
 
 
 def words_of(about: Iterable[str]) -> list[str]:
-    """What a guesser tries for an account of which this is known: each text, its parts, and the service's name."""
+    """Return the words that a guesser tries for an account: what is known about it, its parts, the service's name."""
     words = {SERVICE: None}
     for text in about:
         for word in (text, *text.split("@"), *_WORD.split(text), _WORD.sub("", text)):
@@ -73,7 +73,7 @@ def words_of(about: Iterable[str]) -> list[str]:
 
 
 def _pieces(password: str) -> set[str]:
-    """Both ends. Who guesses the whole has to guess each of them, so the harder one counts."""
+    """Return both ends. Whoever guesses the whole has to guess each of them, so the harder one counts."""
     odd = len(_LOOKALIKES & set(password)) > _LOOKALIKES_MAX
     size = _ODD_PIECE if odd else _PIECE
     return {password[:size], password[-size:]}

@@ -18,13 +18,13 @@ from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
 
 RSA_BITS_MIN: Final = 2_048
 KEYS_MAX: Final = 100
-"""Keys of one set that are taken; identity providers publish a handful."""
+"""The keys of one set that are used at most; identity providers publish a handful."""
 
 PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 
 class BadKeys(Exception):
-    """There is no key in it that can be used; the text says why."""
+    """A source without a key that can be used; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class KeySet:
     keys: tuple[VerifyingKey, ...] = ()
 
     def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
-        """The key that a token names; for one that names none the only key of its algorithm, if it is the only."""
+        """Return the key that a token names; for one that names none, the only key of its algorithm, if there is one."""
         fitting = [each for each in self.keys if each.algorithm == algorithm]
         if kid is None:
             return fitting[0] if len(fitting) == 1 else None
@@ -54,7 +54,7 @@ class KeySet:
 
 
 def parse_pem(content: bytes) -> KeySet:
-    """The key set of one public key in PEM (`BEGIN PUBLIC KEY`). Raises BadKeys."""
+    """Return the key set of one public key in PEM (`BEGIN PUBLIC KEY`). Raises BadKeys."""
     try:
         key = load_pem_public_key(content)
     except (ValueError, UnsupportedAlgorithm) as error:
@@ -63,7 +63,7 @@ def parse_pem(content: bytes) -> KeySet:
 
 
 def parse_jwks(content: bytes) -> KeySet:
-    """The signing keys of a JWK Set that can be used; others are left out. Raises BadKeys if none can."""
+    """Return the signing keys of a JWK Set that can be used; others are left out. Raises BadKeys if none can."""
     try:
         document: Any = orjson.loads(content)
         entries = [each for each in document["keys"] if isinstance(each, dict)][:KEYS_MAX]
@@ -80,7 +80,7 @@ def _kid(entry: dict[str, Any]) -> str | None:
 
 
 def _public(entry: dict[str, Any]) -> object:
-    """The entry's key, None if it can't be read or is bound to an algorithm that is none of ours."""
+    """Return the entry's key, None if it can't be read or is bound to an algorithm that is not supported."""
     if entry.get("alg", ALGORITHMS[0]) not in ALGORITHMS:
         return None
     try:

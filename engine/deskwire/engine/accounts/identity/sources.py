@@ -1,4 +1,4 @@
-"""Where public keys come from: a file that is read again when it changes, or a URL that is fetched again and again.
+"""Sources of public keys: a file that is read again when it changes, or a URL that is fetched periodically.
 
 The last good set stays in force while its source fails, so that neither a provider's outage nor a half-written
 file signs everybody out.
@@ -22,21 +22,21 @@ from deskwire.engine.core.failure import contained
 log: Final = structlog.get_logger(__name__)
 
 FETCH_S: Final = 5.0
-"""How long a fetch may take, from the first look-up to the last byte."""
+"""The time that a fetch may take, from the DNS look-up to the last byte."""
 
 RETRY_S: Final = 30.0
 """The least time between two fetches, whoever asks: unknown key ids cost the provider no more than that."""
 
 JWKS_BYTES_MAX: Final = 256 * 1024
 _LOOK_S: Final = 1.0
-"""How old the last look at a file may be."""
+"""The age from which on a file is looked at again."""
 
 
 class KeySource(Protocol):
-    """Finds the key that a token names."""
+    """A source of keys, which finds the one that a token names."""
 
     async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
-        """The key, None if there is none.
+        """Return the key, None if there is none.
 
         Raises Unavailable (`signing_keys_unavailable`) while there are no keys at all.
         """
@@ -68,11 +68,11 @@ class FileKeys:
         return self._keys.find(kid, algorithm)
 
     async def run(self) -> None:
-        """Nothing to do in between: `find` looks."""
+        """Wait until cancelled: `find` keeps the keys fresh."""
         await trio.sleep_forever()
 
     def _read(self) -> None:
-        """Take the file's keys if it has changed. A bad one is complained about once for each change."""
+        """Take the file's keys if it has changed. A bad file is reported once for each change."""
         try:
             seen = os.stat(self._path)
             stamp = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
@@ -109,21 +109,21 @@ class UrlKeys:
         self._done = trio.Event()
 
     async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
-        """See `KeySource.find`. A key that is not there yet is waited for, as long as one fetch may take."""
-        found = self._in_force().find(kid, algorithm)
-        if found is None and self._may_fetch():
+        """See `KeySource.find`. Waits for a key that is not there yet, for as long as one fetch may take."""
+        key = self._in_force().find(kid, algorithm)
+        if key is None and self._may_fetch():
             self._wanted.set()
             done = self._done
             with trio.move_on_after(FETCH_S):
                 await done.wait()
-            found = self._in_force().find(kid, algorithm)
-        if found is None and not self._in_force().keys:
+            key = self._in_force().find(kid, algorithm)
+        if key is None and not self._in_force().keys:
             raise Unavailable(
                 "The identity provider's keys can't be fetched at the moment.",
                 code="signing_keys_unavailable",
                 retry_after_s=int(RETRY_S),
             )
-        return found
+        return key
 
     async def run(self) -> None:
         """Fetch at the start, when the set gets old, and when a token names a key that is not in it."""
@@ -137,7 +137,7 @@ class UrlKeys:
                     await self._wanted.wait()
 
     def _rest_s(self) -> float:
-        """How long the set may still rest: not at all after a failure, RETRY_S are over already."""
+        """Return the seconds until the next fetch, after those of RETRY_S: none after a failure."""
         if self._fetched is None or self._fetched != self._tried:
             return 0
         return max(0.0, self._refresh_s - RETRY_S)
@@ -165,10 +165,10 @@ class UrlKeys:
 
     async def _fetch(self) -> bytes:
         content = bytearray()
-        # identity: what is bounded is what comes over the wire, and no small answer becomes a large one
-        async with self._client.stream("GET", self._url, headers={"Accept-Encoding": "identity"}) as answer:
-            answer.raise_for_status()
-            async for chunk in answer.aiter_raw():
+        # identity: what is bounded is what comes over the wire, and no small response becomes a large one
+        async with self._client.stream("GET", self._url, headers={"Accept-Encoding": "identity"}) as response:
+            response.raise_for_status()
+            async for chunk in response.aiter_raw():
                 if len(content) <= JWKS_BYTES_MAX:  # what is more is read for at most FETCH_S, and let go
                     content += chunk
         if len(content) > JWKS_BYTES_MAX:

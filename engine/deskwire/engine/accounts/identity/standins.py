@@ -1,4 +1,4 @@
-"""What the password of an unknown address is checked against, so that the work tells nobody who has an account.
+"""Stand-in hashes for addresses without an account, so that the time of a check tells nobody who has one.
 
 After the cost of hashing was changed, accounts differ by what they cost until their owners have signed in. So an address
 without an account costs what some account does: which one follows from the address and a secret, and each kind of
@@ -13,21 +13,21 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Final
 
-from deskwire.engine.accounts.organisation_ports import OrganisationReader, OrganisationTransaction
+from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.core.store import Store
 
 FRESH_S: Final = 60.0
-"""How long the number of accounts of each cost is taken for what it was: it goes over all of them."""
+"""The age up to which the number of accounts of each cost is used: counting goes over all accounts."""
 _SALT_BYTES: Final = 16
 _HASH_BYTES: Final = 32
 _SHARES: Final = 1 << 64
 
 
 class StandIns:
-    """Hashes that no password has, each of the cost that some account's has.
+    """Hashes that fit no password, each of the cost that some account's hash has.
 
     Args:
-        today: what hashes of today begin with: algorithm, version and cost.
+        today: the beginning of the hashes made now (`Passwords.cost`).
         secret: decides which address costs what; the same after a restart.
         clock: Trio's.
     """
@@ -47,7 +47,7 @@ class StandIns:
         self._stale_at = -1.0
 
     async def of(self, email: str) -> str:
-        """The stand-in for an address; the same work whether it has an account."""
+        """Return the stand-in for an address; the work is the same whether it has an account."""
         now = self._clock()
         if now >= self._stale_at:
             self._costs = await self._store.read(lambda reader: reader.password_costs())
@@ -59,10 +59,10 @@ class StandIns:
 
 
 def chosen(costs: Mapping[str, int], today: str, share: int) -> str:
-    """The cost of an address with this share of 2**64. Today's comes last: what was once of it stays so.
+    """Return the cost of an address with this share of 2**64. Today's comes last: an address that has it keeps it.
 
     Args:
-        costs: how many accounts have each.
+        costs: the number of accounts that have each.
     """
     at = 0
     for cost in sorted(costs.keys() - {today}):
@@ -73,7 +73,7 @@ def chosen(costs: Mapping[str, int], today: str, share: int) -> str:
 
 
 def stand_in(cost: str) -> str:
-    """A hash of this cost: random bytes where others have their salt and hash (RFC 9106, encoded as by its authors)."""
+    """Return a hash of this cost: random bytes for salt and hash (RFC 9106, encoded as by its authors)."""
     salt, hashed = [
         base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode()
         for size in (_SALT_BYTES, _HASH_BYTES)

@@ -1,6 +1,6 @@
-"""Slows down guessing of passwords: failures are counted in memory, by network, by account, and by both.
+"""The throttle of sign-ins: failures are counted in memory, by network, by account, and by both.
 
-An attempt counts as failed from its begin until it has succeeded, so attempts side by side do not slip through. One that
+An attempt counts as failed from its begin until it has succeeded, so concurrent attempts do not slip through. One that
 is refused tries no password. It counts for its network all the same, as going on after a refusal is what machines do,
 but not for the account: nobody keeps it shut by going on.
 
@@ -21,7 +21,7 @@ from deskwire.engine.core.limits.sketch import Sketch
 
 WINDOW_MINUTES: Final = 15
 PER_PAIR: Final = 10
-"""Failures of one network at one account."""
+"""The failures of one network at one account."""
 PER_ACCOUNT: Final = 100
 PER_NETWORK: Final = 100
 KNOWN_MAX: Final = 10_000
@@ -32,7 +32,7 @@ _PAIR_RATE: Final = Rate(PER_PAIR, PER_PAIR, WINDOW_MINUTES)
 
 
 class Throttle:
-    """Lets a limited number of attempts at signing in fail within a quarter of an hour.
+    """A throttle that lets a limited number of sign-ins fail within a quarter of an hour.
 
     Args:
         clock: Trio's.

@@ -1,4 +1,4 @@
-"""Takes an access token to the identity it proves, by the keys that its algorithm calls for."""
+"""The verification of access tokens, with the keys that a token's algorithm calls for."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.core.errors import Unauthenticated
 
 LEEWAY_S: Final = 30.0
-"""How far an identity provider's clock may be off."""
+"""The seconds by which an identity provider's clock may be off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An identity provider whose tokens are taken.
+    """An identity provider whose tokens are accepted.
 
     Args:
-        algorithms: which of the keys' algorithms a token may use.
+        algorithms: those of the keys' algorithms that a token may use.
         issuer, audience: what `iss` and `aud` must be, if given.
         user_claim: `sub` is one of our user ids; or `email` with `email_verified` is a user's address.
     """
@@ -34,20 +34,20 @@ class Provider:
     user_claim: Literal["sub", "email"] = "sub"
 
     async def identity(self, token: str, algorithm: str, kid: str | None) -> Identity:
-        """Whom the token speaks for. Raises Unauthenticated, or Unavailable while there are no keys."""
+        """Return the identity that the token proves. Raises Unauthenticated, or Unavailable while there are no keys."""
         if algorithm not in self.algorithms:
             raise _invalid()
-        found = await self.keys.find(kid, algorithm)
-        if found is None:
+        key = await self.keys.find(kid, algorithm)
+        if key is None:
             raise _invalid()
-        claims = checked_claims(token, found.key, found.algorithm, self.issuer, self.audience, LEEWAY_S)
+        claims = checked_claims(token, key.key, key.algorithm, self.issuer, self.audience, LEEWAY_S)
         if self.user_claim == "sub":
             return Identity("id", claims["sub"])
         return Identity("email", _verified_email(claims))
 
 
 class Verifier:
-    """Verifies access tokens of every kind that the installation takes.
+    """A verifier of access tokens of every kind that the installation accepts.
 
     Args:
         tokens: checks those that are signed with the installation's secret, None to refuse them.
@@ -59,7 +59,7 @@ class Verifier:
         self._provider = provider
 
     async def identity(self, token: str) -> Identity:
-        """Whom the token speaks for.
+        """Return the identity that the token proves.
 
         The algorithm in its header only selects who checks it: an HMAC is never checked with a public key.
 
@@ -78,7 +78,7 @@ class Verifier:
 
 
 def user_of(reader: AccountReader, identity: Identity) -> User:
-    """The user that an identity is. Raises Unauthenticated if there is none, or the token has been outlived."""
+    """Return the user of an identity. Raises Unauthenticated if there is none, or the password has changed since."""
     known = reader.user if identity.claim == "id" else reader.user_by_email
     user = known(identity.value)
     if user is None:
@@ -89,7 +89,7 @@ def user_of(reader: AccountReader, identity: Identity) -> User:
 
 
 def _verified_email(claims: dict[str, Any]) -> str:
-    """The address that the provider vouches for. Raises Unauthenticated if there is none."""
+    """Return the address that the provider vouches for. Raises Unauthenticated if there is none."""
     email = claims.get("email")
     if not isinstance(email, str) or claims.get("email_verified") is not True:
         raise _invalid()

@@ -1,10 +1,10 @@
-"""What a contact answers to a step: whether it fits, and how it reads as a message (ADR 20)."""
+"""A contact's answer to a step of a workflow: its check, and its text as a message (ADR 20)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import is_date, is_number
@@ -15,8 +15,14 @@ _EMAIL_MAX: Final = 320
 
 
 def answer_problems(action: Buttons | Form, value: Any) -> list[Problem]:
-    """All that speaks against `value` as the answer; pointers are into the body of a reply."""
-    problems = list(_picked(action, value) if isinstance(action, Buttons) else _filled_in(action, value))
+    """Return everything that is wrong with `value` as the answer; pointers are into the body of a reply."""
+    match action:
+        case Buttons():
+            problems = list(_picked(action, value))
+        case Form():
+            problems = list(_filled_in(action, value))
+        case _:
+            assert_never(action)
     if not problems and len(answer_text(action, value)) > TEXT_MAX:
         problems.append(
             Problem("/value", "too_long", f"An answer has at most {TEXT_MAX:,} characters as a message.")
@@ -25,30 +31,35 @@ def answer_problems(action: Buttons | Form, value: Any) -> list[Problem]:
 
 
 def answer_text(action: Buttons | Form, value: Any) -> str:
-    """A valid answer as a message of the contact: the button's label, or a line for each field; may be empty."""
-    if isinstance(action, Buttons):
-        option = action.option(value)
-        return value if option is None else option.label
-    lines = (
-        f"{field.label}: {_shown(value[field.id])}"
-        for field in action.fields
-        if value.get(field.id) is not None
-    )
-    return "\n".join(lines)
+    """Return a valid answer as a message of the contact: the button's label, or a line for each field; may be empty."""
+    match action:
+        case Buttons():
+            option = action.option(value)
+            return str(value) if option is None else option.label
+        case Form():
+            lines = (
+                f"{field.label}: {_shown(value[field.id])}"
+                for field in action.fields
+                if value.get(field.id) is not None
+            )
+            return "\n".join(lines)
+        case _:
+            assert_never(action)
 
 
 def text_answer(action: Buttons, text: str) -> str:
-    """What a free text answers: the option whose label it is, else itself."""
+    """Return the answer that a free text is: the id of the option with that label, else the text itself."""
     said = text.strip().casefold()
-    return next((each.id for each in action.options if each.label.strip().casefold() == said), text)
+    labelled = (option.id for option in action.options if option.label.strip().casefold() == said)
+    return next(labelled, text)
 
 
 def _picked(action: Buttons, value: Any) -> Iterator[Problem]:
     if not isinstance(value, str):
         yield Problem("/value", "invalid_type", "This must be a string: the id of an option.")
     elif action.option(value) is None and not (action.allow_text and value.strip()):
-        named = ", ".join(each.id for each in action.options)
-        yield Problem("/value", "not_allowed", f"The options are {named}.")
+        ids = ", ".join(option.id for option in action.options)
+        yield Problem("/value", "not_allowed", f"The options are {ids}.")
 
 
 def _filled_in(action: Form, value: Any) -> Iterator[Problem]:
@@ -61,14 +72,14 @@ def _filled_in(action: Form, value: Any) -> Iterator[Problem]:
             escaped = name[:64].replace("~", "~0").replace("/", "~1")
             yield Problem(f"/value/{escaped}", "unknown_field", "There is no such field.")
     for field in action.fields:
-        given = value.get(field.id)
-        if given is None and field.required:
+        answer = value.get(field.id)
+        if answer is None and field.required:
             yield Problem(f"/value/{field.id}", "required", "This field is required.")
-        elif given is not None and not _FITS[field.type](given):
-            yield Problem(f"/value/{field.id}", "bad_answer", f"This must be {_WANTED[field.type]}.")
+        elif answer is not None and not _FITS[field.type](answer):
+            yield Problem(f"/value/{field.id}", "bad_answer", f"This must be {_IN_WORDS[field.type]}.")
 
 
-_WANTED: Final[Mapping[FieldType, str]] = {
+_IN_WORDS: Final[Mapping[FieldType, str]] = {
     "text": f"a text of 1 to {TEXT_MAX:,} characters",
     "email": "an e-mail address",
     "number": "a number",

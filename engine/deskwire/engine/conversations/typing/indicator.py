@@ -1,4 +1,4 @@
-"""A conversation's typing indicator: who types, when that ends by itself, and where it is told."""
+"""The typing indicator of a conversation: who types, when that ends by itself, and who is told."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from deskwire.engine.events.types import Draft, EphemeralEvent, encode_envelope
 log: Final = structlog.get_logger(__name__)
 
 Listener = Callable[[EphemeralEvent], None]
-"""Takes a passing event, without waiting."""
+"""A receiver of ephemeral events, which must not wait."""
 
 
-class Passing:
-    """Gives passing events their id and bytes, and hands each to all listeners at once.
+class EphemeralPublisher:
+    """A publisher that gives ephemeral events their id and bytes, and hands each to all listeners at once.
 
     Args:
         clock: wall-clock milliseconds, for `createdAt`.
@@ -47,7 +47,7 @@ class Passing:
         self._listeners = listeners
         self._ids = Mint()
 
-    def tell(self, project: Project, state: Conversation, contact: Contact, draft: Draft) -> None:
+    def publish(self, project: Project, state: Conversation, contact: Contact, draft: Draft) -> None:
         """Make `draft`, which is about this conversation, an event for whoever listens now."""
         at = self._clock()
         event_id = self._ids.new("evt", at)
@@ -63,22 +63,22 @@ class Passing:
 class Indicator:
     """One conversation's typists. It belongs to the conversation's actor, which also keeps its time."""
 
-    __slots__ = ("_about", "_passing", "_project", "_typists")
+    __slots__ = ("_about", "_project", "_publisher", "_typists")
 
-    def __init__(self, project: Project, passing: Passing) -> None:
+    def __init__(self, project: Project, publisher: EphemeralPublisher) -> None:
         self._project = project
-        self._passing = passing
+        self._publisher = publisher
         self._about: tuple[Conversation, Contact] | None = None
         self._typists: Typists = NOBODY
 
     @property
     def on(self) -> bool:
-        """Whether anybody types."""
+        """True while anybody types."""
         return bool(self._typists)
 
     @property
     def lapses_at(self) -> float:
-        """When `lapse` has something to do, on Trio's clock; infinite if nobody types."""
+        """The time on Trio's clock at which `lapse` has something to do; infinite if nobody types."""
         return next_lapse(self._typists)
 
     def set(self, state: Conversation, contact: Contact, command: SetTyping) -> None:
@@ -108,6 +108,6 @@ class Indicator:
         self._typists, drafts = outcome
         assert self._about is not None
         for draft in drafts:
-            self._passing.tell(self._project, *self._about, draft)
+            self._publisher.publish(self._project, *self._about, draft)
         if not self._typists:
             self._about = None

@@ -1,4 +1,4 @@
-"""Who types in a conversation: commands, facts and time in, events out, nothing else touched (ADR 9).
+"""The typists of a conversation, as a state: commands, facts and time in, events out (ADR 9).
 
 - An agent who begins to type is `started`; one who goes on is announced again, at most every 3 s.
 - `stopped` comes once: when the agent says so, writes a message or a note, when the conversation is closed
@@ -33,15 +33,15 @@ from deskwire.engine.conversations.facts import (
 from deskwire.engine.events.types import Draft
 
 STOPS_AFTER_S: Final = 6.0  # decisions 4
-"""After an agent's last sign of typing."""
+"""The seconds after an agent's last sign of typing."""
 
 RENEWAL_S: Final = 3.0  # Ours: ADR 9
-"""Between two `started` of one agent, at the least."""
+"""The least seconds between two `started` of one agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Who types, as the events show it."""
+    """An agent who types, as the events show it."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class Typist:
 
 
 Typists = Mapping[str, Typist]
-"""Those who type in one conversation, by their ids."""
+"""The agents who type in one conversation, by their ids."""
 
 NOBODY: Final[Typists] = MappingProxyType({})
 
@@ -74,7 +74,7 @@ Outcome = tuple[Typists, tuple[Draft, ...]]
 
 
 def set_typing(typists: Typists, command: SetTyping, conversation_id: str, now: float) -> Outcome:
-    """What follows when an agent types, or says to have stopped."""
+    """Return what follows when an agent types, or reports to have stopped."""
     agent = command.agent
     known = typists.get(agent.id)
     if not command.typing:
@@ -86,19 +86,19 @@ def set_typing(typists: Typists, command: SetTyping, conversation_id: str, now: 
 
 
 def after_facts(typists: Typists, facts: Iterable[Fact], conversation_id: str) -> Outcome:
-    """What follows from what has happened to the conversation."""
+    """Return what follows from what has happened to the conversation."""
     ended = [typist for fact in facts for typist in typists.values() if _ends(fact, typist.agent)]
     return _without(typists, ended, conversation_id)
 
 
 def lapse(typists: Typists, conversation_id: str, now: float) -> Outcome:
-    """What follows from the time that has passed; with `now` infinite, everybody stops."""
+    """Return what follows from the time that has passed; with `now` infinite, everybody stops."""
     ended = [typist for typist in typists.values() if typist.stops_at <= now]
     return _without(typists, ended, conversation_id)
 
 
 def next_lapse(typists: Typists) -> float:
-    """When the next of them stops by itself; infinite if nobody types."""
+    """Return the time at which the next of them stops by itself; infinite if nobody types."""
     return min((typist.stops_at for typist in typists.values()), default=inf)
 
 
@@ -126,5 +126,5 @@ def _without(typists: Typists, ended: Iterable[Typist], conversation_id: str) ->
 
 
 def _data(agent: Agent, conversation_id: str) -> Mapping[str, Any]:
-    """Exactly what decisions 4 lists."""
+    """Return the event's data, exactly as decisions 4 lists it."""
     return {"conversationId": conversation_id, "agent": {"id": agent.id, "name": agent.name}}

@@ -147,7 +147,7 @@ class FairPlaces:
 
 
 def lent(turns: FairPlaces, who: Hashable) -> trio.CapacityLimiter:
-    """A place for a thread, as the limiter of `trio.to_thread.run_sync`: kept until the thread has ended.
+    """Return a place for a thread, as the limiter of `trio.to_thread.run_sync`; it is kept until the thread has ended.
 
     Args:
         who: on whose behalf.

@@ -1,4 +1,4 @@
-"""Who is one party, by the address: what is given out as one is counted as one.
+"""The network that an address belongs to: addresses that are given out as one are counted as one.
 
 An IPv4 address is one party's. Of IPv6 a customer holds a whole /64 at least (RFC 4291 2.5.4, RFC 6177), whose
 addresses cost nothing, so that a bound for each of them would be none.
@@ -16,7 +16,7 @@ _OWN: Final = frozenset({"127.0.0.1", "::1"})
 
 @lru_cache(maxsize=1024)  # a client has the same one in each of its calls
 def network_of(address: str | None) -> str:
-    """The network that an address stands for in a count.
+    """Return the network that an address stands for in a count.
 
     Args:
         address: as a connection or a proxy names it; perhaps none.
@@ -36,7 +36,7 @@ def network_of(address: str | None) -> str:
 
 @lru_cache(maxsize=1024)  # as above
 def party_of(address: str | None) -> str | None:
-    """The network that a client's failures are counted for; None for this machine's own address, and for none.
+    """Return the network that a client's failures are counted for; None for this machine's own address, and for none.
 
     127.0.0.1 and ::1 are a proxy's or a local script's: everybody's calls may come from there.
     """

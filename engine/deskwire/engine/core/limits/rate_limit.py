@@ -1,4 +1,4 @@
-"""How often somebody may do something: a bucket that refills at a steady pace (GCRA, ITU-T I.371).
+"""Rate limits: a bucket that refills at a steady pace (GCRA, ITU-T I.371).
 
 A bucket is one number, the time at which it would be full again, so that taking is a comparison. Times are
 whole nanoseconds: nothing is lost to rounding, however long a service runs.
@@ -18,7 +18,7 @@ BUCKETS_MAX: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What is allowed: `burst` at once, and on average `per_minute`, at least one.
+    """A rate: `burst` at once, and on average `per_minute`, at least one.
 
     Args:
         minutes: the stretch of time that `per_minute` is for, if it is another one.
@@ -37,7 +37,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one look at a bucket has found.
+    """The state of a bucket at one look.
 
     Args:
         limit: what a full bucket holds.
@@ -61,7 +61,7 @@ def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
 
 
 def take(rate: Rate, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
-    """When the bucket is full again after so many were taken; None if it held fewer."""
+    """Return when the bucket is full again after so many were taken; None if it held fewer."""
     step_ns = rate.step_ns
     after = max(full_at_ns, now_ns) + count * step_ns
     return after if after - now_ns <= rate.burst * step_ns else None
@@ -74,7 +74,7 @@ def taken(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
 
 
 def nanoseconds(now_s: float) -> int:
-    """A time in seconds as buckets count it."""
+    """Convert a time in seconds to the nanoseconds that buckets count in."""
     return int(now_s * _SECOND_NS)
 
 
@@ -95,7 +95,7 @@ class Buckets:
         self._room = BUCKETS_MAX
 
     def take(self, who: Hashable, now_s: float) -> Quota | None:
-        """Take one for `who`; what is left. With a `retry_after_s` there was none. None if there is no limit."""
+        """Take one for `who`, and return what is left. With a `retry_after_s` there was none. None if there is no limit."""
         if self._rate is None:
             return None
         now, before = nanoseconds(now_s), self._full_at.get(who, 0)
@@ -109,13 +109,13 @@ class Buckets:
         return taken(self._rate, after, now)
 
     def look(self, who: Hashable, now_s: float) -> Quota | None:
-        """What `who` has left, taking nothing; None if there is no limit."""
+        """Return what `who` has left, taking nothing; None if there is no limit."""
         if self._rate is None:
             return None
         return quota(self._rate, self._full_at.get(who, 0), nanoseconds(now_s))
 
     def __len__(self) -> int:
-        """How many buckets are kept."""
+        """Return how many buckets are kept."""
         return len(self._full_at)
 
     def _drop_the_full(self, now: int) -> None:

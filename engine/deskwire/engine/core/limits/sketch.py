@@ -35,7 +35,7 @@ class Sketch:
         self._cells = memoryview(bytearray(ROWS * COLUMNS * _CELL_BYTES)).cast("q")
 
     def take(self, who: str, now_s: float) -> Quota | None:
-        """Take one for `who`; what is left. With a `retry_after_s` there was none. None if there is no limit."""
+        """Take one for `who`, and return what is left. With a `retry_after_s` there was none. None if there is no limit."""
         if self._rate is None:
             return None
         now, cells = nanoseconds(now_s), self._cells_of(who)
@@ -49,14 +49,14 @@ class Sketch:
         return taken(self._rate, after, now)
 
     def look(self, who: str, now_s: float) -> Quota | None:
-        """What `who` has left, taking nothing; None if there is no limit."""
+        """Return what `who` has left, taking nothing; None if there is no limit."""
         if self._rate is None:
             return None
         return quota(self._rate, self._full_at(self._cells_of(who)), nanoseconds(now_s))
 
     @property
     def size(self) -> int:
-        """Bytes that it takes up at most, however many keys there are."""
+        """The bytes that it takes up at most, however many keys there are."""
         return self._cells.nbytes
 
     def _full_at(self, cells: list[int]) -> int:

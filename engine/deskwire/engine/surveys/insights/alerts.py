@@ -18,12 +18,12 @@ DAY_MS: Final = 86_400_000
 RECENT_DAYS: Final = 7
 BEFORE_DAYS: Final = 28
 RESPONSES_MIN: Final = 20
-"""Responses, or comments, that each of the two times needs."""
+"""The responses, or comments, that each of the two periods needs."""
 MENTIONS_MIN: Final = 5
 SPIKE: Final = 2.0
-"""How many times its former share of the comments a negative theme must have."""
+"""The factor by which a negative theme's share of the comments must have grown."""
 SEVERE: Final = 2.0
-"""How many times the threshold makes it critical."""
+"""The multiple of the threshold from which an alert is critical."""
 
 
 def alerts(
@@ -33,10 +33,10 @@ def alerts(
     before: Mapping[str, str],
     now: int,
 ) -> list[dict[str, Any]]:
-    """The alerts `{id, severity, message, createdAt}` at `now` (ms).
+    """Return the alerts `{id, severity, message, createdAt}` at `now` (ms).
 
     Args:
-        before: since when each alert was there that is stored already; it keeps that time.
+        before: the `createdAt` of each alert that is stored already, by its id; it keeps that time.
     """
     found = [*_drop(sample, now), *_spikes(themes, comments, now)]
     return [{**each, "createdAt": before.get(each["id"], iso(now))} for each in found]

@@ -1,6 +1,6 @@
-"""Themes and summary by a language model: what it is asked, and what is taken of its answer (decisions 7).
+"""Themes and a summary by a language model: the questions put to it, and the use of its answers (decisions 7).
 
-Its words are never trusted: mentions must be comments that it was shown, quotes are taken from those, texts are cut.
+The model is never trusted: mentions must be comments that it was shown, quotes are taken from those, texts are cut.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SUMMARY_SCHEMA: Final[Mapping[str, Any]] = {
 async def model_themes(
     model: ChatModel, comments: Sequence[Comment], progress: Callable[[float], None]
 ) -> list[Theme]:
-    """The themes that the model finds in the newest comments, those with most mentions first.
+    """Return the themes that the model finds in the newest comments, those with most mentions first.
 
     `progress` is told the share that is done. Raises ModelError.
     """
@@ -83,7 +83,7 @@ async def model_themes(
 
 
 async def model_summary(model: ChatModel, language: str, figures: Mapping[str, Any]) -> str:
-    """The model's summary of the figures, in this language. Raises ModelError."""
+    """Return the model's summary of the figures, in this language. Raises ModelError."""
     content = orjson.dumps({"language": language, **figures}).decode()
     answer = await model.complete(_messages(_SUMMARISE, content), _SUMMARY_SCHEMA)
     summary = answer.get("summary")
@@ -105,7 +105,7 @@ def _messages(task: str, content: str) -> list[dict[str, str]]:
 
 
 def _themes_in(answer: Mapping[str, Any], count: int) -> list[tuple[str, Sentiment, list[int]]]:
-    """The themes of an answer, as far as they are what was asked for; mentions of unknown comments are left out."""
+    """Return the themes of an answer that keep the schema; mentions of unknown comments are left out."""
     listed = answer.get("themes")
     if not isinstance(listed, list):
         raise ModelError("The model's answer has no list of themes.")

@@ -1,4 +1,4 @@
-"""What respondents wrote in their own words, bounded, with how they felt (decisions 7)."""
+"""The comments of respondents: answers in their own words, bounded, with how they felt (decisions 7)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Sentiment = Literal["positive", "neutral", "negative"]
 class Comment:
     """One answer in words. `feeling` is that of the response's score (`scores.feeling`), None without one.
 
-    `respondent` is the same for what one person wrote, as far as that is known.
+    `respondent` is the same in all comments of one person, as far as that is known.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Comment:
 
 
 def comments(sample: Sample) -> list[Comment]:
-    """Every answer to a question for text, newest first, up to the bounds."""
+    """Return the answers in the respondents' own words, newest first, up to the bounds."""
     score = sample.score_question
     felt = [None] * len(sample.responses) if score is None else sample.answers(score)
     texts = {
@@ -63,14 +63,14 @@ def comments(sample: Sample) -> list[Comment]:
 
 
 def sentiment(mentions: Sequence[Comment]) -> Sentiment:
-    """How those felt who wrote these comments: the mean of their scores, neutral without any."""
+    """Return the feeling of those who wrote these comments: the mean of their scores, neutral without any."""
     known = [comment.feeling for comment in mentions if comment.feeling is not None]
     mean = sum(known) / len(known) if known else 0.0
     return "positive" if mean > _LEANING else "negative" if mean < -_LEANING else "neutral"
 
 
 def counts_by_version(mentions: Sequence[Comment]) -> dict[str, int]:
-    """How many of the comments each version has, by its number as a text."""
+    """Count the comments of each version, by its number as a text."""
     counts: dict[str, int] = {}
     for comment in mentions:
         counts[str(comment.version)] = counts.get(str(comment.version), 0) + 1
@@ -78,5 +78,5 @@ def counts_by_version(mentions: Sequence[Comment]) -> dict[str, int]:
 
 
 def quotes(mentions: Sequence[Comment]) -> list[str]:
-    """Up to three different comments, the newest first, cut to 300 characters."""
+    """Return up to three different comments, the newest first, cut to 300 characters."""
     return list(dict.fromkeys(comment.text[:QUOTE_MAX].strip() for comment in mentions))[:_QUOTES]

@@ -1,4 +1,4 @@
-"""Insights from a sample of responses: the figures in a thread, themes and summary by words or by a model."""
+"""The computation of insights from a sample: figures in a thread, themes and summary by keywords or by a model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIGURED, _THEMED = 0.3, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What a sample says: the parts of insights, the scores, and what found the themes."""
+    """The insights of a sample: their parts, the scores, and the source of the themes."""
 
     parts: Mapping[str, Any]
     scores: Sequence[Mapping[str, Any]]
@@ -52,10 +52,10 @@ async def compute(
     threads: trio.CapacityLimiter,
     progress: Callable[[float], None],
 ) -> Computed:
-    """The insights of a sample at `now` (ms).
+    """Compute the insights of a sample at `now` (ms).
 
     Args:
-        alerted: since when each stored alert is there.
+        alerted: the `createdAt` of each stored alert, by its id.
         threads: bounds the threads that compute.
         progress: is told the share that is done.
 
@@ -102,7 +102,7 @@ def _told(
     themes: Sequence[Theme],
     found: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """What the model is told for its summary: figures and the themes' titles, no comment."""
+    """Return what the model is told for its summary: figures and the themes' titles, no comment."""
     return {
         "survey": sample.definition.title,
         "responses": len(sample.responses),

@@ -1,4 +1,4 @@
-"""What moves the score: the correlation of other answers with it, and the score of groups of respondents."""
+"""Drivers and segments: the correlation of other answers with the score, and the score of groups of respondents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deskwire.engine.surveys.insights.scores import score_of
 from deskwire.engine.surveys.question_types import TYPES
 
 SAMPLE_MIN: Final = 10
-"""Responses that a correlation needs; with fewer it says nothing."""
+"""The responses that a correlation needs; with fewer it says nothing."""
 GROUP_MIN: Final = 5
 """Respondents that a group needs, and those outside it."""
 IMPACT_MIN: Final = 0.1
@@ -23,7 +23,7 @@ SEGMENTS_MAX: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class _Feature:
-    """Something that is known of respondents: a value each, None where it is not known."""
+    """A feature of the respondents: a value for each of them, None where it is not known."""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class _Feature:
 
 
 def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """Pearson's correlation of the pairs, from -1 to 1; None if either does not vary."""
+    """Return Pearson's correlation of the pairs, from -1 to 1; None if either does not vary."""
     count = len(xs)
     if not count:
         return None
@@ -47,7 +47,7 @@ def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
 
 
 def drivers(sample: Sample) -> list[dict[str, Any]]:
-    """What the score goes up or down with, the strongest first: `{id, title, impact, count}`.
+    """Return what the score goes up or down with, the strongest first: `{id, title, impact, count}`.
 
     `impact` is the correlation of a scale, a number, a yes/no or a choice with the score, over the `count` responses
     that have both.
@@ -74,7 +74,7 @@ def drivers(sample: Sample) -> list[dict[str, Any]]:
 
 
 def segments(sample: Sample) -> list[dict[str, Any]]:
-    """Groups of respondents by choice, yes/no and language, the largest first: `{id, title, size, score}`.
+    """Return groups of respondents by choice, yes/no and language, the largest first: `{id, title, size, score}`.
 
     `score` is the survey's own score among those of the group that gave one; they are its `size`.
     """

@@ -1,4 +1,4 @@
-"""Insights: what is stored about a survey's answers, and how it is shown (contract 2.1, 4.1)."""
+"""The stored insights of a survey, and their form in the API (contract 2.1, 4.1)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Source = Literal["keywords", "model", "api"]
 PARTS: Final[Mapping[str, Any]] = MappingProxyType(
     {"themes": [], "summary": "", "drivers": [], "segments": [], "alerts": []}
 )
-"""What insights consist of, as they are when nothing is stored yet."""
+"""The parts of insights, with the values that they have when nothing is stored yet."""
 
 _TELLING_WORDS: Final = 4
 _TELLING_CHARACTERS: Final = 24
-"""From either on a text is somebody's own, not a phrase."""
+"""The words or characters from which on a text is somebody's own, not a phrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insights:
-    """Stored insights: the parts as the API shows them, when (ms) and by what they were made."""
+    """Stored insights: the parts as the API shows them, their source, and the time (ms) at which they were made."""
 
     parts: Mapping[str, Any]
     source: Source
@@ -31,7 +31,7 @@ class Insights:
 
 
 def insights_view(insights: Insights | None, version: int | None) -> dict[str, Any]:
-    """The insights; with `version` each theme counts that version's mentions alone.
+    """Return the insights as the API shows them; with `version` each theme counts that version's mentions alone.
 
     Everything else stays across all versions.
     """
@@ -44,12 +44,12 @@ def insights_view(insights: Insights | None, version: int | None) -> dict[str, A
 
 
 def alert_times(insights: Insights | None) -> dict[str, str]:
-    """Since when each stored alert is there, by its id."""
+    """Return the `createdAt` of each stored alert, by its id."""
     return {} if insights is None else {each["id"]: each["createdAt"] for each in insights.parts["alerts"]}
 
 
 def without_texts(parts: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """The insights without anything that repeats one of these texts.
+    """Return the insights without anything that repeats one of these texts.
 
     Quotes of them go; so do themes and alerts that have a whole one in them, and the summary becomes empty. A text of
     a few words that many write says nothing of anybody: it goes only where it is a quote by itself.
@@ -79,5 +79,5 @@ def without_texts(parts: Mapping[str, Any], texts: Sequence[str]) -> dict[str, A
 
 
 def _telling(text: str) -> bool:
-    """Whether a text is one that hardly two people write."""
+    """Tell whether a text is one that hardly two people write."""
     return len(text.split()) >= _TELLING_WORDS or len(text) >= _TELLING_CHARACTERS

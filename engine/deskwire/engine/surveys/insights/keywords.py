@@ -1,4 +1,4 @@
-"""Themes without a model: phrases that YAKE finds in the comments, and who mentions them (ADR 18).
+"""Themes without a model: the phrases that YAKE finds in the comments, with their mentions (ADR 18).
 
 R. Campos et al., YAKE! Keyword extraction from single documents using multiple local features, 2020.
 """
@@ -21,9 +21,9 @@ _LANGUAGES: Final = frozenset((
     "ar", "bg", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "hi", "hr", "hu", "hy", "id", "it", "ja", "lt",
     "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "tr", "uk", "zh",
 ))  # fmt: skip
-"""Languages whose stop words the library has. Asked for another one it panics."""
+"""The languages whose stop words the library has. Asked for another one it panics."""
 _OTHER_CODES: Final = {"cs": "cz", "nb": "no", "nn": "no"}
-"""What the library calls these."""
+"""The library's codes for these languages."""
 
 _WORDS_MAX: Final = 3
 _CANDIDATES: Final = 80
@@ -32,7 +32,7 @@ _SENTENCE: Final = re.compile(r"[.!?;:\n\r…]+")
 _WORD_MAX: Final = 40
 """Longer ones are no words; the library's tokenizer runs out of stack on very long ones."""
 _CHARACTERS_MAX: Final = 200_000
-"""What is given to the library at once; about half a second, outside the interpreter's lock."""
+"""The text that is given to the library at once; about half a second, outside the interpreter's lock."""
 _LANGUAGES_MAX: Final = 5
 _RESPONDENTS_MIN: Final = 2
 """A theme that one person alone speaks of is a quotation of that person."""
@@ -40,7 +40,7 @@ _OVERLAP: Final = 0.6
 
 
 def keyword_themes(comments: Sequence[Comment]) -> list[Theme]:
-    """The phrases that most comments share, at most THEMES_MAX, those with most mentions first."""
+    """Return the phrases that most comments share, at most THEMES_MAX, those with most mentions first."""
     phrases: set[tuple[str, ...]] = set()
     for language in _spoken(comments):
         texts = [comment.text for comment in comments if comment.language == language]
@@ -63,7 +63,7 @@ def keyword_themes(comments: Sequence[Comment]) -> list[Theme]:
 
 
 def keyphrases(texts: Sequence[str], language: str) -> list[tuple[str, ...]]:
-    """The phrases of up to three words, in small letters, that tell most about the texts, the best first."""
+    """Return the phrases of up to three words, in lower case, that say most about the texts, the best first."""
     document: list[str] = []
     size = 0
     for text in texts:
@@ -82,7 +82,7 @@ def keyphrases(texts: Sequence[str], language: str) -> list[tuple[str, ...]]:
 
 
 def _best(document: str, language: str) -> list[tuple[str, float]]:
-    """What the library finds; nothing if it panics, which is no Exception and would end the program."""
+    """Return what the library finds; nothing if it panics, which is no Exception and would end the program."""
     try:
         return _yake(language).get_n_best(document, n=_CANDIDATES)
     except BaseException as error:  # a Rust panic is no Exception, and its class can't be imported
@@ -93,7 +93,7 @@ def _best(document: str, language: str) -> list[tuple[str, float]]:
 
 
 def _yake(language: str) -> Yake:
-    """YAKE with the language's stop words, without any if it has none."""
+    """Return YAKE with the language's stop words; without any if it has none."""
     base = language.partition("-")[0].lower()
     if base in _LANGUAGES or base in _OTHER_CODES:
         return Yake(language=_OTHER_CODES.get(base, base), ngrams=_WORDS_MAX)
@@ -101,7 +101,7 @@ def _yake(language: str) -> Yake:
 
 
 def sentences(text: str) -> Iterator[list[str]]:
-    """The words of each sentence: nothing but words, so that no text can upset the library's tokenizer."""
+    """Yield the words of each sentence: nothing but words, so that no text can upset the library's tokenizer."""
     for part in _SENTENCE.split(text):
         words = [word for word in _WORD.findall(part) if len(word) <= _WORD_MAX]
         if words:
@@ -113,7 +113,7 @@ def _telling(phrase: tuple[str, ...]) -> bool:
 
 
 def _spoken(comments: Sequence[Comment]) -> list[str]:
-    """The languages of most comments."""
+    """Return the languages of most comments."""
     counts: dict[str, int] = {}
     for comment in comments:
         counts[comment.language] = counts.get(comment.language, 0) + 1
@@ -121,7 +121,7 @@ def _spoken(comments: Sequence[Comment]) -> list[str]:
 
 
 def _mentions(comments: Sequence[Comment], phrases: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[int]]:
-    """Which comments have each phrase, by position."""
+    """Return the positions of the comments that have each phrase."""
     found: dict[tuple[str, ...], list[int]] = {}
     for index, comment in enumerate(comments):
         seen: set[tuple[str, ...]] = set()
@@ -140,7 +140,7 @@ def _respondents(comments: Sequence[Comment], indexes: Sequence[int]) -> int:
 def _same(
     mentions: Mapping[tuple[str, ...], Sequence[int]], phrase: tuple[str, ...], other: tuple[str, ...]
 ) -> bool:
-    """Whether a phrase says little that the other one does not: a shared word, and mostly the same comments."""
+    """Tell whether a phrase adds little to another one: a shared word, and mostly the same comments."""
     if not set(phrase) & set(other):
         return False
     common = len(set(mentions[phrase]) & set(mentions[other]))

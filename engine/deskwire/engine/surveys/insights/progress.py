@@ -1,4 +1,4 @@
-"""How a refresh of insights stands (decisions 7)."""
+"""The state of a refresh of insights (decisions 7)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Refresh:
 
     Args:
         progress: the share that is done, 0 to 1.
-        error: why it failed.
+        error: the reason for which it failed.
         responses: how many responses went into the insights.
-        scores: what they came to (`scores.scores_view`).
-        source: what found the themes.
+        scores: as `scores.scores_view` gives them.
+        source: of the themes.
     """
 
     status: Literal["running", "done", "failed"]
@@ -33,7 +33,7 @@ class Refresh:
 
 
 def refresh_view(refresh: Refresh) -> dict[str, Any]:
-    """The refresh as the API shows it."""
+    """Return the refresh as the API shows it."""
     return {
         "status": refresh.status,
         "progress": round(refresh.progress, 2),

@@ -1,7 +1,7 @@
-"""Computes surveys' insights in the background, one refresh of a survey at a time (decisions 7, ADR 18).
+"""The refresh of insights: computed in the background, one refresh of a survey at a time (decisions 7, ADR 18).
 
 A refresh reads the newest responses, works in a thread, and stores its result only if no response was removed since it
-began to read: what was erased must not come back. A restart ends what was under way as failed.
+began to read: what was erased must not come back. After a restart, a refresh that was under way counts as failed.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class Refreshes:
         self._running: dict[int, _Run] = {}
 
     async def recover(self) -> None:
-        """End as failed what an earlier process left under way."""
+        """End the refreshes that an earlier process left under way as failed."""
         now = self._clock()
         ended = await self._store.write(lambda tx: tx.fail_refreshes(_INTERRUPTED, now))
         if ended:
             log.info("insights.refreshes_interrupted", count=ended)
 
     async def start(self, survey: Survey) -> Refresh:
-        """Begin a refresh, or join the one that is under way; how it stands.
+        """Begin a refresh, or join the one that is under way; return its state.
 
         Raises NotFound if the survey is gone, Unavailable when too many are under way. Cancellation: it goes on.
         """
@@ -107,7 +107,7 @@ class Refreshes:
         return run.refresh
 
     async def latest(self, survey: Survey) -> Refresh | None:
-        """How the running refresh stands, or how the last one ended; None if there was none."""
+        """Return the state of the running refresh, or of the last one; None if there was none."""
         run = self._running.get(survey.rowid)
         if run is not None and run.begun.is_set() and run.refused is None:
             return run.refresh
@@ -139,7 +139,7 @@ class Refreshes:
             run.begun.set()
 
     async def _outcome(self, run: _Run) -> Refresh | None:
-        """Compute and store; what to store instead if that fails."""
+        """Compute and store the insights; return the refresh to store instead if that fails."""
         reason = "A bug; the log has the details."
         try:
             async with self._slots:

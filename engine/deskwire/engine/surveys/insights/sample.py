@@ -35,7 +35,7 @@ class Sample:
         return None
 
     def answers(self, question: Question) -> list[Any]:
-        """The answer of each response to `question`, None for none.
+        """Return the answer of each response to a question, None for none.
 
         A version counts if its question of the same id has the same type and scale: other answers compare with
         nothing.

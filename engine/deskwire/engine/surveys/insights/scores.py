@@ -1,4 +1,4 @@
-"""What a scale's answers come to: NPS, CSAT, CES, ratings (decisions 7)."""
+"""The scores of the questions with a scale: NPS, CSAT, CES, ratings (decisions 7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deskwire.engine.surveys.scoring import Scale, Scoring
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What the answers to a question come to, None without any."""
+    """The score of the answers to a question, None without any."""
 
     question: Question
     score: float | None
@@ -50,7 +50,7 @@ def scoring_of(question: Question) -> Scoring:
 
 
 def scores(sample: Sample) -> list[Score]:
-    """The score of each scale of the published version."""
+    """Return the score of each scale of the published version."""
     found: list[Score] = []
     for question in sample.definition.questions:
         if TYPES[question.type].scoring is not None:
@@ -60,7 +60,7 @@ def scores(sample: Sample) -> list[Score]:
 
 
 def scores_view(found: Sequence[Score], language: str) -> list[dict[str, Any]]:
-    """The scores as the API shows them."""
+    """Return the scores as the API shows them."""
     return [
         {
             "questionId": each.question.id,

@@ -14,7 +14,7 @@ _SHOWN: Final = 3
 def plain_summary(
     responses: int, scores: Sequence[Score], themes: Sequence[Theme], drivers: Sequence[Mapping[str, Any]]
 ) -> str:
-    """How many responses there are, the scores, what is mentioned most, and the strongest driver; in English."""
+    """Return sentences on the responses, the scores, the most mentioned themes and the strongest driver; in English."""
     said = [f"{responses:,} response{'' if responses == 1 else 's'}."]
     for each in scores:
         if each.score is not None:

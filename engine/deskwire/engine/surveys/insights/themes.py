@@ -15,7 +15,7 @@ _ID_MAX: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """A theme with the comments that mention it; `count` is how many they are."""
+    """A theme with the comments that mention it."""
 
     id: str
     title: str
@@ -24,23 +24,23 @@ class Theme:
 
     @property
     def count(self) -> int:
-        """How many comments mention it."""
+        """The number of comments that mention it."""
         return len(self.mentions)
 
 
 def theme_of(title: str, mentions: Sequence[Comment], felt: Sentiment | None = None) -> Theme:
-    """The theme of this title; its sentiment is that of the mentions' scores unless it is known better."""
+    """Return the theme of this title; without `felt` its sentiment is that of the mentions' scores."""
     shown = title[:1].upper() + title[1:]
     return Theme(theme_id(title), shown, felt or sentiment(mentions), mentions)
 
 
 def theme_id(title: str) -> str:
-    """An id that stays the same as long as the title does."""
+    """Return an id that stays the same as long as the title does."""
     return "-".join(re.findall(r"\w+", title.lower()))[:_ID_MAX] or "theme"
 
 
 def theme_view(theme: Theme) -> Mapping[str, Any]:
-    """The theme as it is stored and shown."""
+    """Return the theme as it is stored and shown."""
     return {
         "id": theme.id,
         "title": theme.title,

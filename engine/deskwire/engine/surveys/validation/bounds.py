@@ -1,4 +1,4 @@
-"""`min` and `max` of a question: what each type makes of them."""
+"""The check of a question's `min` and `max`, by the rule of its type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the jumps of a definition lead: to known questions, forwards, and past none for ever. Total over any JSON."""
+"""The jumps of a definition: they lead to known questions, forwards, and leave none out. Total over any JSON."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from deskwire.engine.surveys.validation.rules import broken
 from deskwire.engine.surveys.validation.shape import CHOICES_MAX, LOGIC_MAX, QUESTIONS_MAX
 
 VALUES_MAX: Final = 100
-"""Values that `in` may list."""
+"""The values that `in` may list."""
 
 _WORK_MAX: Final = 200_000
-"""Answers times jumps that are tried for one question; beyond it is looked at as one of an open type."""
+"""Answers times jumps that are tried for one question; beyond, it is treated as one of an open type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Leap:
 
 
 def flow_errors(value: Any) -> Errors:
-    """What is wrong with the logic of a definition, whatever else may be wrong with it."""
+    """Yield what is wrong with the logic of a definition, whatever else may be wrong with it."""
     if not isinstance(value, Mapping):
         return
     logic = value.get("logic", [])
@@ -61,7 +61,7 @@ def flow_errors(value: Any) -> Errors:
 
 
 def _readable(value: Any) -> Question | None:
-    """A question as far as jumps need it; None if it has no usable id and type."""
+    """Return a question as far as jumps need it; None if it has no usable id and type."""
     if not isinstance(value, Mapping) or not isinstance(value.get("id"), str):
         return None
     kind = known_type(value.get("type"))
@@ -155,7 +155,7 @@ def _value(value: Any, path: str, op: str, question: Question) -> Errors:
 
 
 def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, complete: bool) -> Errors:
-    """Jumps that are never taken, and questions that are never asked.
+    """Yield jumps that are never taken, and questions that are never asked.
 
     Without all jumps (`complete` is false) a question that seems unreachable may be reached by one of the others.
     """
@@ -184,7 +184,7 @@ def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, compl
 
 
 def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
-    """Which of a question's jumps some answer takes, and whether some answer takes none."""
+    """Return those of a question's jumps that some answer takes, and whether some answer takes none."""
     answers = telling_answers(question, [leap.when for leap in leaps])
     if answers is not None and len(answers) * len(leaps) <= _WORK_MAX:
         first = {
@@ -203,7 +203,7 @@ def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
 
 
 def _possible(question: Question, leap: _Leap) -> bool:
-    """Whether any answer meets a jump's condition."""
+    """Tell whether any answer meets a jump's condition."""
     answers = telling_answers(question, [leap.when])
     if answers is not None:
         return any(holds(leap.when, answer) for answer in answers)

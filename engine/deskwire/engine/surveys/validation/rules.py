@@ -15,7 +15,7 @@ from deskwire.engine.definitions.rules import COMMON_RULES, DefinitionError
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule. `example` are the members that make SOUND break this rule and no other."""
+    """A rule. `example` has the members that make SOUND break this rule and no other."""
 
     code: str
     meaning: str
@@ -145,5 +145,5 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in
 
 
 def broken(code: str, path: str, message: str) -> DefinitionError:
-    """The error that something at `path` breaks the rule with this code."""
+    """Return the error that something at `path` breaks the rule with this code."""
     return DefinitionError(path, RULES[code].code, message)

@@ -31,7 +31,7 @@ TEXT_MAX: Final = 2_000
 
 
 def definition_shape(value: Any) -> Errors:
-    """What is wrong with the members of a definition, apart from where its jumps lead."""
+    """Yield what is wrong with the members of a definition, apart from where its jumps lead."""
     if not isinstance(value, Mapping):
         yield wrong_type("", "an object")
         return
@@ -58,7 +58,7 @@ _OPTIONAL: Final = ("logic", "thankYou")
 
 
 def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """The languages as far as they are well-formed."""
+    """Return the languages, as far as they are well-formed."""
     return tuple(
         each
         for each in listed(value.get("languages"), LANGUAGES_MAX)
@@ -67,7 +67,7 @@ def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def texts(value: Any, path: str, languages: Sequence[str]) -> Errors:
-    """What is wrong with a text in several languages."""
+    """Yield what is wrong with a text in several languages."""
     if not isinstance(value, Mapping):
         yield wrong_type(path, "an object with a text for each language")
         return

@@ -1,7 +1,7 @@
-"""Which addresses webhooks may go to: public ones, and what the operator lets through (contract 6.2.2).
+"""The policy on the addresses that webhooks may go to: public ones, and those that the operator allows (contract 6.2.2).
 
 An IPv6 address may carry an IPv4 address that is dialled in the end (mapped, NAT64, 6to4, Teredo): that
-one is judged, too. Names are never judged, only what they resolve to (decisions 6).
+one is judged, too. Names are never judged, only the addresses that they resolve to (decisions 6).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _V4_MASK: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator lets through although it is not public.
+    """The operator's policy on addresses that are not public.
 
     Args:
-        allow_private: every address, and plain http; for development.
-        allow: networks whose addresses are let through.
+        allow_private: whether every address is allowed, and plain http; for development.
+        allow: networks whose addresses are allowed.
     """
 
     allow_private: bool = False
     allow: tuple[Network, ...] = ()
 
     def refusal(self, address: IPAddress) -> str | None:
-        """Why webhooks may not go to `address`, such as "10.0.0.1 is private"; None if they may."""
+        """Return why webhooks may not go to `address`, such as "10.0.0.1 is private"; None if they may."""
         if self.allow_private or any(address in network for network in self.allow):
             return None
         if isinstance(address, IPv4Address):
@@ -58,16 +58,16 @@ class Policy:
 
 
 def _embedded(address: IPv6Address) -> list[tuple[str, IPv4Address]]:
-    found = []
+    inner_addresses = []
     if address.ipv4_mapped is not None:
-        found.append(("an IPv4-mapped", address.ipv4_mapped))
+        inner_addresses.append(("an IPv4-mapped", address.ipv4_mapped))
     if address in _NAT64 or address in _NAT64_LOCAL:
-        found.append(("a NAT64", IPv4Address(int(address) & _V4_MASK)))
+        inner_addresses.append(("a NAT64", IPv4Address(int(address) & _V4_MASK)))
     if address.sixtofour is not None:
-        found.append(("a 6to4", address.sixtofour))
+        inner_addresses.append(("a 6to4", address.sixtofour))
     if address.teredo is not None:
-        found.extend(("a Teredo", inner) for inner in address.teredo)
-    return found
+        inner_addresses.extend(("a Teredo", inner) for inner in address.teredo)
+    return inner_addresses
 
 
 def _flaw_v4(address: IPv4Address) -> str | None:
@@ -79,7 +79,7 @@ def _flaw_v4(address: IPv4Address) -> str | None:
 
 
 def _flaw_v6(address: IPv6Address) -> str | None:
-    """As `_flaw`; and of all IPv6 only 2000::/3 is given out for unicast (RFC 4291, IANA)."""
+    """Return the flaw of an IPv6 address; outside 2000::/3 none is given out for unicast (RFC 4291, IANA)."""
     if address in _NAT64_LOCAL:
         return "a local NAT64 address"
     if address.is_site_local:
@@ -107,7 +107,7 @@ def _flaw(address: IPAddress) -> str | None:
 
 
 def literal(host: str) -> IPAddress | None:
-    """The address that `host` spells in the usual form; None for names and for odd spellings."""
+    """Return the address that `host` spells in the usual form; None for names and for odd spellings."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

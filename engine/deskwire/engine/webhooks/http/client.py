@@ -15,15 +15,14 @@ from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.connection import Connection, secured
 from deskwire.engine.webhooks.http.dialer import Route
-from deskwire.engine.webhooks.http.failure import WIRE_ERRORS, in_words
+from deskwire.engine.webhooks.http.failure import SHORTAGE_WAIT_MS, WIRE_ERRORS, in_words, shortage
 from deskwire.engine.webhooks.http.pool import IdleConnections
 from deskwire.engine.webhooks.http.retry_after import asked_wait_ms
-from deskwire.engine.webhooks.http.shortage import WAIT_MS, lacked
 from deskwire.engine.webhooks.signature import signature_header
 from deskwire.engine.webhooks.target import Target
 
 READ_MAX: Final = 16 * 1024
-"""Bytes of an answer's body that are read at most (decisions 6)."""
+"""Bytes of a response's body that are read at most (decisions 6)."""
 
 KEPT_MAX: Final = 1024
 """Bytes of them that the delivery log keeps (decisions 6)."""
@@ -40,7 +39,7 @@ _USER_AGENT: Final = _user_agent()
 
 
 class Content(Protocol):
-    """What of an event is posted."""
+    """The part of an event that is posted."""
 
     @property
     def type(self) -> str:
@@ -52,7 +51,7 @@ class Content(Protocol):
 
 
 class Postable(Protocol):
-    """What an attempt needs of a delivery, be it a row (`ports.Delivery`) or in memory alone."""
+    """A delivery as an attempt needs it, be it a row (`delivery.Delivery`) or in memory alone."""
 
     @property
     def id(self) -> str:
@@ -64,19 +63,23 @@ class Postable(Protocol):
 
     @property
     def attempts(self) -> int:
-        """How many were made."""
+        """The number of attempts that were made."""
 
     @property
     def previous(self) -> int | None:
-        """Sequence of what was sent before, None for events without a sequence."""
+        """The sequence of the event that was sent before, None for events without a sequence."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What has come back so far; it stays when the time is up. Header names are in lower case.
+    """The part of a response that has come so far; it stays when the time is up.
 
-    `lacked` is what this machine had too little of. `over` says that nothing went wrong until the end of the exchange; whether the connection may have another one is
-    the connection's to say.
+    Args:
+        stage: whose fault a timeout is now, see `Route.stage`.
+        headers: with names in lower case.
+        answer: the begin of the body.
+        lacked: the reason, in words, if this machine lacked something.
+        over: whether nothing went wrong until the end of the exchange.
     """
 
     stage: str = ""
@@ -95,8 +98,8 @@ class Client:
         url: one that `target.url_problems` found nothing wrong with.
         route: makes connections.
         ssl_context: verifies the receiver's certificate.
-        timeout_s: seconds for name, connection, TLS, request and the head of the answer together.
-        clock: says when an attempt began.
+        timeout_s: seconds for name, connection, TLS, request and the head of the response together.
+        clock: gives the time at which an attempt begins.
     """
 
     def __init__(
@@ -119,7 +122,7 @@ class Client:
     async def post(self, delivery: Postable, secrets: Sequence[str]) -> Attempt:
         """Make the next attempt at `delivery`, signed with each of `secrets`.
 
-        A 2xx counts once the head of the answer is there. The rest of the time goes to reading the body,
+        A 2xx counts once the head of the response is there. The rest of the time goes to reading the body,
         which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
         """
         at, began = self._clock(), trio.current_time()
@@ -130,7 +133,7 @@ class Client:
                 used = self._idle.take(began) or await self._connect(seen)
                 await _exchange(used, self._form, headers, delivery.event.body, seen)
             except (*WIRE_ERRORS, MemoryError) as error:
-                seen.lacked = lacked(error)
+                seen.lacked = shortage(error)
                 seen.error = seen.lacked or in_words(error)
         ended = trio.current_time()
         if scope.cancelled_caught:
@@ -143,9 +146,11 @@ class Client:
             at,
             latency_ms,
             seen.status,
-            _verdict(seen),
+            _error(seen),
             seen.answer[:KEPT_MAX],
-            asked_wait_ms(seen.status, seen.headers, at + latency_ms) if seen.lacked is None else WAIT_MS,
+            asked_wait_ms(seen.status, seen.headers, at + latency_ms)
+            if seen.lacked is None
+            else SHORTAGE_WAIT_MS,
         )
 
     async def aclose(self) -> None:
@@ -179,7 +184,7 @@ class Client:
 async def _exchange(
     connection: Connection, target: bytes, headers: list[Header], body: bytes, seen: _Seen
 ) -> None:
-    """Send and read on one connection. Nothing is sent a second time: what was sent may have arrived."""
+    """Send and read on one connection. Nothing is sent a second time: it may have arrived."""
     try:
         await connection.send(b"POST", target, headers, body)
         seen.status, seen.headers = await connection.head()
@@ -194,8 +199,8 @@ async def _exchange(
             connection.close()
 
 
-def _verdict(seen: _Seen) -> str | None:
-    """What is wrong with the answer; once there is a status it says it all."""
+def _error(seen: _Seen) -> str | None:
+    """Return the reason for which an attempt failed; once there is a status, that alone counts. None for a 2xx."""
     if seen.status is None:
         return seen.error or "no answer"
     if 200 <= seen.status < 300:

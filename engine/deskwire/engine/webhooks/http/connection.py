@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection of a client: request, head, body, one exchange after the other (RFC 9112).
 
-Plain answers are read by `plain_response`; for all others h11 knows the protocol, and what is here is how much is read at
-most. A receiver can send what it likes: before the end of its head HEAD_MAX bytes are taken, interim answers included,
-and behind it BODY_WIRE_MAX bytes, framing included. How long all that may take is the caller's business.
+Plain responses are read by `plain_response`, all others by h11, which knows the protocol; the bounds are set here. Of
+whatever a receiver sends, HEAD_MAX bytes are read up to the end of its head, interim responses included, and
+BODY_WIRE_MAX bytes after it, framing included. The caller bounds the time.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import trio
 from deskwire.engine.core.http1 import Header, ResponseHead, plain_response
 
 HEAD_MAX: Final = 64 * 1024
-"""Bytes of an answer up to the end of its head."""
+"""Bytes of a response up to the end of its head."""
 
 BODY_WIRE_MAX: Final = 32 * 1024
-"""Bytes behind it, the framing of chunks included: twice what is read of a body."""
+"""Bytes after the head, the framing of chunks included: twice what is read of a body."""
 
 _READ: Final = 16 * 1024
 _ALPN: Final = ("http/1.1",)
@@ -31,7 +31,7 @@ _NONE: Final[_Request] = (b"", b"", [], b"")
 
 
 class Disconnected(Exception):
-    """The other side has closed the connection before its answer."""
+    """The receiver has closed the connection before its response."""
 
 
 class Connection:
@@ -46,7 +46,7 @@ class Connection:
         self._socket: Final = socket_of(stream)
         self._bare: Final = isinstance(stream, trio.SocketStream)
         self._request = _NONE
-        self._wire: h11.Connection | None = None  # while an answer is not plain
+        self._wire: h11.Connection | None = None  # while a response is not plain
         self._body = b""
         self._left = 0
         self.idle_since = 0.0
@@ -66,11 +66,11 @@ class Connection:
             pass  # reading will tell
 
     async def head(self) -> ResponseHead:
-        """The head of the final answer.
+        """Return the head of the final response.
 
         Raises:
             Disconnected: there is none.
-            h11.RemoteProtocolError: what came is not HTTP, or has no end.
+            h11.RemoteProtocolError: the response is not HTTP, or its head has no end.
             trio.BrokenResourceError: the connection broke.
         """
         data = await self._receive()
@@ -90,7 +90,7 @@ class Connection:
         raise h11.RemoteProtocolError(f"no end of its head within {HEAD_MAX} bytes")
 
     async def piece(self) -> bytes:
-        """What comes next of the answer's body; empty at its end, or when it is too long. Raises as `head`."""
+        """Return the next piece of the response's body; empty at its end, or when it is too long. Raises as `head`."""
         if self._wire is None:
             body, self._body = self._body, b""
             return body
@@ -98,7 +98,7 @@ class Connection:
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
     def _strict(self) -> h11.Connection:
-        """h11, as if it had sent the request."""
+        """Return an h11 connection as if it had sent the request."""
         method, target, headers, body = self._request
         wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_MAX)
         wire.send(h11.Request(method=method, target=target, headers=headers))
@@ -108,7 +108,7 @@ class Connection:
         return wire
 
     async def _next_event(self, wire: h11.Connection) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED] | None:
-        """What has come; None if that would be too much."""
+        """Return the next event of the response; None if that would take too many bytes."""
         while (event := wire.next_event()) is h11.NEED_DATA:
             if self._left <= 0:
                 return None
@@ -120,7 +120,7 @@ class Connection:
         return event
 
     async def _send(self, data: bytes) -> None:
-        """Send it all. Raises trio.BrokenResourceError."""
+        """Send all of the data. Raises trio.BrokenResourceError."""
         if self._bare:  # with nobody else at the socket, what guards a stream against that can be left out
             try:
                 data = data[await self._socket.send(data) :]
@@ -130,7 +130,7 @@ class Connection:
             await self._stream.send_all(data)
 
     async def _receive(self) -> bytes:
-        """What comes next, empty at the end. Raises trio.BrokenResourceError."""
+        """Return the next bytes, empty at the end. Raises trio.BrokenResourceError."""
         if not self._bare:
             return bytes(await self._stream.receive_some(_READ))
         try:
@@ -139,16 +139,16 @@ class Connection:
             raise trio.BrokenResourceError from error
 
     def next_cycle(self) -> bool:
-        """Make ready for another request; False if there can't be one, as something is unread or was the last."""
+        """Make ready for another request; return False if there can't be one, as something is unread or was the last."""
         wire, self._wire, self._request = self._wire, None, _NONE
         if wire is None:
             return not self._body
         return wire.our_state is h11.DONE and wire.their_state is h11.DONE and not any(wire.trailing_data)
 
     def released(self) -> trio.abc.Stream:
-        """The stream, after the other side has agreed to a tunnel.
+        """Return the stream, after the proxy has agreed to a tunnel.
 
-        Raises h11.RemoteProtocolError if it has begun to talk in the tunnel, where it is not its turn.
+        Raises h11.RemoteProtocolError if it has sent something in the tunnel already.
         """
         assert self._wire is not None, "it has answered"
         if self._wire.trailing_data[0]:
@@ -157,16 +157,16 @@ class Connection:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing has come since; on an idle connection that is the other side's end, or nonsense."""
+        """Return whether nothing has come on an idle connection since, neither its end nor stray bytes."""
         return not self._socket.is_readable()
 
     def close(self) -> None:
-        """Close at once, with no goodbye in TLS: each answer says itself where it ends."""
+        """Close at once, without TLS's close_notify: each response says itself where it ends."""
         self._socket.close()
 
 
 def _written(method: bytes, target: bytes, headers: list[Header]) -> bytes:
-    """A request up to its body. Raises h11.LocalProtocolError if that would be read as something else."""
+    """Return a request up to its body. Raises h11.LocalProtocolError if that would be read as something else."""
     lines = [b"%s %s HTTP/1.1" % (method, target), *[b"%s: %s" % header for header in headers], b"", b""]
     head = b"\r\n".join(lines)
     ends = len(lines) - 1
@@ -176,21 +176,21 @@ def _written(method: bytes, target: bytes, headers: list[Header]) -> bytes:
 
 
 async def secured(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -> trio.abc.Stream:
-    """TLS over `stream` with the server called `name`; if that fails, or is cancelled, `stream` is closed.
+    """Return TLS over `stream` with the server called `name`; if that fails, or is cancelled, `stream` is closed.
 
     Raises trio.BrokenResourceError, caused by what TLS objects to.
     """
     context.set_alpn_protocols(_ALPN)
-    made = trio.SSLStream(stream, context, server_hostname=name, https_compatible=True)
+    secure = trio.SSLStream(stream, context, server_hostname=name, https_compatible=True)
     with ExitStack() as undo:
         undo.callback(socket_of(stream).close)
-        await made.do_handshake()
+        await secure.do_handshake()
         undo.pop_all()
-    return made
+    return secure
 
 
 def socket_of(stream: trio.abc.Stream) -> trio.socket.SocketType:
-    """The socket beneath all TLS."""
+    """Return the socket beneath all TLS."""
     while isinstance(stream, trio.SSLStream):
         stream = stream.transport_stream
     assert isinstance(stream, trio.SocketStream)

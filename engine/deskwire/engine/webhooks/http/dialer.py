@@ -1,4 +1,4 @@
-"""The way to a receiver: to public addresses only, whatever its name means at the moment.
+"""The dialling of a receiver: public addresses only, whatever its name resolves to at the moment.
 
 Each connection resolves its host anew, judges every address, and dials exactly those that were judged: a
 name that changes its meaning between check and connection (DNS rebinding) gains nothing (decisions 6).
@@ -24,27 +24,27 @@ class AddressRefused(Exception):
 
 
 class Route(Protocol):
-    """How connections to receivers are made."""
+    """A way of making connections to receivers: straight, or through a proxy."""
 
     @property
     def stage(self) -> str:
-        """Whose fault it is if `reach` does not end, such as "proxy: "; "" for the receiver's."""
+        """The one at fault if `reach` does not end, such as "proxy: "; "" for the receiver."""
 
     async def reach(self, target: Target) -> trio.abc.Stream:
-        """A stream that ends at the target, still without the target's own TLS.
+        """Return a stream that ends at the target, still without the target's own TLS.
 
         Raises one of `failure.WIRE_ERRORS`.
         """
 
     def form(self, target: Target) -> tuple[bytes, tuple[Header, ...]]:
-        """What a request's first line asks for, and headers for whoever stands in between."""
+        """Return the request target for the first line, and headers for a proxy in between."""
 
 
 class Dialer:
-    """Straight to the receiver, under a policy.
+    """The straight way to a receiver, under a policy.
 
     Args:
-        policy: which addresses may be dialled.
+        policy: says which addresses may be dialled.
         resolver: asked once for each connection.
     """
 
@@ -55,7 +55,7 @@ class Dialer:
         self._resolver = resolver
 
     async def reach(self, target: Target) -> trio.SocketStream:
-        """A connection to the first of the host's addresses that takes one.
+        """Return a connection to the first of the host's addresses that takes one.
 
         Raises:
             AddressRefused: one of the addresses is not allowed; none is dialled then.
@@ -67,7 +67,7 @@ class Dialer:
         return await dial_first(addresses, target.port)
 
     def form(self, target: Target) -> tuple[bytes, tuple[Header, ...]]:
-        """See `Route.form`."""
+        """Return the path, and no headers; see `Route.form`."""
         return target.path, ()
 
 
@@ -94,9 +94,9 @@ async def dial_first(addresses: Sequence[IPAddress], port: int) -> trio.SocketSt
 
 async def _dial(address: IPAddress, port: int) -> trio.SocketStream:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
-    made = trio.socket.socket(family, socket.SOCK_STREAM)
+    sock = trio.socket.socket(family, socket.SOCK_STREAM)
     with ExitStack() as undo:
-        undo.callback(made.close)
-        await made.connect((str(address), port))
+        undo.callback(sock.close)
+        await sock.connect((str(address), port))
         undo.pop_all()
-    return trio.SocketStream(made)
+    return trio.SocketStream(sock)

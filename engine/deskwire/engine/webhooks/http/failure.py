@@ -1,18 +1,27 @@
-"""What went wrong with an attempt, in words for the delivery log (decisions 6)."""
+"""The failures of an attempt, in words for the delivery log (decisions 6).
+
+One for which this machine lacked a file descriptor, memory or a thread says nothing of the receiver.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import socket
 import ssl
+from collections.abc import Iterator
+from typing import Final
 
 import h11
 import trio
 
 from deskwire.engine.webhooks.http.connection import Disconnected
 from deskwire.engine.webhooks.http.dialer import AddressRefused
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed
-from deskwire.engine.webhooks.http.shortage import causes
+from deskwire.engine.webhooks.http.resolver import SHORTAGES, NoThread, ResolutionFailed
+
+SHORTAGE_WAIT_MS: Final = 1_000
+"""Pause until an attempt is made again for which this machine lacked something. Such a one uses up no attempt, and is no
+failure of the endpoint."""
 
 
 class ProxyFailed(Exception):
@@ -28,11 +37,11 @@ WIRE_ERRORS = (
     ResolutionFailed,
     ProxyFailed,
 )
-"""What an attempt may raise because of the network, the proxy or the receiver."""
+"""The errors of an attempt that come from the network, the proxy or the receiver."""
 
 
 def in_words(error: Exception) -> str:
-    """One of WIRE_ERRORS as a short text: "connection refused", "TLS: ...", "address refused: ..."."""
+    """Return one of WIRE_ERRORS as a short text: "connection refused", "TLS: ...", "address refused: ..."."""
     match error:
         case AddressRefused():
             return f"address refused: {error}"
@@ -44,7 +53,7 @@ def in_words(error: Exception) -> str:
             return _CLOSED
         case h11.RemoteProtocolError():
             return f"malformed answer: {_lower(str(error))}"
-    for cause in causes(error):
+    for cause in _causes(error):
         match cause:
             case ssl.SSLCertVerificationError():
                 return f"TLS: certificate verify failed: {cause.verify_message}"
@@ -55,9 +64,22 @@ def in_words(error: Exception) -> str:
     return _CLOSED
 
 
+def shortage(error: BaseException) -> str | None:
+    """Return what this machine lacked, in words for the delivery log; None if the error has another reason."""
+    for cause in _causes(error):
+        lacked = "memory" if isinstance(cause, MemoryError) else None
+        if isinstance(cause, NoThread):
+            lacked = "thread"
+        elif isinstance(cause, OSError) and not isinstance(cause, socket.gaierror):
+            lacked = SHORTAGES.get(cause.errno or 0)
+        if lacked is not None:
+            return f"this server had no {lacked} left; the attempt is made again and does not count"
+    return None
+
+
 def not_connected(words: str) -> bool:
-    """Whether an attempt that failed with these words of `in_words` reached nobody who could have got anything."""
-    return words in _NOBODY or words.startswith(_NO_HOST)
+    """Return whether an attempt that failed with these words of `in_words` did not reach the receiver."""
+    return words in _NOT_REACHED or words.startswith(_NO_HOST)
 
 
 def _errno_words(number: int) -> str:
@@ -66,7 +88,7 @@ def _errno_words(number: int) -> str:
     return os.strerror(number).lower()
 
 
-_NOBODY = frozenset(
+_NOT_REACHED = frozenset(
     os.strerror(number).lower()
     for number in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 )
@@ -76,3 +98,10 @@ _CLOSED = "connection closed before the answer"
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the error and every error that led to it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

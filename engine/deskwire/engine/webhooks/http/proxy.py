@@ -1,7 +1,7 @@
 """The way to a receiver through an HTTP proxy: a tunnel for https, absolute URLs for http (RFC 9110, 9.3.6; 9112, 3.2.2).
 
-The proxy resolves names, so what they mean can't be judged here; addresses in a URL still are, in every
-spelling. Whatever goes wrong before the receiver's own TLS is the proxy's fault, and the log says so.
+The proxy resolves names, so their addresses can't be judged here; addresses in a URL still are, in every
+spelling. A failure before the receiver's own TLS is the proxy's fault, and the log says so.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """Where the proxy is, and what it wants to see."""
+    """The proxy's address, and the headers that it asks for."""
 
     tls: bool
     host: str
@@ -39,7 +39,7 @@ class Proxy:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """From `http://` or `https://`, a user and password if need be, host and port."""
+        """Parse `http://` or `https://`, a user and password if need be, host and port."""
         parts = urlsplit(url)
         headers: tuple[Header, ...] = ()
         if parts.username is not None:
@@ -49,10 +49,10 @@ class Proxy:
 
 
 class ProxyDialer:
-    """To receivers through a proxy, under a policy; see `dialer.Route`.
+    """The way to receivers through a proxy, under a policy; see `dialer.Route`.
 
     Args:
-        policy: which addresses a URL may contain; the proxy's own is the operator's choice.
+        policy: says which addresses a URL may contain; the proxy's own is the operator's choice.
         resolver: asked for the proxy's addresses, once for each connection.
         ssl_context: verifies the proxy's certificate if it speaks TLS.
     """
@@ -66,7 +66,7 @@ class ProxyDialer:
         self._ssl_context = ssl_context
 
     async def reach(self, target: Target) -> trio.abc.Stream:
-        """A tunnel to the target if that speaks TLS, and else a connection to the proxy.
+        """Return a tunnel to the target if that speaks TLS, and else a connection to the proxy.
 
         Raises AddressRefused, and ProxyFailed with the reason in words.
         """
@@ -80,7 +80,7 @@ class ProxyDialer:
             raise ProxyFailed(in_words(error)) from error
 
     def form(self, target: Target) -> tuple[bytes, tuple[Header, ...]]:
-        """See `Route.form`; nothing of it is meant for the proxy once there is a tunnel."""
+        """Return the request target and headers; nothing in them is for the proxy once there is a tunnel."""
         if target.tls:
             return target.path, ()
         return b"http://" + target.authority + target.path, self._proxy.headers
@@ -107,7 +107,7 @@ async def _tunnel(stream: trio.abc.Stream, target: Target, headers: Sequence[Hea
 
 
 def _phrase(status: int) -> str:
-    """What a status means, by the standard and not by the proxy's own words, which could be any."""
+    """Return a status's phrase by the standard, not the proxy's own, which could be anything."""
     try:
         return f", {HTTPStatus(status).phrase.lower()}"
     except ValueError:

@@ -1,7 +1,9 @@
-"""From a host name to the addresses that may be dialled."""
+"""The lookup of a host name's addresses."""
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -12,17 +14,24 @@ import trio
 
 from deskwire.engine.core.limits.fair_share import FairPlaces, lent, present_tenant
 from deskwire.engine.webhooks.http.address import IPAddress, literal
-from deskwire.engine.webhooks.http.shortage import NoThread, name_lookup_lacked
 
 Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
-"""Gives a host's addresses, best first. Raises ResolutionFailed."""
+"""Returns a host's addresses, best first. Raises ResolutionFailed, or OSError for what this machine lacks."""
+
+SHORTAGES: Final = {
+    errno.EMFILE: "file descriptor",
+    errno.ENFILE: "file descriptor",
+    errno.ENOMEM: "memory",
+    errno.ENOBUFS: "memory",
+}
+"""The errors that say that this machine lacks something, with a word for it."""
 
 _LOOKUPS: Final = 2
-"""Threads a resolver holds at most. One that waits for a dead name server can't be stopped, only left
-behind; with a bound of its own for each endpoint it takes no thread from anybody else."""
+"""Threads that a resolver holds at most. One that waits for a dead name server can't be stopped, only left
+behind; with a bound of its own for each endpoint it takes no thread from the others."""
 
 _LOOKUPS_OF_ALL: Final = 8
-"""The same of one that all projects share."""
+"""Threads that a resolver for all projects holds at most."""
 
 _LOCAL: Final = "localhost"
 
@@ -31,8 +40,12 @@ class ResolutionFailed(Exception):
     """A host has no address now; the text says why."""
 
 
+class NoThread(OSError):
+    """No thread could be started."""
+
+
 class SystemResolver:
-    """Asks the system, as `getaddrinfo` does; odd spellings of addresses (`0x7f.1`) become what they mean.
+    """Asks the system, as `getaddrinfo` does; odd spellings of addresses (`0x7f.1`) become plain addresses.
 
     Args:
         shared: whether it works for all projects, so that none may have all of its threads.
@@ -43,45 +56,61 @@ class SystemResolver:
         self._turns = FairPlaces(_LOOKUPS_OF_ALL if shared else _LOOKUPS)
 
     async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
-        """The addresses of `host`, an ASCII name or a literal.
+        """Return the addresses of `host`, an ASCII name or a literal.
 
         Raises ResolutionFailed, or OSError for what this machine lacks.
 
         Cancellation: the lookup's thread is left to end by itself.
         """
-        given = literal(host)
-        if given is not None:
-            return (given,)
+        address = literal(host)
+        if address is not None:
+            return (address,)
         ask = partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
         try:
-            found = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._place())
+            entries = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._place())
         except RuntimeError as error:  # as Python says it
             raise NoThread(str(error)) from error
         except OSError as error:
-            if (shortage := name_lookup_lacked(error)) is not None:
+            if (shortage := _shortage(error)) is not None:
                 raise shortage from error
             raise ResolutionFailed(f"host not found: {host} ({error.strerror or error})") from None
         except UnicodeError:
             raise ResolutionFailed(f"host not found: {host} is no valid name") from None
-        return tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+        return tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in entries))
 
     def _place(self) -> trio.CapacityLimiter:
         return lent(self._turns, present_tenant() if self._shared else None)
 
 
 async def spelled_addresses(host: str, _port: int) -> Sequence[IPAddress]:
-    """The address that `host` itself is, in any spelling that systems take (`0x7f.1`); none for a name.
+    """Return the address that `host` spells in any form that systems take (`0x7f.1`); none for a name.
 
-    A `Resolver` for when somebody else resolves names. What is called localhost is, everywhere (RFC 6761, 6.3).
+    A `Resolver` for when a proxy resolves names. A name under localhost is this machine everywhere (RFC 6761, 6.3).
     """
     await trio.lowlevel.checkpoint()
     bare = host.removesuffix(".").lower()
     if bare == _LOCAL or bare.endswith(f".{_LOCAL}"):
         return (ip_address("127.0.0.1"),)
-    given = literal(bare)
-    if given is not None:
-        return (given,)
+    address = literal(bare)
+    if address is not None:
+        return (address,)
     try:
         return (ip_address(socket.inet_aton(bare)),)
     except OSError:
         return ()
+
+
+def _shortage(error: OSError) -> OSError | None:
+    """Return what a failed lookup lacked on this machine, as an error of its own; None if it failed otherwise.
+
+    The system's library says no more than that it may go better next time.
+    """
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_MEMORY:
+        return OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+    if not isinstance(error, socket.gaierror):
+        return error if error.errno in SHORTAGES else None
+    try:
+        os.close(os.dup(2))
+    except OSError as none_left:
+        return none_left
+    return None

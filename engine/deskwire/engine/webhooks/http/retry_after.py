@@ -1,4 +1,4 @@
-"""What a receiver asks for with `Retry-After` (RFC 9110, section 10.2.3; decisions 6)."""
+"""The pause that a receiver asks for with `Retry-After` (RFC 9110, section 10.2.3; decisions 6)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SECONDS_MAX: Final = 10_000_000
 
 
 def asked_wait_ms(status: int | None, headers: Sequence[tuple[bytes, bytes]], now: int) -> int | None:
-    """How long to wait before the next attempt, in milliseconds; None if the answer does not ask for it.
+    """Return the pause before the next attempt, in milliseconds; None if the response asks for none.
 
-    Only a 429 or a 503 asks. Both forms are understood, seconds and a date; anything else is not.
+    Only a 429 or a 503 can ask. Both forms are understood, seconds and a date.
 
     Args:
-        now: when the answer came, in milliseconds since the epoch.
+        now: time of the response, in milliseconds since the epoch.
     """
     if status not in _STATUSES:
         return None

@@ -1,7 +1,7 @@
-"""What an outage left behind, on its way beside what is new; no waiting, no I/O (ADR 40).
+"""The deliveries that an outage left behind, sent beside new ones; no waiting, no I/O (ADR 40).
 
 There are three kinds, sent in this order: redeliveries that are there already; those that the outage made use up their
-attempts, of which redeliveries are made page by page; and those that were held, up to the position at which the circuit
+attempts, of which redeliveries are made batch by batch; and those that were held, up to the position at which the circuit
 was closed. Of each conversation one is under way at a time, whichever kind it is.
 
 They go at a bounded rate, and take a share of the endpoint's places: new events do not wait for them, nor they for ever.
@@ -9,7 +9,7 @@ They go at a bounded rate, and take a share of the endpoint's places: new events
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
@@ -17,30 +17,30 @@ from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 Kind = Literal["redeliveries", "missed", "held"]
 
 _ROOM: Final = 100
-"""How many are in memory at most; a page is read when a quarter is left."""
+"""Bound on the deliveries in memory; a batch is read when a quarter is left."""
 
 _BURST_S: Final = 0.1
-"""Unused time that is made up for: what a busy moment kept back."""
+"""Unused time that may be made up for after a busy moment."""
 
 
 class Backlog:
     """One endpoint's backlog.
 
     Args:
-        rate_per_s: how many attempts begin in a second at most.
-        share: how many are under way at the same time at most.
-        room: how many are in memory at most.
+        rate_per_s: attempts that begin in a second at most.
+        share: attempts that are under way at the same time at most.
+        room: deliveries that are in memory at most.
 
     Attributes:
-        lanes: those in memory.
+        ordered: the deliveries in memory.
         held_after, held_upto: the positions between which held deliveries are still to be read.
         redelivered_after: the position behind which redeliveries are still to be read.
-        missed: whether there may be some whose redeliveries are still to be made.
-        started: how many attempts were begun since the backlog last was empty.
+        missed: whether there may be missed deliveries whose redeliveries are still to be made.
+        started: number of attempts that were begun since the backlog last was empty.
     """
 
     def __init__(self, rate_per_s: float, share: int, room: int) -> None:
-        self.lanes = OrderedDeliveries()
+        self.ordered = OrderedDeliveries()
         self.held_after = 0
         self.held_upto = 0
         self.redelivered_after = 0
@@ -55,22 +55,22 @@ class Backlog:
 
     @property
     def room(self) -> int:
-        """How many more may be taken in."""
-        return self._room - len(self.lanes.held)
+        """The number of deliveries that may still be taken in."""
+        return self._room - len(self.ordered.held)
 
     @property
     def empty(self) -> bool:
-        """Whether all was sent, as far as is known."""
-        return self._wants() is None and not self.lanes.held
+        """Return whether all was sent, as far as is known."""
+        return self._wants() is None and not self.ordered.held
 
     def clear(self) -> None:
         """Let go of all: the circuit was opened."""
-        self.lanes = OrderedDeliveries()
+        self.ordered = OrderedDeliveries()
         self.held_after = self.held_upto = self.redelivered_after = 0
         self._redeliveries = False
 
     def take_up(self, upto: int) -> None:
-        """Begin anew, with all redeliveries that are pending and what was held up to this position."""
+        """Begin anew, with all pending redeliveries and the deliveries that were held up to this position."""
         self.clear()
         self.held_upto, self._redeliveries = upto, True
 
@@ -78,12 +78,12 @@ class Backlog:
         """Take note that there are redeliveries to be read."""
         self._redeliveries = True
 
-    def begin_page(self) -> Kind | None:
-        """Return of which kind a page should be read now, if there is room for one.
+    def begin_batch(self) -> Kind | None:
+        """Return the kind of batch to read now, None if there is none or no room for one.
 
-        `end_page` or `give_up_page` must follow.
+        `end_batch` or `give_up_batch` must follow.
         """
-        kind = self._wants() if len(self.lanes.held) <= self._room // 4 else None
+        kind = self._wants() if len(self.ordered.held) <= self._room // 4 else None
         match kind:
             case "redeliveries":
                 self._redeliveries = False
@@ -91,10 +91,12 @@ class Backlog:
                 self.missed = False
             case "held" | None:
                 pass
+            case _:
+                assert_never(kind)
         return kind
 
-    def end_page(self, kind: Kind, last: int | None) -> None:
-        """Take note of a page of this kind: `last` is its last position if there may be more, else None."""
+    def end_batch(self, kind: Kind, last: int | None) -> None:
+        """Take note of a batch of this kind; `last` is its last position if there may be more, else None."""
         match kind:
             case "redeliveries":
                 self.redelivered_after = max(self.redelivered_after, last or 0)
@@ -102,21 +104,23 @@ class Backlog:
                 self.held_after = self.held_upto if last is None else last
             case "missed":
                 pass
+            case _:
+                assert_never(kind)
         if last is not None:
-            self.give_up_page(kind)
+            self.give_up_batch(kind)
 
-    def give_up_page(self, kind: Kind) -> None:
+    def give_up_batch(self, kind: Kind) -> None:
         """Take note that there is still something to be read of this kind."""
         self._redeliveries = self._redeliveries or kind == "redeliveries"
         self.missed = self.missed or kind == "missed"
 
     def next_at(self) -> float | None:
-        """When the next attempt may begin, in Trio's seconds; None while there is none, or the share is used up."""
-        return self._next_at if self.lanes and len(self._under_way) < self._share else None
+        """Return the time at which the next attempt may begin, in Trio's seconds; None if none may."""
+        return self._next_at if self.ordered and len(self._under_way) < self._share else None
 
     def urgent(self, at: float) -> bool:
-        """Return whether one is to be sent at `at` (Trio's seconds) before anything else: none is under way."""
-        return bool(self.lanes) and not self._under_way and self._next_at <= at
+        """Return whether one is to be sent at `at` (Trio's seconds) before anything else, as none is under way."""
+        return bool(self.ordered) and not self._under_way and self._next_at <= at
 
     def may_start(self, at: float) -> bool:
         """Return whether one may be sent at `at` (Trio's seconds)."""
@@ -125,14 +129,14 @@ class Backlog:
 
     def take(self, at: float) -> Delivery:
         """Take the next one, at `at` (Trio's seconds); `ended` must follow."""
-        delivery = self.lanes.take()
+        delivery = self.ordered.take()
         self._next_at = max(self._next_at, at - _BURST_S) + self._interval_s
         self._under_way.add(delivery.position)
         self.started += 1
         return delivery
 
     def ended(self, position: int) -> None:
-        """Take note that an attempt has ended; without effect if it was none of the backlog."""
+        """Take note that an attempt has ended; without effect if it was none of the backlog's."""
         self._under_way.discard(position)
 
     def _wants(self) -> Kind | None:

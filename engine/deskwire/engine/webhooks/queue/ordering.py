@@ -1,7 +1,7 @@
 """Deliveries that wait for an attempt, in the order of their conversations; no waiting, no I/O.
 
-Of each lane (a conversation) one is ready or under way at a time, in the order in which they were added; the next one is
-ready when its attempt has ended. Other lanes, and deliveries without one, do not wait for it.
+Of the deliveries with one ordering key (of one conversation) one is ready or under way at a time, in the order in which
+they were added; the next one is ready when the attempt has ended. Deliveries with another key or none do not wait for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class OrderedDeliveries:
     """The order of deliveries to one endpoint.
 
     Attributes:
-        held: all that were added and have not ended, by position.
+        held: the deliveries that were added and have not ended, by position.
     """
 
     def __init__(self) -> None:
@@ -25,64 +25,64 @@ class OrderedDeliveries:
         self._blocks: dict[int, int] = {}
 
     def __bool__(self) -> bool:
-        """Say whether there is anything to start."""
+        """Return whether there is anything to start."""
         return bool(self._ready)
 
     def add(self, delivery: Delivery) -> None:
-        """Take in a delivery; it is ready if none of its lane is before it."""
+        """Take in a delivery; it is ready if no other one with its key is before it."""
         self.held[delivery.position] = delivery
-        lane = delivery.lane
-        if lane is None:
+        key = delivery.ordering_key
+        if key is None:
             self._ready.append(delivery)
-        elif (waiting := self._waiting.get(lane)) is not None:
+        elif (waiting := self._waiting.get(key)) is not None:
             waiting.append(delivery)
         else:
-            self._waiting[lane] = deque()
+            self._waiting[key] = deque()
             self._ready.append(delivery)
 
     def first(self) -> Delivery | None:
-        """The delivery that has been ready longest."""
+        """Return the delivery that has been ready longest, None if none is ready."""
         return self._ready[0] if self._ready else None
 
     def take(self) -> Delivery:
-        """Take the delivery that has been ready longest; `ended` or `put_back` must follow for its lane."""
+        """Take the delivery that has been ready longest; `ended` or `put_back` must follow."""
         return self._ready.popleft()
 
     def put_back(self, delivery: Delivery) -> None:
-        """Make a delivery ready again whose attempt is to be repeated; its lane goes on waiting for it."""
+        """Make a delivery ready again whose attempt is to be repeated; others with its key go on waiting for it."""
         if delivery.position in self.held:
             self.held[delivery.position] = delivery
             self._ready.appendleft(delivery)
 
-    def ended(self, lane: int | None) -> None:
-        """Let the next delivery of the lane start: the attempt that it waited for has ended."""
-        if lane is None:
+    def ended(self, key: int | None) -> None:
+        """Let the next delivery with this key start: the attempt that it waited for has ended."""
+        if key is None:
             return
-        waiting = self._waiting.get(lane)
+        waiting = self._waiting.get(key)
         if waiting is None:
             return  # forgotten meanwhile
-        if self._blocks and (blocks := self._blocks.pop(lane, 1)) > 1:
-            self._blocks[lane] = blocks - 1
+        if self._blocks and (blocks := self._blocks.pop(key, 1)) > 1:
+            self._blocks[key] = blocks - 1
         elif waiting:
             self._ready.append(waiting.popleft())
         else:
-            del self._waiting[lane]
+            del self._waiting[key]
 
-    def block(self, lane: int) -> None:
-        """Let the lane wait for one `ended` more."""
-        if lane in self._waiting:
-            self._blocks[lane] = self._blocks.get(lane, 1) + 1
+    def block(self, key: int) -> None:
+        """Let the deliveries with this key wait for one more `ended`."""
+        if key in self._waiting:
+            self._blocks[key] = self._blocks.get(key, 1) + 1
         else:
-            self._waiting[lane] = deque()
+            self._waiting[key] = deque()
 
-    def forget(self, positions: frozenset[int], lanes: frozenset[int]) -> None:
-        """Let go of these deliveries, which are of these lanes, and of what the lanes wait for."""
+    def forget(self, positions: frozenset[int], keys: frozenset[int]) -> None:
+        """Let go of these deliveries, which have these keys, and of what the keys wait for."""
         for position in positions:
             self.held.pop(position, None)
         self._ready = deque(delivery for delivery in self._ready if delivery.position not in positions)
-        for lane in lanes:
-            waiting = self._waiting.pop(lane, ())
-            self._blocks.pop(lane, None)
-            for delivery in waiting:  # its deletion, if a page has brought that already
+        for key in keys:
+            waiting = self._waiting.pop(key, ())
+            self._blocks.pop(key, None)
+            for delivery in waiting:  # its deletion, if a batch has brought that already
                 if delivery.position not in positions:
                     self.add(delivery)

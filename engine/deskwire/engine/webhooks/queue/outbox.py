@@ -1,12 +1,12 @@
-"""Which deliveries to one endpoint may start now; no waiting, no I/O.
+"""The deliveries to one endpoint in memory, and which of them may start now; no waiting, no I/O.
 
 Rows are the truth; this is a window on them, of bounded size, in three parts:
 
 - *Live*: first attempts. Those of one conversation start in the order of their positions, each when the previous one's
-  has ended, well or badly (`lanes`). The cursor is the position up to which all were taken in, erased or ended. As long
+  has ended, well or badly (`ordering`). The cursor is the position up to which all were taken in, erased or ended. As long
   as it is at the newest known position, new deliveries are taken in as they are offered. Once there is no room for one,
-  or at the start, the window is *behind*: what is offered is only noted, and the rows behind the cursor are read, page
-  by page, until a page brings the cursor to the newest known position again.
+  or at the start, the window is *behind*: what is offered is only noted, and the rows behind the cursor are read, batch
+  by batch, until a batch brings the cursor to the newest known position again.
 - *Retries*: they start when they are due, in no order, and hold up nothing; while first attempts are ready they have
   a share of the places alone (`retries`).
 - The *backlog*: what an outage left behind, and all redeliveries (`backlog`).
@@ -15,14 +15,14 @@ While the circuit is open the outbox *holds*: it has nothing in memory but what 
 come. When the circuit was closed, what is pending by then is backlog, and what is committed later is live.
 
 A row is read by one part only: live reads behind its cursor, retries before it, the backlog its own range and
-redeliveries. A row that was in memory when a page was asked for is not taken from that page: it may have ended since.
+redeliveries. A row that was in memory when a batch was asked for is not taken from that batch: it may have ended since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
@@ -36,16 +36,16 @@ Part = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
 
 
 @dataclass(slots=True)
-class Page:
-    """Rows that are being read.
+class RowBatch:
+    """A batch of rows that is being read.
 
     Args:
-        part: what they are for.
-        after, upto: the positions between which they are; for retries `after` is that of the newest redelivery read.
-        unread: for retries, the positions between which held deliveries are still to be read: none of those.
-        limit: how many are read at most.
+        part: the part that the rows are for.
+        after, upto: positions between which they are; for retries `after` is that of the newest redelivery read.
+        unread: for retries, the positions between which held deliveries are still to be read; none of those.
+        limit: number of rows that are read at most.
         newest: the newest position that was known when the reading began.
-        known: what was in memory then.
+        known: positions that were in memory then.
         erased: conversations that were erased since.
     """
 
@@ -61,16 +61,16 @@ class Page:
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A delivery from its attempt's begin until what came of that is recorded.
+    """A delivery from the begin of its attempt until the result is recorded.
 
     Args:
-        lanes: where the next one of its lane waits for the attempt's end, if it does.
+        ordered: the order in which the next one with its ordering key waits for the attempt's end, if one does.
         retry: whether it is a retry under way.
         erased: whether its conversation was erased meanwhile.
     """
 
     delivery: Delivery
-    lanes: OrderedDeliveries | None
+    ordered: OrderedDeliveries | None
     retry: bool
     erased: bool = False
 
@@ -79,8 +79,8 @@ class Outbox:
     """One endpoint's deliveries in memory.
 
     Args:
-        memory: how many are held at most in each part.
-        share: how many retries are under way at the same time at most, while first attempts are ready.
+        memory: number of deliveries that each part holds at most.
+        share: number of retries that are under way at the same time at most, while first attempts are ready.
         retries: the part for retries.
         backlog: the part for what an outage left behind.
         holds: whether the circuit is open.
@@ -105,7 +105,7 @@ class Outbox:
         self._cursor = 0
         self._newest = 0
         self._behind = True
-        self._page: Page | None = None
+        self._batch: RowBatch | None = None
         self._under_way: dict[int, _UnderWay] = {}
         self._share = share
         self._retrying = 0
@@ -115,8 +115,8 @@ class Outbox:
 
     @property
     def held(self) -> int:
-        """How many deliveries are in memory."""
-        return len(self._live.held) + len(self._retries.held) + len(self.backlog.lanes.held)
+        """The number of deliveries in memory."""
+        return len(self._live.held) + len(self._retries.held) + len(self.backlog.ordered.held)
 
     def offer(self, delivery: Delivery) -> None:
         """Take in a delivery that was just committed, or note that its row is to be read later."""
@@ -124,7 +124,7 @@ class Outbox:
             self.backlog.note_redelivery()
             return
         if delivery.position <= self._cursor:
-            return  # a page has brought it already, or it is backlog
+            return  # a batch has brought it already, or it is backlog
         self._newest = max(self._newest, delivery.position)
         if self._behind or self.holds or len(self._live.held) >= self._memory:
             self._behind = True
@@ -134,94 +134,100 @@ class Outbox:
 
     @property
     def newest(self) -> int | None:
-        """The newest position that was offered, None if there was none."""
+        """The newest position that was offered, None if nothing was."""
         return self._newest or None
 
     def hold(self) -> None:
         """Let go of all that is not under way: the circuit was opened, and rows are all that is needed."""
         self.holds = True
-        self._page = None
+        self._batch = None
         for each in self._under_way.values():
-            each.lanes = None
+            each.ordered = None
         self._live = OrderedDeliveries()
         self._retries.clear()
         self.backlog.clear()
 
     def release(self, upto: int) -> None:
-        """Send again: what is pending up to this position is backlog, what comes behind it is live."""
+        """Send again: deliveries that are pending up to this position are backlog, later ones are live."""
         self.holds = False
-        self._page = None
+        self._batch = None
         self._cursor, self._newest, self._behind = upto, max(self._newest, upto), True
         self.backlog.take_up(upto)
         for each in self._under_way.values():  # begun before the circuit was opened
-            if each.lanes is not None:  # erased since
-                each.lanes.ended(each.delivery.lane)
-            self._let_wait(self.backlog.lanes, each)
+            if each.ordered is not None:  # erased since
+                each.ordered.ended(each.delivery.ordering_key)
+            self._let_wait(self.backlog.ordered, each)
 
     # Rows
 
     @property
     def wants_live_rows(self) -> bool:
-        """Say whether there may be live rows to read, and enough room to make it worth a query.
+        """Return whether there may be live rows to read, and enough room to make it worth a query.
 
         Half the memory is enough; an eighth, when nothing is ready to start.
         """
         room, needed = self._memory - len(self._live.held), self._memory // (2 if self._live else 8)
-        return self._behind and not self.holds and self._page is None and room >= max(1, needed)
+        return self._behind and not self.holds and self._batch is None and room >= max(1, needed)
 
-    def wants_page(self, now: int) -> Page | None:
-        """Return what should be read at `now` (ms), if anything; `end_page` or `give_up_page` must follow."""
-        if self.holds or self._page is not None:
+    def wants_batch(self, now: int) -> RowBatch | None:
+        """Return the batch to read at `now` (ms), if any; `end_batch` or `give_up_batch` must follow."""
+        if self.holds or self._batch is not None:
             return None
         backlog = self.backlog
         if self.wants_live_rows:
-            self._page = self._ask("live", self._cursor, END, self._memory - len(self._live.held))
+            self._batch = self._ask("live", self._cursor, END, self._memory - len(self._live.held))
         elif self._retries.wants_rows(now):
             rows = self._retries.begin_reading() + self.held + len(self._under_way)
-            self._page = self._ask("retries", backlog.redelivered_after, self._cursor, rows)
-        elif (kind := backlog.begin_page()) is not None:
+            self._batch = self._ask("retries", backlog.redelivered_after, self._cursor, rows)
+        elif (kind := backlog.begin_batch()) is not None:
             after = backlog.held_after if kind == "held" else backlog.redelivered_after
-            self._page = self._ask(kind, after, backlog.held_upto if kind == "held" else END, backlog.room)
-        return self._page
+            self._batch = self._ask(kind, after, backlog.held_upto if kind == "held" else END, backlog.room)
+        return self._batch
 
-    def end_page(self, page: Page, rows: Sequence[Delivery], now: int, *, more: bool) -> None:
-        """Take in the rows of a page; `more` says that there may be others behind it.
+    def end_batch(self, batch: RowBatch, rows: Sequence[Delivery], now: int, *, more: bool) -> None:
+        """Take in the rows of a batch; `more` says that there may be others behind it.
 
         Without effect if the outbox was told to hold or to release meanwhile.
         """
-        if self._page is not page:
+        if self._batch is not batch:
             return
-        self._page = None
-        last = None if not more else rows[-1].position if rows else page.after
-        new = [row for row in rows if self._is_new(row, page)]
-        match page.part:
+        self._batch = None
+        last = None if not more else rows[-1].position if rows else batch.after
+        new = [row for row in rows if self._is_new(row, batch)]
+        match batch.part:
             case "live":
-                self._take_in(new, page, last, now)
+                self._take_in(new, batch, last, now)
             case "retries":
                 self._retries.end_reading(new, more=more, now=now)
             case "redeliveries" | "held":
                 for row in new:
                     if row.attempts and row.due_at > now:
                         self._retries.add(row, now)
-                    else:  # what it has been through is over: only what comes now says whether there is an outage
-                        self.backlog.lanes.add(replace(row, failing_since=None))
-                self.backlog.end_page(page.part, last)
-                if page.part == "redeliveries" and rows:
+                    else:  # its earlier failures are over: only coming ones say whether there is an outage
+                        self.backlog.ordered.add(replace(row, failing_since=None))
+                self.backlog.end_batch(batch.part, last)
+                if batch.part == "redeliveries" and rows:
                     self.backlog.redelivered_after = rows[-1].position
             case "missed":
-                self.backlog.end_page("missed", last)
+                self.backlog.end_batch("missed", last)
+            case "probe":
+                pass
+            case _:
+                assert_never(batch.part)
 
-    def give_up_page(self, page: Page, now: int) -> None:
-        """Take note that a page could not be read; its rows are still to be read."""
-        if self._page is page:
-            self._page = None
-            match page.part:
+    def give_up_batch(self, batch: RowBatch, now: int) -> None:
+        """Take note that a batch could not be read; its rows are still to be read."""
+        if self._batch is batch:
+            self._batch = None
+            match batch.part:
                 case "live" | "probe":
                     pass
                 case "retries":
                     self._retries.give_up_reading(now)
                 case "redeliveries" | "missed" | "held":
-                    self.backlog.give_up_page(page.part)
+                    self.backlog.give_up_batch(batch.part)
+                case _:
+                    assert_never(batch.part)
 
     # Attempts
 
@@ -237,7 +243,7 @@ class Outbox:
         self._retries.heed_clock(now)
         backlog = self.backlog
         if backlog.urgent(at):
-            return self._begin(backlog.take(at), backlog.lanes)
+            return self._begin(backlog.take(at), backlog.ordered)
         ready, due = self._live.first(), self._retries.first(now)
         if due is not None and (
             ready is None or (due.due_at <= ready.due_at and self._retrying < self._share)
@@ -247,51 +253,51 @@ class Outbox:
         if ready is not None:
             return self._begin(self._live.take(), self._live)
         if backlog.may_start(at):
-            return self._begin(backlog.take(at), backlog.lanes)
+            return self._begin(backlog.take(at), backlog.ordered)
         return None
 
-    def ask_for_probe(self) -> Page:
-        """Return the page that should be read for a probe; `take_probe` must follow, if it can be read."""
-        self._page = self._ask("probe", 0, END, len(self._under_way) + 1)
-        return self._page
+    def ask_for_probe(self) -> RowBatch:
+        """Return the batch to read for a probe; `take_probe` must follow, if it can be read."""
+        self._batch = self._ask("probe", 0, END, len(self._under_way) + 1)
+        return self._batch
 
-    def take_probe(self, page: Page, rows: Sequence[Delivery]) -> Delivery | None:
+    def take_probe(self, batch: RowBatch, rows: Sequence[Delivery]) -> Delivery | None:
         """Take the first of these rows that was not under way, for a probe.
 
         None also if the outbox was told to release meanwhile.
         """
-        if self._page is not page:
+        if self._batch is not batch:
             return None
-        self._page = None
-        found = next((row for row in rows if self._is_new(row, page)), None)
-        return None if found is None else self._begin(found, None)
+        self._batch = None
+        delivery = next((row for row in rows if self._is_new(row, batch)), None)
+        return None if delivery is None else self._begin(delivery, None)
 
     @property
     def under_way(self) -> int:
-        """How many have been started and are not recorded yet."""
+        """The number of deliveries that were started and are not recorded yet."""
         return len(self._under_way)
 
     def next_due(self) -> int | None:
-        """When there is something to start, in milliseconds since the epoch: 0 for at once, None for never.
+        """Return the time at which there is something to start, in ms since the epoch: 0 for at once, None for never.
 
-        What is in the backlog has a time of its own: `backlog.next_at`.
+        The backlog has a time of its own: `backlog.next_at`.
         """
         return 0 if self._live else self._retries.next_due()
 
     def attempt_ended(self, delivery: Delivery) -> None:
-        """Take note that an attempt has ended for good: the next delivery of the lane may start."""
+        """Take note that an attempt has ended for good: the next delivery with its ordering key may start."""
         self._over(self._under_way[delivery.position])
 
     def repeat(self, delivery: Delivery, now: int) -> None:
-        """Let the attempt begin again that has ended, once that is recorded: its lane goes on waiting for it."""
+        """Make an attempt again whose end is recorded; others with its ordering key go on waiting for it."""
         under_way = self._under_way.pop(delivery.position)
-        lanes, under_way.lanes = under_way.lanes, None
+        ordered, under_way.ordered = under_way.ordered, None
         self._over(under_way)
-        if lanes is not None and delivery.position in lanes.held and not under_way.erased:
-            lanes.put_back(delivery)
+        if ordered is not None and delivery.position in ordered.held and not under_way.erased:
+            ordered.put_back(delivery)
             return
-        if lanes is not None:
-            lanes.ended(delivery.lane)
+        if ordered is not None:
+            ordered.ended(delivery.ordering_key)
         self._let_go(delivery.position)
         if not (under_way.erased or self.holds):
             self._retries.add(delivery, now)
@@ -305,12 +311,12 @@ class Outbox:
             self._retries.add(delivery, now)
 
     def end(self, delivery: Delivery) -> None:
-        """Let go of a delivery that is over, once that is recorded."""
+        """Let go of a delivery whose end is recorded."""
         self._over(self._under_way.pop(delivery.position))
         self._let_go(delivery.position)
 
     def heed_clock(self, now: int) -> None:
-        """See `Retries.heed_clock`."""
+        """Move the retries' times with a clock that was set back; see `Retries.heed_clock`."""
         self._retries.heed_clock(now)
 
     def forget(self, conversations: frozenset[int]) -> None:
@@ -318,9 +324,9 @@ class Outbox:
 
         Attempts under way may still end, and what comes next of the conversation waits for them: its deletion.
         """
-        if self._page is not None:
-            self._page.erased |= conversations
-        for part in (self._live, self.backlog.lanes, self._retries):
+        if self._batch is not None:
+            self._batch.erased |= conversations
+        for part in (self._live, self.backlog.ordered, self._retries):
             gone = frozenset(n for n, each in part.held.items() if each.event.conversation in conversations)
             if gone:
                 part.forget(gone, conversations)
@@ -329,15 +335,17 @@ class Outbox:
                 each.erased = True
                 self._let_wait(self._live, each)
 
-    def _begin(self, delivery: Delivery, lanes: OrderedDeliveries | None, *, retry: bool = False) -> Delivery:
-        self._under_way[delivery.position] = _UnderWay(delivery, lanes, retry)
+    def _begin(
+        self, delivery: Delivery, ordered: OrderedDeliveries | None, *, retry: bool = False
+    ) -> Delivery:
+        self._under_way[delivery.position] = _UnderWay(delivery, ordered, retry)
         return delivery
 
-    def _let_wait(self, lanes: OrderedDeliveries, each: _UnderWay) -> None:
-        """Let the next delivery of its conversation, in these lanes, wait for what is under way."""
-        if each.delivery.lane is not None:
-            each.lanes = lanes
-            lanes.block(each.delivery.lane)
+    def _let_wait(self, ordered: OrderedDeliveries, each: _UnderWay) -> None:
+        """Let the next delivery of its conversation in this order wait for what is under way."""
+        if each.delivery.ordering_key is not None:
+            each.ordered = ordered
+            ordered.block(each.delivery.ordering_key)
 
     def _over(self, under_way: _UnderWay) -> None:
         """Take note that an attempt has ended, once or again."""
@@ -345,25 +353,27 @@ class Outbox:
         if under_way.retry:
             under_way.retry = False
             self._retrying -= 1
-        if under_way.lanes is not None:
-            under_way.lanes.ended(under_way.delivery.lane)
-            under_way.lanes = None
+        if under_way.ordered is not None:
+            under_way.ordered.ended(under_way.delivery.ordering_key)
+            under_way.ordered = None
 
     def _let_go(self, position: int) -> None:
-        for part in (self._live, self._retries, self.backlog.lanes):
+        for part in (self._live, self._retries, self.backlog.ordered):
             if part.held.pop(position, None) is not None:
                 return
 
-    def _ask(self, part: Part, after: int, upto: int, limit: int) -> Page:
-        known = frozenset((*self._live.held, *self._retries.held, *self.backlog.lanes.held, *self._under_way))
+    def _ask(self, part: Part, after: int, upto: int, limit: int) -> RowBatch:
+        known = frozenset(
+            (*self._live.held, *self._retries.held, *self.backlog.ordered.held, *self._under_way)
+        )
         unread = (self.backlog.held_after, self.backlog.held_upto)
-        return Page(part, after, upto, unread, limit, self._newest, known)
+        return RowBatch(part, after, upto, unread, limit, self._newest, known)
 
-    def _is_new(self, row: Delivery, page: Page) -> bool:
-        return row.event.conversation not in page.erased and row.position not in page.known
+    def _is_new(self, row: Delivery, batch: RowBatch) -> bool:
+        return row.event.conversation not in batch.erased and row.position not in batch.known
 
-    def _take_in(self, rows: Sequence[Delivery], page: Page, last: int | None, now: int) -> None:
-        """Take in a page of live rows; `last` is its last position if there may be more."""
+    def _take_in(self, rows: Sequence[Delivery], batch: RowBatch, last: int | None, now: int) -> None:
+        """Take in a batch of live rows; `last` is its last position if there may be more."""
         for row in rows:
             if row.attempts:
                 self._retries.add(row, now)
@@ -372,6 +382,6 @@ class Outbox:
         if last is not None:
             self._cursor = last
         else:  # all that was known when the reading began is in it, or is gone
-            self._cursor = max(self._cursor, page.newest, *(row.position for row in rows[-1:]))
+            self._cursor = max(self._cursor, batch.newest, *(row.position for row in rows[-1:]))
             self._newest = max(self._newest, self._cursor)
             self._behind = self._newest > self._cursor

@@ -19,11 +19,11 @@ class Retries:
     """The retries of one endpoint.
 
     Args:
-        room: how many are held at most.
-        ahead_max_ms: how far ahead one is planned at most; a row that is further was written by a clock since set back.
+        room: number of deliveries that are held at most.
+        ahead_max_ms: bound on how far ahead a retry is planned; a row beyond it was written by a clock that was set back.
 
     Attributes:
-        held: those in memory, by position, also while their attempt is under way.
+        held: the deliveries in memory, by position, also while their attempt is under way.
     """
 
     def __init__(self, room: int, ahead_max_ms: int) -> None:
@@ -32,7 +32,7 @@ class Retries:
         self._ahead_max_ms = ahead_max_ms
         self._heap: list[tuple[int, int]] = []
         self._parked_due: int | None = None
-        self._asked_at = 0
+        self._seen_at = 0
 
     def add(self, delivery: Delivery, now: int) -> None:
         """Keep a delivery until its `due_at`, or leave it to its row if there is no room; it is `now` (ms)."""
@@ -42,14 +42,14 @@ class Retries:
             self._park(delivery.due_at)
 
     def next_due(self) -> int | None:
-        """When the next one is due, in milliseconds since the epoch; None if there is none, or no room to read it."""
+        """Return the time at which the next one is due, in ms since the epoch; None if there is none, or no room to read it."""
         first = self._heap[0][0] if self._heap else None
         if self._parked_due is None or not self._may_read():
             return first
         return self._parked_due if first is None else min(first, self._parked_due)
 
     def first(self, now: int) -> Delivery | None:
-        """The delivery that has been due longest at `now` (ms), if any."""
+        """Return the delivery that has been due longest at `now` (ms), if any."""
         return self.held[self._heap[0][1]] if self._heap and self._heap[0][0] <= now else None
 
     def take(self) -> Delivery:
@@ -57,7 +57,7 @@ class Retries:
         return self.held[heappop(self._heap)[1]]
 
     def wants_rows(self, now: int) -> bool:
-        """Return whether those that are parked should be read at `now` (ms).
+        """Return whether parked ones should be read at `now` (ms).
 
         Not while those in memory are due before them: they would be the same ones again.
         """
@@ -68,7 +68,7 @@ class Retries:
         return self._parked_due <= now and (not self._heap or self._parked_due < self._heap[0][0])
 
     def begin_reading(self) -> int:
-        """Make room for the rows that are due soonest; returns for how many. What waits in memory is among them."""
+        """Make room for the rows that are due soonest, those that wait in memory included; return for how many."""
         for _, position in self._heap:
             del self.held[position]
         self._heap.clear()
@@ -76,9 +76,10 @@ class Retries:
         return self._room - len(self.held)
 
     def end_reading(self, rows: Sequence[Delivery], *, more: bool, now: int) -> None:
-        """Take in as many of the rows that were found, the one due first in front, as there is room for.
+        """Take in as many of these rows as there is room for, the one that is due first in front.
 
-        `more` says that there may be others.
+        Args:
+            more: whether there may be others.
         """
         room = max(0, self._room - len(self.held))
         for row in rows[:room]:
@@ -87,19 +88,19 @@ class Retries:
             self._park(min((row.due_at for row in rows[room:]), default=now + 1))
 
     def give_up_reading(self, now: int) -> None:
-        """Read them again soon; they could not be read."""
+        """Take note that the rows could not be read, and are to be read again soon."""
         self._park(now)
 
     def heed_clock(self, now: int) -> None:
-        """Move all times with a clock that was set back since this was asked last."""
-        if (back := self._asked_at - now) > 0:
+        """Move all times with a clock that was set back since the last call."""
+        if (back := self._seen_at - now) > 0:
             self._heap = [(due_at - back, position) for due_at, position in self._heap]  # still a heap
             if self._parked_due is not None:
                 self._parked_due -= back
-        self._asked_at = now
+        self._seen_at = now
 
-    def forget(self, positions: frozenset[int], _lanes: frozenset[int]) -> None:
-        """Let go of these."""
+    def forget(self, positions: frozenset[int], _keys: frozenset[int]) -> None:
+        """Let go of the deliveries at these positions."""
         for position in positions:
             self.held.pop(position, None)
         self._heap = [entry for entry in self._heap if entry[1] not in positions]

@@ -1,7 +1,7 @@
-"""How many attempts to one endpoint may be under way; no waiting, no I/O (ADR 40).
+"""The slots for attempts to one endpoint, which bound how many are under way; no waiting, no I/O (ADR 40).
 
-An attempt begins in one of the few *prompt* places. One that has had no answer for a second moves to the *waiting* places,
-of which there are more, as long as one is free: what hangs does not hold up what would be answered at once.
+An attempt begins in one of the few *prompt* slots. One that has had no response for a second moves to a *waiting* slot, of
+which there are more, as long as one is free: attempts that hang do not hold up those that would be answered at once.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import Final
 
 PROMPT_S: Final = 1.0
-"""Seconds after which an attempt counts as waiting: many times what an answer takes."""
+"""Seconds after which an attempt counts as waiting: many times what a response takes."""
 
 
 class AttemptSlots:
     """The attempts under way to one endpoint. All times are Trio's seconds.
 
     Args:
-        prompt: how many may be under way besides those that wait.
-        waiting: how many may wait.
+        prompt: number of attempts that may be under way besides those that wait.
+        waiting: number of attempts that may wait.
     """
 
     def __init__(self, prompt: int, waiting: int) -> None:
@@ -28,32 +28,32 @@ class AttemptSlots:
 
     @property
     def free(self) -> bool:
-        """Say whether an attempt may begin."""
+        """Return whether an attempt may begin."""
         return len(self._since) < self._prompt
 
     @property
     def used(self) -> bool:
-        """Say whether any attempt is under way."""
+        """Return whether any attempt is under way."""
         return bool(self._since or self._waiting)
 
     def begin(self, position: int, at: float) -> None:
-        """Give a place to the delivery's attempt; `end` must follow."""
+        """Give a slot to the delivery's attempt; `end` must follow."""
         self._since[position] = at
 
     def end(self, position: int) -> None:
-        """Take the place back."""
+        """Take the slot back."""
         if self._since.pop(position, None) is None:
             self._waiting.discard(position)
 
     def relieve(self, at: float) -> None:
-        """Move those to the waiting places that have been under way for too long at `at`."""
+        """Move attempts that have been under way for too long at `at` to waiting slots."""
         while (relief_at := self.relief_at()) is not None and relief_at <= at:
             position = next(iter(self._since))
             del self._since[position]
             self._waiting.add(position)
 
     def relief_at(self) -> float | None:
-        """When the next one may be moved; None if none can be."""
+        """Return the time at which the next attempt may be moved; None if none can be."""
         if not self._since or len(self._waiting) >= self._most_waiting:
             return None
         return next(iter(self._since.values())) + PROMPT_S  # they stand in the order of their begin

@@ -1,9 +1,9 @@
-"""The circuit of one endpoint at work: all who send to it ask here first, and tell what came of it."""
+"""The circuit of one endpoint at work: its workers ask it before each attempt, and tell it the result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, assert_never
 
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, Circuit, Rule
@@ -13,23 +13,23 @@ Gate = Literal["go", "probe", "hold"]
 
 
 def _nobody(_before: Circuit, _after: Circuit) -> None:
-    """Nobody listens yet."""
+    """Ignore a change of the circuit."""
 
 
 class Breaker:
-    """Says whether an attempt may begin, and remembers what is not stored yet.
+    """Says whether an attempt may begin, and remembers changes that are not stored yet.
 
     Args:
-        circuit: what is stored.
-        rule: when it opens.
-        succeeded_at: when the attempt began that the endpoint last answered with a 2xx, in milliseconds since the epoch.
-        held_upto: the position up to which deliveries were held, if they are not all sent yet.
+        circuit: the stored circuit.
+        rule: says when it opens.
+        succeeded_at: begin of the last attempt that was answered with a 2xx, in milliseconds since the epoch.
+        held_upto: position up to which deliveries were held, if they are not all sent yet.
 
     Attributes:
         notify: called with the circuit before and after, whenever it has changed.
-        release_due: the circuit was closed, and it is not yet stored which deliveries it had held.
-        release_upto: the position of the newest delivery as the last probe began, if it is known: those behind it
-            are not held any more once the probe has succeeded.
+        release_due: whether the circuit was closed, and it is not stored yet which deliveries it had held.
+        release_upto: position of the newest delivery as the last probe began, if it is known: later ones are not
+            held any more once the probe has succeeded.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Breaker:
 
     @property
     def closed(self) -> bool:
-        """Whether deliveries are sent, and not held."""
+        """Return whether deliveries are sent, and not held."""
         return self.circuit.probe_at is None
 
     def gate(self, now: int) -> Gate:
-        """Return whether at `now` (ms) any attempt may begin, or just one as a probe, or none."""
+        """Return whether at `now` (ms) any attempt may begin (`go`), or one as a probe, or none (`hold`)."""
         if self.circuit.paused(now):
             return "hold"
         match self.circuit.state(now):
@@ -66,15 +66,17 @@ class Breaker:
                 return "hold"
             case "half_open":
                 return "hold" if self._probing else "probe"
+            case state:
+                assert_never(state)
 
     def opens_at(self, now: int) -> int | None:
-        """When the gate opens by itself, in milliseconds since the epoch; None if it does not, or is open."""
+        """Return the time at which the gate opens by itself (ms since the epoch); None if it does not, or is open."""
         if self.circuit.paused(now):
             return self.circuit.paused_until
         return self.circuit.probe_at if self.circuit.state(now) == "open" else None
 
     def begin(self, now: int) -> bool:
-        """Let an attempt begin; returns whether it is the probe. If it is, `probe_over` must follow."""
+        """Let an attempt begin, and return whether it is the probe. If it is, `probe_over` must follow."""
         probe = self.gate(now) == "probe"
         self._probing = self._probing or probe
         return probe
@@ -95,26 +97,26 @@ class Breaker:
         )
 
     def pause(self, until: int) -> None:
-        """Begin nothing before `until` (ms): the receiver has asked for it."""
+        """Let nothing begin before `until` (ms), as the receiver has asked."""
         self._become(self.circuit.asked_to_pause(until))
 
     def ask_for_probe(self, now: int) -> None:
-        """See `Circuit.asked_to_probe`."""
+        """Let a probe be sent at once; see `Circuit.asked_to_probe`."""
         self._become(self.circuit.asked_to_probe(now))
 
     @property
     def unsaved(self) -> Circuit | None:
-        """The circuit, if it is another than what is stored."""
+        """The circuit if it is to be stored, None if nothing has changed."""
         return None if self.circuit == self._stored and not self.release_due else self.circuit
 
     def saved(self, circuit: Circuit, released: int | None) -> None:
-        """Take note that this is what is stored now, and up to which position deliveries were held, if it was closed."""
+        """Take note of the circuit that is stored now, and of the position up to which it held deliveries, if closed."""
         self._stored = circuit
         if released is not None and self.closed:
             self.held_upto, self.release_due = released, False
 
     def caught_up(self) -> None:
-        """Take note that all that was held is sent, and that this is stored."""
+        """Take note that all held deliveries are sent, and that this is stored."""
         self.held_upto = None
 
     def _become(self, circuit: Circuit) -> None:

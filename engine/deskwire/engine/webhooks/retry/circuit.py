@@ -1,4 +1,4 @@
-"""When an endpoint that keeps failing is left alone, and when it is tried again; pure (contract 6.4.3, ADR 40).
+"""The circuit: an endpoint that keeps failing is left alone for a time, then tried again; pure (contract 6.4.3, ADR 40).
 
     closed     --(enough attempts in a row failed, over long enough)-->  open
     open       --(the pause before the next probe is over)-->  half-open
@@ -19,7 +19,7 @@ State = Literal["closed", "open", "half_open"]
 
 _PROBE_PAUSES_S: Final = (*(10,) * 18, 30, 60, 120)
 _PROBE_PAUSE_MAX_S: Final = 180
-"""Every 10 s for three minutes, then more and more seldom."""
+"""Probes follow every 10 s for three minutes, then more and more seldom."""
 
 PAUSE_MAX_MS: Final = 180_000
 """The longest pause that a receiver can ask for."""
@@ -27,10 +27,10 @@ PAUSE_MAX_MS: Final = 180_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What "failing persistently" means (contract 6.4.3): both, since the last success.
+    """The rule for an endpoint that fails persistently (contract 6.4.3): both bounds are reached since the last success.
 
     Args:
-        failures: attempts that failed in a row.
+        failures: number of attempts that failed in a row.
         failing_s: seconds since the first of them failed.
     """
 
@@ -43,15 +43,15 @@ DEFAULT_RULE: Final = Rule()
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What is remembered of an endpoint's failures. Times are in milliseconds since the epoch.
+    """The memory of an endpoint's failures. Times are in milliseconds since the epoch.
 
     Args:
-        failed_attempts: how many failed since the last success.
-        failing_since: when the first of them failed; None while there is none.
-        probes: how many probes failed since the circuit was opened.
-        probe_at: when the next probe may be sent; None while the circuit is closed.
-        reason: why it was opened, in words.
-        paused_until: until when the receiver wants nothing.
+        failed_attempts: number of attempts that failed since the last success.
+        failing_since: time at which the first of them failed; None while there is none.
+        probes: number of probes that failed since the circuit was opened.
+        probe_at: time from which the next probe may be sent; None while the circuit is closed.
+        reason: the reason for which it was opened, in words.
+        paused_until: end of the pause that the receiver has asked for.
     """
 
     failed_attempts: int = 0
@@ -62,7 +62,7 @@ class Circuit:
     paused_until: int | None = None
 
     def state(self, now: int) -> State:
-        """The state at `now` (ms). A `probe_at` further ahead than any pause is of a clock since set back: it is over."""
+        """Return the state at `now` (ms). A `probe_at` further ahead than any pause is from a clock set back: it is over."""
         if self.probe_at is None:
             return "closed"
         return "open" if 0 < self.probe_at - now <= _probe_pause_ms(self.probes) else "half_open"
@@ -72,15 +72,15 @@ class Circuit:
         return self.paused_until is not None and 0 < self.paused_until - now <= PAUSE_MAX_MS
 
     def after_success(self, now: int) -> Circuit:
-        """The circuit after a 2xx at `now` (ms): closed. A pause that was asked for goes on."""
+        """Return the circuit after a 2xx at `now` (ms): closed. A pause that was asked for goes on."""
         return replace(CLOSED, paused_until=self.paused_until) if self.paused(now) else CLOSED
 
     def after_failure(self, error: str, *, began: int, ended: int, probe: bool, rule: Rule) -> Circuit:
-        """The circuit after an attempt that failed.
+        """Return the circuit after an attempt that failed.
 
         Args:
-            error: what was wrong with it, in words.
-            began, ended: when, in milliseconds since the epoch.
+            error: the reason, in words.
+            began, ended: the attempt's times, in milliseconds since the epoch.
             probe: whether it was the probe; of other attempts that end while the circuit is not closed, which had
                 begun before, only a success counts.
         """
@@ -99,11 +99,11 @@ class Circuit:
         return replace(failed, probes=0, probe_at=ended + _probe_pause_ms(0), reason=reason)
 
     def asked_to_pause(self, until: int) -> Circuit:
-        """The circuit while the receiver wants nothing before `until` (ms)."""
+        """Return the circuit with a pause until `until` (ms), as the receiver has asked."""
         return replace(self, paused_until=max(until, self.paused_until or 0))
 
     def asked_to_probe(self, now: int) -> Circuit:
-        """The circuit half-open at once, if it is open: somebody has asked for a delivery."""
+        """Return the circuit half-open at once, if it is open: somebody has asked for a delivery."""
         return replace(self, probe_at=now) if self.state(now) == "open" else self
 
     def _after_probe(self, error: str, began: int) -> Circuit:
@@ -117,7 +117,7 @@ class Circuit:
 
 
 def _probe_pause_ms(probes: int) -> int:
-    """The time from one probe's begin to the next one's, after this many have failed."""
+    """Return the time from one probe's begin to the next one's, after this many have failed."""
     return 1000 * (_PROBE_PAUSES_S[probes] if probes < len(_PROBE_PAUSES_S) else _PROBE_PAUSE_MAX_S)
 
 

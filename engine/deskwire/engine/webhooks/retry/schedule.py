@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and when it ends; pure, over what is stored (contract 6.4.2, ADR 40).
+"""The schedule of a delivery's attempts, and its end; pure, over stored times (contract 6.4.2, ADR 40).
 
 The attempts of a delivery are planned from its first one. None begins before the one before it has ended, so a receiver
 that lets each time run out moves them together, not apart. When an attempt could not begin at its time, as the receiver
@@ -72,9 +72,11 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing more is sent; `reason` says in words why a delivery was dropped or skipped.
+    """The end of a delivery.
 
-    `missed` is set if an outage of the receiver made it use up its attempts.
+    Args:
+        reason: the reason for which it was dropped or skipped, in words.
+        missed: whether an outage of the receiver made it use up its attempts.
     """
 
     status: Literal["delivered", "dropped", "skipped"]
@@ -84,10 +86,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How often and how long a delivery is tried.
+    """The rules for a delivery's attempts.
 
     Args:
-        retry_delays_s: from each attempt's planned start to the next one's.
+        retry_delays_s: seconds from each attempt's planned start to the next one's; one attempt more than delays.
         jitter: share of the time since the first attempt by which a retry varies, up and down, 0 to 1.
         horizon_s: age of a delivery after which no attempt begins.
     """
@@ -101,12 +103,12 @@ class Schedule:
     ) -> Retry | Ended:
         """Return what follows from an attempt that has just failed.
 
-        If no attempt of the endpoint that began behind the delivery's first failure had succeeded as its last attempt
-        began, it was an outage, and not the event, that made it use up its attempts.
+        A delivery that has used up its attempts was missed, in an outage, if no attempt to the endpoint that began after
+        the delivery's first failure had succeeded when its last attempt began.
 
         Args:
-            fraction: where in the jitter's range the next start lies, 0 (soonest) to 1 (latest).
-            succeeded_at: as this attempt began, when the endpoint's last successful one had begun (ms).
+            fraction: place of the next start in the jitter's range, 0 (soonest) to 1 (latest).
+            succeeded_at: begin (ms) of the endpoint's last successful attempt, as known when this one began.
         """
         ended_at = attempt.at + attempt.latency_ms
         failing_since = ended_at if plan.failing_since is None else plan.failing_since
@@ -117,16 +119,16 @@ class Schedule:
         return Retry(max(ended_at, began + round(after_s * 1000)), began, failing_since)
 
     def after_pause_asked(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
-        """Return when the same attempt is made again that was answered with `Retry-After`."""
+        """Plan an attempt once more that was answered with `Retry-After`."""
         pause_ms = min(max(attempt.wait_ms or 0, _PAUSE_MIN_MS), PAUSE_MAX_MS)
         return _again(plan, attempt.at + attempt.latency_ms + pause_ms)
 
     def after_probe(self, attempt: Attempt, plan: AttemptPlan) -> Retry:
-        """Return when a delivery is due again whose attempt was a probe that failed: it keeps its attempts."""
+        """Plan a delivery's next attempt after a probe that failed, which uses up no attempt."""
         return _again(plan, attempt.at + attempt.latency_ms)
 
     def too_late(self, created_at: int, now: int) -> Ended | None:
-        """The end of a delivery that is older than the horizon, None if it may still be sent.
+        """Return the end of a delivery that is older than the horizon, None if it may still be sent.
 
         Args:
             created_at, now: milliseconds since the epoch.
@@ -134,16 +136,16 @@ class Schedule:
         return Ended("skipped", self.too_late_reason()) if created_at < self.horizon(now) else None
 
     def horizon(self, now: int) -> int:
-        """The time (ms) before which nothing was made that is still sent at `now`."""
+        """Return the time (ms) before which no delivery was made that is still sent at `now`."""
         return now - round(self.horizon_s * 1000)
 
     def too_late_reason(self) -> str:
-        """Why a delivery ends that is older than the horizon."""
+        """Return the reason for which a delivery older than the horizon ends."""
         return f"it was still pending {self.horizon_s:g} s after it was made"
 
     @property
     def ahead_max_ms(self) -> int:
-        """How far ahead of an attempt's end the next one is planned at most, in milliseconds."""
+        """The longest time from an attempt's end to the next one's planned start, in milliseconds."""
         return round(sum(self.retry_delays_s) * (1 + self.jitter) * 1000) + PAUSE_MAX_MS
 
 
@@ -152,7 +154,7 @@ def _used_up(attempt: Attempt, *, missed: bool) -> Ended:
 
 
 def _again(plan: AttemptPlan, due_at: int) -> Retry:
-    """The same attempt at `due_at`, with what is left of the plan moved as far."""
+    """Return the same attempt at `due_at`, with the rest of the plan moved as far."""
     began = due_at if plan.planned_from is None else plan.planned_from + _late(plan, due_at)
     return Retry(due_at, began, plan.failing_since, repeats=True)
 

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a workflow, whatever JSON it is (decisions 7)."""
+"""The validation of a workflow, whatever JSON it is (decisions 7)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deskwire.engine.workflows.validation.shape import workflow_shape
 
 
 def workflow_errors(value: Any) -> list[DefinitionError]:
-    """All problems, a thousand at most; none if the workflow is sound. Assignees are not looked up."""
+    """Return all problems, at most ERRORS_MAX; none if the workflow is sound. Assignees are not looked up."""
     if not isinstance(value, Mapping):
         return [wrong_type("", "an object")]
     return first(chain(workflow_shape(value), flow_errors(value)), ERRORS_MAX)

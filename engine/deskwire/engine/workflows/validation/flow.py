@@ -1,4 +1,4 @@
-"""Where the flows of a workflow lead: to known flows, to every action, to an end. Total over any JSON."""
+"""The paths through a workflow: they lead to known flows, to every action and to an end. Total over any JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDS: Final = ("close", "hand_off")
 
 @dataclass(frozen=True, slots=True)
 class _Leap:
-    """A `goto`, case or default, and where it stands."""
+    """A `goto`, case or default, and its JSON pointer."""
 
     target: Any
     path: str
@@ -43,7 +43,7 @@ class _Node:
 
 
 def flow_errors(value: Mapping[str, Any]) -> Errors:
-    """What is wrong with where the flows lead, whatever else may be wrong with them."""
+    """Yield what is wrong with the paths through the flows, whatever else may be wrong with them."""
     flows = listed(value.get("flows"), FLOWS_MAX)
     nodes, entries = list(_nodes(flows)), _entries(flows)
     if len(nodes) > ACTIONS_MAX:
@@ -82,7 +82,7 @@ def _actions(flow: Any) -> Sequence[Any]:
 
 
 def _entries(flows: Sequence[Any]) -> dict[str, int]:
-    """The number of each flow's first action, by the flow's id."""
+    """Return the number of each flow's first action, by the flow's id."""
     entries: dict[str, int] = {}
     number = 0
     for flow in flows:
@@ -94,7 +94,7 @@ def _entries(flows: Sequence[Any]) -> dict[str, int]:
 
 
 def _leaps(node: _Node) -> Iterator[_Leap]:
-    """The action's ways to other flows."""
+    """Yield the action's ways to other flows."""
     if node.kind == "buttons":
         for index, option in enumerate(listed(node.value.get("options"), OPTIONS_MAX)):
             if isinstance(option, Mapping) and "goto" in option:
@@ -123,7 +123,7 @@ def _unknown(leaps: Sequence[_Leap], found: Sequence[int | None]) -> Errors:
 
 
 def _goes_on(node: _Node) -> bool:
-    """Whether the action can go on to the next one in its flow."""
+    """Tell whether the action can lead to the next one in its flow."""
     if node.kind != "buttons":
         return node.kind != "branch"
     options = listed(node.value.get("options"), OPTIONS_MAX)
@@ -133,7 +133,7 @@ def _goes_on(node: _Node) -> bool:
 
 
 def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
-    """What is wrong with what a branch looks at, and with its cases."""
+    """Yield what is wrong with a branch's operand, and with its cases."""
     on = node.value.get("on")
     if node.kind != "branch" or (on is None and "on" not in node.value):
         return
@@ -149,7 +149,7 @@ def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
 
 
 def _answers(asked: Mapping[str, Any], operand: Answer) -> bool:
-    """Whether the action gives the answer: buttons as a whole, a form by its fields."""
+    """Tell whether the action gives the answer: buttons as a whole, a form by its fields."""
     if asked.get("type") == "buttons":
         return operand.field is None
     return asked.get("type") == "form" and operand.field in _ids(asked.get("fields"))
@@ -168,7 +168,7 @@ def _ids(values: Any) -> set[Any]:
 
 
 def _reached(starts: Iterable[int], ways: Sequence[Iterable[int]]) -> set[int]:
-    """Everything that can be reached from `starts`, themselves included."""
+    """Return everything that can be reached from `starts`, themselves included."""
     seen = set(starts)
     todo = list(seen)
     while todo:
@@ -180,7 +180,7 @@ def _reached(starts: Iterable[int], ways: Sequence[Iterable[int]]) -> set[int]:
 
 
 def _loops(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
-    """Branches from which it comes back without a step that waits; only they lead back without one."""
+    """Yield the branches that lead back to themselves without a step that waits; only branches can."""
     busy = [way if node.kind not in _PAUSES else frozenset() for node, way in zip(nodes, ways, strict=True)]
     for number, node in enumerate(nodes):
         if node.kind == "branch" and number in _reached(busy[number], busy):
@@ -188,7 +188,7 @@ def _loops(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
 
 
 def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
-    """Flows that nothing leads to; of the others the first action that is never come to."""
+    """Yield the flows that nothing leads to, and of the others the first action that is never reached."""
     reached = _reached({0}, ways)
     for index in range(len(flows)):
         own = [number for number, node in enumerate(nodes) if node.flow == index]
@@ -200,7 +200,7 @@ def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], ways: Sequence[froz
 
 
 def _endless(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
-    """Of each flow the first action from which no end can be reached."""
+    """Yield, of each flow, the first action from which no end can be reached."""
     back: list[set[int]] = [set() for _ in range(len(nodes) + 1)]  # the last is END's: -1
     for number, way in enumerate(ways):
         for target in way:

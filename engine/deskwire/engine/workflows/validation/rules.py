@@ -30,9 +30,9 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
         "endless": "Nothing leads from here to an end of the workflow.",
     }
 )
-"""What every code says."""
+"""The text of every rule, by its code."""
 
 
 def broken(code: str, path: str, message: str | None = None) -> DefinitionError:
-    """The error that something at `path` breaks the rule with this code."""
+    """Return the error that something at `path` breaks the rule with this code."""
     return DefinitionError(path, code, message or RULES[code])

@@ -24,7 +24,7 @@ NAME_MAX: Final = 200
 LABEL_MAX: Final = 200
 FLOWS_MAX: Final = 50
 ACTIONS_MAX: Final = 200
-"""Actions of all flows together; no more are carried out between two that wait."""
+"""The actions of all flows together; no more are carried out between two that wait."""
 
 OPTIONS_MAX: Final = 20
 FIELDS_MAX: Final = 20
@@ -39,7 +39,7 @@ ID_MAX: Final = 64
 
 
 def workflow_shape(value: Mapping[str, Any]) -> Errors:
-    """What is wrong with the members of a workflow, apart from where its flows lead."""
+    """Yield what is wrong with the members of a workflow, apart from where its flows lead."""
     yield from members(value, "", ("name", "trigger", "flows"))
     if "name" in value:
         yield from text(value["name"], "/name", NAME_MAX)
@@ -122,7 +122,7 @@ def _action(value: Any, path: str, taken: set[int]) -> Errors:
 def _own(
     value: Mapping[str, Any], path: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> Errors:
-    """Members that are missing or not known; `id` and `type` have been looked at."""
+    """Yield members that are missing or unknown; `id` and `type` have been looked at."""
     yield from members(
         {name: value[name] for name in value if name not in ("id", "type")}, path, required, optional
     )
@@ -144,7 +144,7 @@ def _buttons(value: Mapping[str, Any], path: str) -> Errors:
     if not isinstance(value.get("allowText", False), bool):
         yield wrong_type(f"{path}/allowText", "true or false")
     if "options" in value:
-        yield from _asked(value["options"], f"{path}/options", OPTIONS_MAX, _option)
+        yield from _labelled(value["options"], f"{path}/options", OPTIONS_MAX, _option)
 
 
 def _option(value: Mapping[str, Any], path: str) -> Errors:
@@ -155,7 +155,7 @@ def _form(value: Mapping[str, Any], path: str) -> Errors:
     yield from _own(value, path, ("text", "fields"))
     yield from _text(value, path)
     if "fields" in value:
-        yield from _asked(value["fields"], f"{path}/fields", FIELDS_MAX, _field)
+        yield from _labelled(value["fields"], f"{path}/fields", FIELDS_MAX, _field)
 
 
 def _field(value: Mapping[str, Any], path: str) -> Errors:
@@ -166,10 +166,10 @@ def _field(value: Mapping[str, Any], path: str) -> Errors:
         yield wrong_type(f"{path}/required", "true or false")
 
 
-def _asked(
+def _labelled(
     value: Any, path: str, limit: int, members_of: Callable[[Mapping[str, Any], str], Errors]
 ) -> Errors:
-    """What is wrong with a list of things that have an id and a label."""
+    """Yield what is wrong with a list of things that have an id and a label."""
     yield from items(value, path, limit)
     taken: set[str] = set()
     for index, each in enumerate(listed(value, limit)):
@@ -225,13 +225,13 @@ def _branch(value: Mapping[str, Any], path: str) -> Errors:
 
 
 def _keyed(
-    owner: Mapping[str, Any], name: str, path: str, wanted: str, keys_max: int, key_max: int
+    owner: Mapping[str, Any], name: str, path: str, expected: str, keys_max: int, key_max: int
 ) -> Errors:
-    """What is wrong with a member that is an object with keys of the author's choice."""
+    """Yield what is wrong with a member that is an object with keys of the author's choice."""
     value, here = owner.get(name), f"{path}/{name}"
     if not isinstance(value, Mapping):
         if name in owner:
-            yield wrong_type(here, wanted)
+            yield wrong_type(here, expected)
         return
     if not value:
         yield broken("empty", here)

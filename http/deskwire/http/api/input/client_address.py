@@ -1,4 +1,4 @@
-"""Whose address a request is from, when proxies stand in between (ADR 25).
+"""The client's address of a request when proxies stand in between (ADR 25).
 
 `X-Forwarded-For` is believed as far as it was written by proxies that the operator trusts: read from its end, the
 first address that is none of theirs is the client's. Whatever a client wrote itself stands before that.
@@ -15,7 +15,7 @@ Address = IPv4Address | IPv6Address
 
 
 def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str | None:
-    """The address of whoever made the request.
+    """Return the address of whoever made the request.
 
     Args:
         peer: address of the connection's other end, None if there is none.
@@ -40,20 +40,20 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
 
 @lru_cache(maxsize=1024)  # a client has the same one in each of its calls
 def _normal(peer: str | None) -> str | None:
-    """An address as it is written everywhere; None, or what is none, as it is."""
+    """Write an address as it is written everywhere; None, or what is none, stays as it is."""
     address = _address(peer or "")
     return peer if address is None else str(address)
 
 
 def is_trusted(address: Address | str | None, trusted: Sequence[Network]) -> bool:
-    """Whether it is that of a trusted proxy."""
+    """Tell whether an address is that of a trusted proxy."""
     known = _address(address or "") if isinstance(address, str | None) else address
     return known is not None and any(known in network for network in trusted)
 
 
 @lru_cache(maxsize=1024)  # a client has the same one in each of its calls
 def _address(text: str) -> Address | None:
-    """An address as proxies write it: perhaps in brackets, perhaps with a port; IPv4 whichever way it is put."""
+    """Read an address as proxies write it: perhaps in brackets, perhaps with a port; IPv4 whichever way it is put."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

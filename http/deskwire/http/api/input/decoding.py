@@ -128,5 +128,5 @@ def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
 
 
 def escaped(part: str) -> str:
-    """A name as it stands in a JSON Pointer (RFC 6901)."""
+    """Write a name as it stands in a JSON Pointer (RFC 6901)."""
     return part.replace("~", "~0").replace("/", "~1")

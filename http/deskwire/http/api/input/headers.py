@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class Fields(Protocol):
-    """What is asked of a request's headers, by their names in small letters; they came in whatever case (RFC 9110 5.1)."""
+    """The headers of a request by their names in small letters; they came in whatever case (RFC 9110 5.1)."""
 
     def get(self, key: str, /) -> str | None:
-        """The first value of the name, None without one."""
+        """Return the first value of the name; None without one."""
 
     def getlist(self, key: str, /) -> Sequence[str]:
-        """All values of the name, in the order in which they came."""
+        """Return all values of the name, in the order in which they came."""
 
 
 @dataclass(slots=True)
@@ -40,5 +40,5 @@ class PlainFields:
 
 @lru_cache(maxsize=256)  # clients write the same one or two all the time
 def mimetype_of(content_type: str | None) -> str:
-    """What a `Content-Type` says without its parameters, in small letters."""
+    """Return a `Content-Type` without its parameters, in small letters."""
     return (content_type or "").partition(";")[0].strip().lower()

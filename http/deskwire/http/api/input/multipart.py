@@ -95,7 +95,7 @@ class _Form:
             raise malformed("it has too many parts, or one with too long a head") from None
 
     def _ready(self, data: bytes | None) -> bytes:
-        """What the parser may have now: no delimiter without the end of its line.
+        """Return what the parser may have now: no delimiter without the end of its line.
 
         Werkzeug 3.1.9 counts the delimiter's carriage return to the file if what it has ends right behind `--`
         and the boundary.

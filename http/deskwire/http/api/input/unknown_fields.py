@@ -19,7 +19,7 @@ from deskwire.http.api.input.decoding import escaped
 
 
 class Unknown:
-    """What was taken out.
+    """The unknown fields that were taken out.
 
     Args:
         code, message: what is said of each.
@@ -39,7 +39,7 @@ class Unknown:
 
     @property
     def unnamed(self) -> int:
-        """How many of them are no problem of their own."""
+        """The number of them that are no problem of their own."""
         return self.count - len(self.problems)
 
     def note(self, place: str, names: Iterator[str], count: int) -> None:
@@ -87,7 +87,7 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 class _Plan(NamedTuple):
-    """Where a model's names are. `names` is None if it takes others, too; `inner` are fields that are models, or lists of them."""
+    """The places of a model's names. `names` is None if it takes others, too; `inner` are fields that are models, or lists of them."""
 
     names: frozenset[str] | None
     inner: tuple[tuple[str, type[BaseModel], bool], ...]
@@ -114,7 +114,7 @@ def _model(annotation: Any) -> type[BaseModel] | None:
 
 
 def without_null(annotation: Any) -> Any:
-    """What a field is of, null and constraints aside; itself if it is of several kinds."""
+    """Return the type of a field, null and constraints aside; itself if it is of several kinds."""
     if get_origin(annotation) is Annotated:
         return without_null(get_args(annotation)[0])
     if get_origin(annotation) not in (Union, UnionType):

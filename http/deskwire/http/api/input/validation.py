@@ -55,7 +55,7 @@ class Query(BaseModel):
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
-        """What the handler checks by itself, so that all that is wrong can be named. Raises BadRequest."""
+        """Check what the handler checks by itself, so that all that is wrong can be named. Raises BadRequest."""
 
 
 def _flag(value: object) -> object:
@@ -115,7 +115,7 @@ def unique(items: L) -> L:
 
 
 def few(most: int) -> BeforeValidator:
-    """Of an object with more names than that none is looked at; its own bound comes behind all that is wrong with them."""
+    """The most names of an object that are looked at; its own bound comes behind all that is wrong with them."""
 
     def look(value: object) -> object:
         if isinstance(value, dict) and len(value) > most:
@@ -142,7 +142,7 @@ def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str
 def nulls(
     *nullable: str, within: str | None = None, pointer: str = ""
 ) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """A look (`routing.Look`) at the nulls of a patch; see `refuse_null`.
+    """Return a look (`routing.Look`) at the nulls of a patch; see `refuse_null`.
 
     Args:
         within: the field that the patch is, if it is not the whole body.
@@ -230,7 +230,7 @@ def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
 
 @cache
 def _takes_doubles(of: Hashable) -> bool:
-    """Whether a model, or an annotation in one, lets a double pass: there an integer may have become one."""
+    """Tell whether a model, or an annotation in one, lets a double pass: there an integer may have become one."""
     if isinstance(of, type) and issubclass(of, Body):
         return not of.as_sent and any(
             _takes_doubles(cast(Hashable, field.annotation)) for field in of.model_fields.values()
@@ -285,7 +285,7 @@ def _required(model: type[Query]) -> bool:
 
 @cache
 def _default(model: type[Q]) -> Q:
-    """What a request without parameters asks for; shared by all, as nobody changes it."""
+    """Return the query of a request without parameters; shared by all, as nobody changes it."""
     return model()
 
 

@@ -1,4 +1,4 @@
-"""Which pages of other origins may call the API from a browser: those that the operator names, else none (ADR 26).
+"""CORS: the pages of other origins that may call the API from a browser, those that the operator names (ADR 26).
 
 Only routes that a user's token opens, signing in, files, and the stream's authorization are open to them; other
 calls with a server key are not, as that belongs into no browser. There are no cookies, so no answer allows
@@ -31,7 +31,7 @@ _KEPT_S: Final = 600
 
 
 def open_to_pages(route: Route) -> bool:
-    """Whether pages of other origins may call this route, if they may call any."""
+    """Tell whether pages of other origins may call this route, if they may call any."""
     return route.access.kind in _USERS or route.path in _BESIDES
 
 
@@ -82,6 +82,6 @@ class Cors:
 
 
 def _takes(place: Place | None, method: str) -> bool:
-    """Whether a route open to pages takes this method at the place."""
+    """Tell whether a route open to pages takes this method at the place."""
     route = None if place is None else place.routes.get(method)
     return route is not None and open_to_pages(route)

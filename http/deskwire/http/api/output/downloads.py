@@ -1,4 +1,4 @@
-"""What a file is answered with: its part, its headers, its bytes one piece after the other (RFC 9110, 6266)."""
+"""Downloads: the part of a file, its headers, and its bytes one piece after the other (RFC 9110, 6266)."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def etag_of(upload: Upload) -> str:
 
 
 def unchanged(headers: Fields, upload: Upload) -> bool:
-    """Whether the client has the file already (RFC 9110 section 13.1.2)."""
+    """Tell whether the client has the file already (RFC 9110 section 13.1.2)."""
     return parse_etags(headers.get("if-none-match")).contains_weak(etag_of(upload))
 
 
 def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
-    """Where the one part that is asked for begins and ends; None for the whole file (RFC 9110 section 14.2).
+    """Return where the one part that is asked for begins and ends; None for the whole file (RFC 9110 section 14.2).
 
     More parts than one are answered with the whole, which a server may always do. Raises RangeNotSatisfiable.
     """
@@ -86,7 +86,7 @@ def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
 
 
 def headers_of(upload: Upload) -> Mapping[str, str]:
-    """What a browser has to know to do no harm with the file."""
+    """Return the headers that a browser needs to do no harm with the file."""
     return {
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",

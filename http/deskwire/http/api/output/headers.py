@@ -1,4 +1,4 @@
-"""What every answer says to browsers and caches, whoever makes it (ADR 26)."""
+"""The headers that every response has for browsers and caches, whoever makes it (ADR 26)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def complete(headers: Headers, *, secure: bool) -> None:
 
 
 def missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """What is missing among the headers of an answer that is not made by the app."""
+    """Return what is missing among the headers of a response that is not made by the app."""
     there = {name.lower() for name, _ in headers}
     wanted = ((name.lower().encode(), value.encode()) for name, value in BASELINE)
     return [(name, value) for name, value in wanted if name not in there]

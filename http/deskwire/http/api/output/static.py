@@ -44,12 +44,12 @@ class Static:
         return gzip.decompress(self.packed)
 
     def known_to(self, tags: str | None) -> bool:
-        """Whether a client that sends these tags as `If-None-Match` has the content (RFC 9110 section 13.1.2)."""
+        """Tell whether a client that sends these tags as `If-None-Match` has the content (RFC 9110 section 13.1.2)."""
         return parse_etags(tags).contains_weak(self.tag)
 
 
 class Once(Generic[T]):
-    """What takes a moment to make: made when it is first asked for, in a thread, and kept."""
+    """A value that takes a moment to make: made when it is first asked for, in a thread, and kept."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

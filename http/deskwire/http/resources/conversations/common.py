@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.actor import Asked
-from deskwire.engine.conversations.automation.published import published
+from deskwire.engine.conversations.automation.lookup import published
 from deskwire.engine.conversations.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view

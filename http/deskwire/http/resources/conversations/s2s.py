@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from deskwire.engine.conversations.automation.answers import answer_problems
-from deskwire.engine.conversations.automation.published import running
+from deskwire.engine.conversations.automation.lookup import running
 from deskwire.engine.conversations.commands import (
     AnswerStep,
     Close,

@@ -6,13 +6,13 @@ from typing import Final
 
 _TEXT: Final = 0x81
 CLOSE: Final = b"\x88"
-"""How a close frame begins."""
+"""The first byte of a close frame."""
 _SHORT: Final = 125
 _TWO_BYTES: Final = 0xFFFF
 
 
 def text_frame(payload: bytes) -> bytes:
-    """`payload`, which is UTF-8, as one unmasked, unfragmented text frame."""
+    """Return `payload`, which is UTF-8, as one unmasked, unfragmented text frame."""
     size = len(payload)
     if size <= _SHORT:
         return bytes((_TEXT, size)) + payload
@@ -22,6 +22,6 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def close_frame(code: int, reason: str) -> bytes:
-    """An unmasked close frame (5.5.1); the reason is cut to what a control frame holds."""
+    """Return an unmasked close frame (5.5.1); the reason is cut to what a control frame holds."""
     payload = code.to_bytes(2) + reason.encode()[: _SHORT - 2].decode(errors="ignore").encode()
     return CLOSE + bytes((len(payload),)) + payload

@@ -1,7 +1,7 @@
 """The opening handshake of a stream connection, sans I/O (RFC 6455 4.2; Pusher protocol, connecting).
 
 The upgrade is accepted before anything is checked: clients handle a refusal by close code far better than
-one by HTTP status. Only what is no websocket request at all gets an HTTP answer.
+one by HTTP status. Only a request that is no websocket request at all gets an HTTP response.
 """
 
 from __future__ import annotations
@@ -37,38 +37,37 @@ class Opening:
     Args:
         protocol: the query's `protocol`, None if missing.
         forwarded_for: values of `X-Forwarded-For`, in the order of the headers.
-        answer: bytes to send.
+        response: bytes to send.
         rest: bytes the client sent behind its request, already frames.
     """
 
     stream_key: str
     protocol: str | None
     forwarded_for: tuple[str, ...]
-    answer: bytes
+    response: bytes
     rest: bytes
 
     @property
     def refusal(self) -> pusher.Close | None:
-        """What is wrong with the protocol parameter. A missing one is taken for 7 (hand-written clients)."""
-        wanted = self.protocol
-        return None if wanted is None or wanted in pusher.PROTOCOLS else pusher.BAD_PROTOCOL
+        """The refusal of the protocol parameter, None if it is supported. A missing one counts as 7 (hand-written clients)."""
+        return None if self.protocol in (None, *pusher.PROTOCOLS) else pusher.BAD_PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
 class NoWebsocket:
-    """A request that can't be upgraded: bytes to answer it with before closing."""
+    """A request that can't be upgraded: the bytes of the response to send before closing."""
 
-    answer: bytes
+    response: bytes
 
 
 class Handshake:
-    """Takes the bytes of one request. `feed` them until it gives a result."""
+    """The parser of one request: `feed` it bytes until it gives a result."""
 
     def __init__(self) -> None:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LIMIT)
 
     def feed(self, data: bytes) -> Opening | NoWebsocket | None:
-        """The result, or None as long as the request is not complete; empty `data` is its end."""
+        """Return the result, or None as long as the request is not complete; empty `data` is its end."""
         try:
             self._http.receive_data(data)
             request = self._http.next_event()
@@ -95,13 +94,13 @@ class Handshake:
             return self._refuse(400, "bad_request", "A websocket request has no body.")
         path, _, query = request.target.decode("ascii").partition("?")
         protocol = parse_qs(query, keep_blank_values=True, errors="replace").get("protocol")
-        answer = self._accept(keys[0], headers.get(b"sec-websocket-protocol", b""))
+        response = self._accept(keys[0], headers.get(b"sec-websocket-protocol", b""))
         rest = self._http.trailing_data[0]
         stream_key = unquote(path.removeprefix(PREFIX))
         forwarded_for = tuple(
             value.decode("latin-1") for name, value in request.headers if name == b"x-forwarded-for"
         )
-        return Opening(stream_key, protocol[-1] if protocol else None, forwarded_for, answer, rest)
+        return Opening(stream_key, protocol[-1] if protocol else None, forwarded_for, response, rest)
 
     def _accept(self, key: bytes, offered: bytes) -> bytes:
         headers = [
@@ -130,7 +129,7 @@ class Handshake:
 
 
 def _is_nonce(key: bytes) -> bool:
-    """Whether it is what a `Sec-WebSocket-Key` must be (RFC 6455 4.2.1)."""
+    """Return whether this is a valid `Sec-WebSocket-Key` (RFC 6455 4.2.1)."""
     try:
         return len(binascii.a2b_base64(key, strict_mode=True)) == _NONCE_BYTES
     except binascii.Error:

@@ -1,4 +1,4 @@
-"""Pings on the wire, and what their pongs prove; no I/O (RFC 6455 5.5.2, 5.5.3; decisions 5).
+"""The pings on the wire, and the proof in their pongs; no I/O (RFC 6455 5.5.2, 5.5.3; decisions 5).
 
 A pong proves that the peer lives. A pong to one of our pings proves more: the peer's library answers in
 order, so everything written before that ping has arrived. Nothing else that clients send is proof.
@@ -26,14 +26,14 @@ _DIGITS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A ping on the wire, and what had been reached before it."""
+    """A ping on the wire, and the positions that were reached before it."""
 
     number: int
     reached: tuple[tuple[Subscription, int], ...]
 
 
 class Heartbeat:
-    """One connection's pings. Times are in seconds on Trio's clock.
+    """The pings of one connection. Times are in seconds on Trio's clock.
 
     Args:
         every_s: time between two heartbeats.
@@ -51,11 +51,11 @@ class Heartbeat:
         self._marks: list[_Mark] = []
 
     def due_at(self) -> float:
-        """When the next ping is to be sent."""
+        """Return when the next ping is to be sent."""
         return min(self._beat, self._last + CONFIRM_S + GRACE_S) if self._wanted else self._beat
 
     def may_go_along(self, now: float) -> bool:
-        """Whether a ping may follow the frames that are written now."""
+        """Return whether a ping may follow the frames that are written now."""
         return now >= self._last + CONFIRM_S
 
     def want(self) -> None:
@@ -63,7 +63,7 @@ class Heartbeat:
         self._wanted = True
 
     def beat(self, now: float) -> bool:
-        """Count a heartbeat if one is due; False if the peer has left too many without an answer."""
+        """Count a heartbeat if one is due; return False if the peer has left too many without a pong."""
         if now >= self._beat:
             if self._unanswered >= _UNANSWERED:
                 return False
@@ -71,18 +71,17 @@ class Heartbeat:
             self._beat = now + self._every_s
         return True
 
-    def next(self, held: Iterable[Subscription], now: float) -> bytes:
-        """The payload of a ping that is written now, behind all that these subscriptions have reached."""
+    def next(self, subscriptions: Iterable[Subscription], now: float) -> bytes:
+        """Return the payload of a ping that is written now, behind all that these subscriptions have reached."""
         self._wanted = False
         self._number += 1
         self._last = now
-        self._marks = [*self._marks, _Mark(self._number, tuple((each, each.reached) for each in held))][
-            -_MARKS:
-        ]
+        reached = tuple((subscription, subscription.reached) for subscription in subscriptions)
+        self._marks = [*self._marks, _Mark(self._number, reached)][-_MARKS:]
         return str(self._number).encode()
 
     def pong(self, payload: bytes) -> list[tuple[Subscription, int]]:
-        """What a pong confirms: positions of subscriptions. It stands for all pings before its own."""
+        """Return the positions of subscriptions that a pong confirms. It stands for all pings before its own."""
         self._unanswered = 0
         confirmed: list[tuple[Subscription, int]] = []
         if payload.isdigit() and len(payload) < _DIGITS:

@@ -1,7 +1,7 @@
-"""The websocket's frames as wsproto reads them, with two things that it does not know (RFC 6455).
+"""The websocket's frames as wsproto reads them, with two rules that it does not have (RFC 6455).
 
-* What a frame may hold: one that is longer is refused at its head, not when as much has come.
-* Close code 1014, Bad Gateway, which IANA's registry has got since.
+* The largest frame: a longer one is refused at its head, not once that much has come.
+* Close code 1014, Bad Gateway, which IANA has registered since.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Decoder(FrameDecoder):
         self._longest = longest
 
     def parse_extended_payload_length(self, opcode: Opcode, payload_len: int) -> int | None:
-        """The length, once it is known. Raises ParseFailed."""
+        """Return the length, once it is known. Raises ParseFailed."""
         length = super().parse_extended_payload_length(opcode, payload_len)
         if length is not None and length > self._longest:
             raise ParseFailed(f"A message may have {self._longest} bytes.", CloseReason.MESSAGE_TOO_BIG)

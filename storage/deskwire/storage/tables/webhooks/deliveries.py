@@ -93,13 +93,13 @@ class DeliveryWrites:
         self,
         endpoint: int,
         event: StoredEvent,
-        lane: int | None,
+        ordering_key: int | None,
         previous: int | None,
         at: int,
         *,
         skipped: str | None = None,
     ) -> Delivery:
-        return self._insert_delivery(endpoint, event, lane, previous, at, skipped=skipped)
+        return self._insert_delivery(endpoint, event, ordering_key, previous, at, skipped=skipped)
 
     def redeliver(self, position: int, at: int) -> Delivery | None:
         row = self.conn.execute(
@@ -109,8 +109,10 @@ class DeliveryWrites:
         ).fetchone()
         if row is None:
             return None
-        endpoint, lane, previous, *event = row
-        again = self._insert_delivery(endpoint, event_of(event), lane, previous, at, redelivery_of=position)
+        endpoint, ordering_key, previous, *event = row
+        again = self._insert_delivery(
+            endpoint, event_of(event), ordering_key, previous, at, redelivery_of=position
+        )
         self.conn.execute(
             "UPDATE deliveries SET redelivered_as = ?, missed = NULL WHERE position = ?",
             (again.position, position),
@@ -214,7 +216,9 @@ class DeliveryWrites:
         chosen = "SELECT position FROM deliveries WHERE lane = ?"
         self.conn.execute(f"DELETE FROM attempts WHERE delivery IN ({chosen})", (conversation,))
         self.conn.execute("DELETE FROM deliveries WHERE lane = ?", (conversation,))
-        self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.lane != conversation]
+        self.deliveries[:] = [
+            delivery for delivery in self.deliveries if delivery.ordering_key != conversation
+        ]
 
     def drop_without_event(self, upto: int, at: int) -> None:
         """Drop what is pending for events up to this position that are no longer there."""
@@ -236,7 +240,7 @@ class DeliveryWrites:
         self,
         endpoint: int,
         event: StoredEvent,
-        lane: int | None,
+        ordering_key: int | None,
         previous: int | None,
         at: int,
         *,
@@ -247,7 +251,7 @@ class DeliveryWrites:
         position, delivery_id = self._delivery_position, self._delivery_ids.new("dlv", at)
         again = redelivery_of is not None
         delivery = Delivery(
-            position, delivery_id, endpoint, event, lane, previous, 0, at, at, redelivery=again
+            position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=again
         )
         status, ended = ("pending", None) if skipped is None else ("skipped", at)
         self.conn.execute(
@@ -259,7 +263,7 @@ class DeliveryWrites:
                 delivery_id,
                 endpoint,
                 event.position,
-                lane,
+                ordering_key,
                 previous,
                 status,
                 at,
@@ -317,7 +321,7 @@ class DeliveryWrites:
 
 
 def _delivery_of(row: Sequence[Any]) -> Delivery:
-    position, delivery_id, endpoint, lane, previous, attempts, due_at, created_at, *rest = row[
+    position, delivery_id, endpoint, ordering_key, previous, attempts, due_at, created_at, *rest = row[
         :_DELIVERY_WIDTH
     ]
     planned_from, failing_since, redelivery = rest
@@ -326,7 +330,7 @@ def _delivery_of(row: Sequence[Any]) -> Delivery:
         delivery_id,
         endpoint,
         event_of(row[_DELIVERY_WIDTH:]),
-        lane,
+        ordering_key,
         previous,
         attempts,
         due_at,

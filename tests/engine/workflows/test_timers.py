@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.engine.conversations.automation import waits
-from deskwire.engine.conversations.automation.advance import STEPS_MAX
-from deskwire.engine.conversations.automation.conduct import conduct
-from deskwire.engine.conversations.automation.published import published
-from deskwire.engine.conversations.automation.waits import WorkflowTimers
+from deskwire.engine.conversations.automation import timers
+from deskwire.engine.conversations.automation.decide import decide_with_workflow
+from deskwire.engine.conversations.automation.interpreter import STEPS_MAX
+from deskwire.engine.conversations.automation.lookup import published
+from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.commands import AnswerStep, Command, Delete, StartWorkflow, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -44,7 +44,7 @@ class Life:
     def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
         self.store = store
         self.directory = ActorRegistry(nursery, store, now, mailbox=256, idle_s=60, live=1_000)
-        self.waits = WorkflowTimers(store, now, self.directory)
+        self.timers = WorkflowTimers(store, now, self.directory)
 
     async def ask(self, conversation_id: str, command: Command | WorkflowCommand) -> Conversation | None:
         """Have a command carried out; what commits tell of reaches the task."""
@@ -54,7 +54,7 @@ class Life:
             and receipt.state.run is not None
             and receipt.state.run.due_at is not None
         ):
-            self.waits.note_nowait([receipt.state.run.due_at])
+            self.timers.note_nowait([receipt.state.run.due_at])
         return receipt.state
 
 
@@ -62,7 +62,7 @@ class Life:
 async def life(store: InlineStore) -> AsyncIterator[Life]:
     async with trio.open_nursery() as nursery:
         here = Life(store, nursery)
-        nursery.start_soon(here.waits.run)
+        nursery.start_soon(here.timers.run)
         yield here
         nursery.cancel_scope.cancel()
 
@@ -135,7 +135,7 @@ async def test_more_than_one_batch_wakes_at_once(
     async with life(inline_store) as here:
         _, running = await stored(inline_store, REMINDER)
         ids = []
-        for _ in range(waits.BATCH + 3):
+        for _ in range(timers.BATCH + 3):
             command = create()
             await here.directory.create(PROJECT, command)
             await here.ask(command.conversation_id, StartWorkflow(running))
@@ -175,9 +175,9 @@ async def test_an_actor_that_fails_over_its_wait_holds_up_no_other(
     def failing(state: Any, *others: Any) -> Any:
         if state is not None and state.id in bad:
             raise RuntimeError("a bug")
-        return conduct(state, *others)
+        return decide_with_workflow(state, *others)
 
-    monkeypatch.setattr("deskwire.engine.conversations.plan.conduct", failing)
+    monkeypatch.setattr("deskwire.engine.conversations.plan.decide_with_workflow", failing)
     async with life(inline_store) as here:
         first, second = await started(here), await started(here)
         bad.append(first)

@@ -1,4 +1,4 @@
-"""What a command means for a conversation together with the workflow that runs in it (decisions 7; ADR 20).
+"""The decision on a command for a conversation and the workflow that runs in it (decisions 7; ADR 20).
 
 - A conversation that becomes visible starts the project's workflow for that, unless an agent was there before.
 - An agent's reply, and a close that is not the workflow's own, end it as handed off.
@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any, Final, Literal, assert_never
 
-from deskwire.engine.conversations.automation.advance import (
+from deskwire.engine.conversations.automation.answers import answer_problems, answer_text, text_answer
+from deskwire.engine.conversations.automation.interpreter import (
     Answered,
     Begin,
     Effect,
@@ -22,7 +23,6 @@ from deskwire.engine.conversations.automation.advance import (
     Surroundings,
     advance,
 )
-from deskwire.engine.conversations.automation.answers import answer_problems, answer_text, text_answer
 from deskwire.engine.conversations.commands import (
     AnswerStep,
     Assign,
@@ -66,10 +66,10 @@ from deskwire.engine.workflows.workflow import Published
 TRIGGERED: Final = "triggered"
 
 
-def needs(
+def workflow_needed(
     state: Conversation | None, command: Command | WorkflowCommand
 ) -> Literal["triggered"] | int | None:
-    """Which workflow `conduct` has to be given: what a new conversation starts, a version by its key, or none."""
+    """Return the workflow that `decide_with_workflow` needs: the triggered one, a version by its storage key, or none."""
     run = None if state is None else state.run
     match command:
         case PostMessage():
@@ -89,28 +89,28 @@ def needs(
             assert_never(command)
 
 
-def conduct(
+def decide_with_workflow(
     state: Conversation | None,
     command: Command | WorkflowCommand,
     at: int,
     workflow: Published | None,
     ids: Iterator[str],
 ) -> tuple[Fact, ...]:
-    """Say what follows from `command` at time `at` (ms), its workflow's part included; touch nothing.
+    """Return what follows from `command` at time `at` (ms), its workflow's part included; touch nothing.
 
     Args:
-        workflow: what `needs` asks for.
+        workflow: the one that `workflow_needed` names.
         ids: fresh ids for messages.
 
-    Raises as `decide`; and Conflict for a step that is not pending, Invalid for an answer that does not fit it.
+    Raises as `decide`; also Conflict for a step that is not pending, and Invalid for an answer that does not fit it.
     """
     match command:
         case StartWorkflow(started):
-            return tuple(_started(_found(state), started, at, ids))
+            return tuple(_started(_existing(state), started, at, ids))
         case AnswerStep(action_id, value):
-            return tuple(_answered(_found(state), action_id, value, at, workflow, ids))
+            return tuple(_answered(_existing(state), action_id, value, at, workflow, ids))
         case WakeWorkflow():
-            return tuple(_woken(_found(state), at, workflow, ids))
+            return tuple(_woken(_existing(state), at, workflow, ids))
         case _:
             facts = decide(state, command, at)
             if workflow is None and (state is None or state.run is None):
@@ -118,7 +118,7 @@ def conduct(
             return (*facts, *_consequences(state, command, facts, at, workflow, ids))
 
 
-def _found(state: Conversation | None) -> Conversation:
+def _existing(state: Conversation | None) -> Conversation:
     assert state is not None, "only Create may start a conversation"
     return state
 
@@ -165,7 +165,7 @@ def _consequences(
     workflow: Published | None,
     ids: Iterator[str],
 ) -> Iterator[Fact]:
-    """What a plain command means for the workflow that runs, or starts with it."""
+    """Yield what a plain command brings about in the workflow that runs, or that starts with it."""
     if not facts or any(isinstance(fact, Deleted) for fact in facts):
         return
     state = _after(before, facts)
@@ -212,11 +212,11 @@ def _is_answer(run: Run, command: PostMessage) -> bool:
 
 
 def _moved(
-    state: Conversation, workflow: Published, run: Run, given: Input, at: int, ids: Iterator[str]
+    state: Conversation, workflow: Published, run: Run, input_: Input, at: int, ids: Iterator[str]
 ) -> Iterator[Fact]:
-    """The facts of the workflow's next stretch."""
+    """Yield the facts that the workflow makes until it rests or ends."""
     around = Surroundings(at, state.attributes, workflow.assignees)
-    effects, rest = advance(workflow.definition, run, given, around)
+    effects, rest = advance(workflow.definition, run, input_, around)
     for effect in effects:
         facts = _facts_of(effect, state, run, at, ids)
         yield from facts

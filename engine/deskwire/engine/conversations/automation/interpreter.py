@@ -1,11 +1,11 @@
-"""The interpreter: a running workflow and an input in, effects and where it rests out (decisions 7).
+"""The interpreter of workflows: takes a run and an input, returns the effects and the run at rest (decisions 7).
 
 Rules:
 
 - Actions are carried out in order until one waits or the workflow ends; the end of a flow is its end.
-- What asks the contact says its text as a message of the bot first.
-- Whoever can't go on ends as handed off, so that an agent takes over: at the step limit, with attributes that
-  would be too many, with an assignee who is gone.
+- An action that asks the contact first writes its text as a message of the bot.
+- A workflow that can't go on ends as handed off, so that an agent takes over: at the step limit, when the
+  conversation would have too many attributes, and when an assignee no longer exists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.commands import Assign, Close, Patch
 from deskwire.engine.definitions.attributes import merged, overfull
 from deskwire.engine.workflows.definition import (
-    Action,
+    Answer,
     Attribute,
     Branch,
     Buttons,
@@ -37,8 +37,11 @@ from deskwire.engine.workflows.definition import (
 )
 from deskwire.engine.workflows.run import Ending, Run, Stop
 
+_Immediate = Send | Give | SetAttributes | CloseConversation | HandOff
+"""Actions that are carried out at once and lead nowhere but to the next one, or to the end."""
+
 STEPS_MAX: Final = 1_000
-"""Actions that one run carries out; more is an endless loop, or as good as one."""
+"""Actions that one run carries out at most; more would be an endless loop, or as good as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """The time it waited for has come."""
+    """The time that the workflow waited for has come."""
 
 
 Input = Begin | Answered | Elapsed
@@ -77,12 +80,12 @@ class Ended:
 
 
 Effect = Say | Assign | Patch | Close | Ended
-"""What a workflow does to its conversation, in order."""
+"""Something that a workflow does to its conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a workflow looks at: the time (ms), the conversation's attributes, and assignees by type and id."""
+    """The surroundings of a workflow: the time (ms), the conversation's attributes, assignees by type and id."""
 
     at: int
     attributes: Mapping[str, Any]
@@ -90,35 +93,41 @@ class Surroundings:
 
 
 def advance(
-    definition: Definition, run: Run, given: Input, around: Surroundings
+    definition: Definition, run: Run, input_: Input, around: Surroundings
 ) -> tuple[tuple[Effect, ...], Run | None]:
-    """What the workflow does on `given`, and where it rests then; None if it has ended (the last effect)."""
-    place, run = _onwards(definition, run, given)
+    """Return what the workflow does upon an input, and the run at rest; None if it has ended (the last effect)."""
+    place, run = _resumed(definition, run, input_)
     effects: list[Effect] = []
     while place is not None:
         if run.steps >= STEPS_MAX:
             return (*effects, Ended("handed_off", "step_limit")), None
         run = replace(run, steps=run.steps + 1, flow=place[0], action=place[1])
         action = definition.action(place)
-        if isinstance(action, Buttons | Form):
-            return (*effects, Say(action.text)), replace(run, step=_step(definition, run, action))
-        if isinstance(action, Wait):
-            return tuple(effects), replace(run, due_at=around.at + action.seconds * 1000)
-        done = _done(action, around)
-        effects += done
-        if done and isinstance(done[-1], Ended):
-            return tuple(effects), None
-        if isinstance(action, SetAttributes):
-            around = replace(around, attributes=merged(around.attributes, action.attributes))
-        place = _next(definition, place, action, run, around)
+        match action:
+            case Buttons() | Form():
+                return (*effects, Say(action.text)), replace(run, step=_step(definition, run, action))
+            case Wait(_, seconds):
+                return tuple(effects), replace(run, due_at=around.at + seconds * 1000)
+            case Branch():
+                place = _branched(definition, action, run, around)
+            case Send() | Give() | SetAttributes() | CloseConversation() | HandOff():
+                done = _done(action, around)
+                effects += done
+                if isinstance(done[-1], Ended):
+                    return tuple(effects), None
+                if isinstance(action, SetAttributes):
+                    around = replace(around, attributes=merged(around.attributes, action.attributes))
+                place = definition.behind(place)
+            case _:
+                assert_never(action)
     return (*effects, Ended("completed")), None
 
 
-def _onwards(definition: Definition, run: Run, given: Input) -> tuple[Place | None, Run]:
-    """Where it goes on, with the answer taken down and nothing waited for any more."""
+def _resumed(definition: Definition, run: Run, input_: Input) -> tuple[Place | None, Run]:
+    """Return the place at which the run goes on, and the run: with the answer, and waiting for nothing."""
     here = (run.flow, run.action)
     awake = replace(run, step=None, due_at=None)
-    match given:
+    match input_:
         case Begin():
             return (0, 0), awake
         case Elapsed():
@@ -131,10 +140,10 @@ def _onwards(definition: Definition, run: Run, given: Input) -> tuple[Place | No
                 return definition.entry(option.goto), awake
             return definition.behind(here), awake
         case _:
-            assert_never(given)
+            assert_never(input_)
 
 
-def _done(action: Action, around: Surroundings) -> tuple[Effect, ...]:
+def _done(action: _Immediate, around: Surroundings) -> tuple[Effect, ...]:
     match action:
         case Send(_, text):
             return (Say(text),)
@@ -149,61 +158,64 @@ def _done(action: Action, around: Surroundings) -> tuple[Effect, ...]:
             return (Close("bot"), Ended("completed"))
         case HandOff():
             return (Ended("handed_off"),)
-        case Branch() | Buttons() | Form() | Wait():
-            return ()
         case _:
             assert_never(action)
 
 
-def _next(
-    definition: Definition, place: Place, action: Action, run: Run, around: Surroundings
-) -> Place | None:
-    if not isinstance(action, Branch):
-        return definition.behind(place)
+def _branched(definition: Definition, action: Branch, run: Run, around: Surroundings) -> Place | None:
     case = _as_case(_value(action.on, run, around))
     target = action.default if case is None else action.cases.get(case, action.default)
     return definition.entry(target)
 
 
 def _value(operand: Operand, run: Run, around: Surroundings) -> Any:
-    if isinstance(operand, Attribute):
-        return around.attributes.get(operand.key)
-    answer = run.answers.get(str(operand.action))
-    if operand.field is None:
-        return answer
-    return answer.get(operand.field) if isinstance(answer, Mapping) else None
+    match operand:
+        case Attribute(key):
+            return around.attributes.get(key)
+        case Answer(action_id, field):
+            answer = run.answers.get(str(action_id))
+            if field is None:
+                return answer
+            return answer.get(field) if isinstance(answer, Mapping) else None
+        case _:
+            assert_never(operand)
 
 
 def _as_case(value: Any) -> str | None:
-    """The case that a value is: a text is itself, a number or boolean is its JSON; else there is none."""
+    """Return the case that a value is: a text itself, a number or boolean as JSON; None for anything else."""
     if isinstance(value, str):
         return value
     return orjson.dumps(value).decode() if isinstance(value, bool | int | float) else None
 
 
 def _step(definition: Definition, run: Run, action: Buttons | Form) -> Mapping[str, Any]:
-    """The pending step (contract 2.5), without where its options lead."""
+    """Return the pending step as the contact's side sees it (contract 2.5): without the targets of its options."""
+    shown = _shown(action)
     return {
         "workflowId": run.workflow_id,
-        "stepType": "buttons" if isinstance(action, Buttons) else "form",
+        "stepType": shown["type"],
         "actionFlowId": definition.flows[run.flow].id,
         "actionId": action.id,
-        "action": _shown(action),
+        "action": shown,
     }
 
 
 def _shown(action: Buttons | Form) -> Mapping[str, Any]:
-    if isinstance(action, Buttons):
-        options = [{"id": each.id, "label": each.label} for each in action.options]
-        return {
-            "id": action.id,
-            "type": "buttons",
-            "text": action.text,
-            "options": options,
-            "allowText": action.allow_text,
-        }
-    fields = [
-        {"id": each.id, "type": each.type, "label": each.label, "required": each.required}
-        for each in action.fields
-    ]
-    return {"id": action.id, "type": "form", "text": action.text, "fields": fields}
+    match action:
+        case Buttons():
+            options = [{"id": option.id, "label": option.label} for option in action.options]
+            return {
+                "id": action.id,
+                "type": "buttons",
+                "text": action.text,
+                "options": options,
+                "allowText": action.allow_text,
+            }
+        case Form():
+            fields = [
+                {"id": field.id, "type": field.type, "label": field.label, "required": field.required}
+                for field in action.fields
+            ]
+            return {"id": action.id, "type": "form", "text": action.text, "fields": fields}
+        case _:
+            assert_never(action)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import given
 
-from deskwire.engine.conversations.automation.advance import (
+from deskwire.engine.conversations.automation.interpreter import (
     STEPS_MAX,
     Answered,
     Begin,

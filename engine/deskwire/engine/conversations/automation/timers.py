@@ -1,4 +1,4 @@
-"""Goes on with workflows whose wait is over, each through its conversation's actor (ADR 20)."""
+"""The timers of workflows: those whose wait is over go on, each through its conversation's actor (ADR 20)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader, Wor
 log: Final = structlog.get_logger(__name__)
 
 BATCH: Final = 64
-"""Conversations that are woken together; their commits are shared."""
+"""Conversations that are woken together; they share commits."""
 
 _POSTPONED_MS: Final = 600_000
-"""How long one is left alone whose actor has failed, so that a bug in one holds up no other."""
+"""The time for which a workflow is left alone after its actor has failed, so that its bug holds up no other."""
 
 
 class WorkflowTimers(ScheduledTask[PublishedReader, WorkflowTransaction]):
-    """The task and what wakes it."""
+    """A task that wakes each workflow when the time that it waits for has come."""
 
     delayed: ClassVar = "workflows.waits_delayed"
 
     def __init__(
-        self, store: Store[PublishedReader, WorkflowTransaction], clock: Clock, directory: ActorRegistry
+        self, store: Store[PublishedReader, WorkflowTransaction], clock: Clock, actors: ActorRegistry
     ) -> None:
         super().__init__(store, clock)
-        self._directory = directory
+        self._actors = actors
 
     @staticmethod
     def next_due(reader: WorkflowReader) -> int | None:
-        """When (ms) the next workflow goes on."""
+        """Return the time (ms) at which the next workflow goes on by itself."""
         return reader.next_run()
 
     async def do_some(self) -> bool:
@@ -61,7 +61,7 @@ class WorkflowTimers(ScheduledTask[PublishedReader, WorkflowTransaction]):
         self, project: Project, conversation_id: str, refused: list[Unavailable], failed: list[str]
     ) -> None:
         try:
-            await self._directory.ask(project, conversation_id, WakeWorkflow())
+            await self._actors.ask(project, conversation_id, WakeWorkflow())
         except NotFound:
             log.debug("workflows.already_deleted", conversation=conversation_id)
         except Unavailable as refusal:
@@ -72,7 +72,7 @@ class WorkflowTimers(ScheduledTask[PublishedReader, WorkflowTransaction]):
 
 
 def _due(reader: PublishedReader, now: int) -> list[tuple[Project, str]]:
-    found = [
+    due = [
         (reader.project(project_id), conversation) for project_id, conversation in reader.due_runs(now, BATCH)
     ]
-    return [(project, conversation) for project, conversation in found if project is not None]
+    return [(project, conversation) for project, conversation in due if project is not None]

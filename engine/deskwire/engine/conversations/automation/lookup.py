@@ -1,9 +1,9 @@
-"""Finds the workflows that run: by trigger, by version, with the assignees that there are."""
+"""Finds workflows in the store: by id, by trigger or by version, with those assignees that exist."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.core.errors import NotFound
@@ -17,16 +17,16 @@ from deskwire.engine.workflows.workflow import Published, Workflow
 
 
 def workflow_for(
-    reader: PublishedReader, project: Project, wanted: Literal["triggered"] | int | None
+    reader: PublishedReader, project: Project, needed: Literal["triggered"] | int | None
 ) -> Published | None:
-    """Return the workflow that `conduct.needs` asks for; a few rows by their keys."""
-    if wanted is None:
+    """Return the workflow that `decide.workflow_needed` asks for; a few rows by their keys."""
+    if needed is None:
         return None
-    return triggered(reader, project) if wanted == "triggered" else running(reader, project, wanted)
+    return triggered(reader, project) if needed == "triggered" else running(reader, project, needed)
 
 
 def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) -> Workflow:
-    """The project's workflow with this id. Raises NotFound."""
+    """Return the project's workflow with this id. Raises NotFound."""
     workflow = reader.workflow(project.rowid, workflow_id)
     if workflow is None:
         raise NotFound("There is no such workflow.", code="workflow_not_found")
@@ -34,32 +34,36 @@ def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) ->
 
 
 def triggered(reader: PublishedReader, project: Project) -> Published | None:
-    """What starts in a new conversation: of several workflows with that trigger the one made last (ADR 20)."""
-    found = reader.workflows(project.rowid, "conversation.created", None, 1)
-    return published(reader, project, found[0]) if found else None
+    """Return the workflow that a new conversation starts: of those with that trigger the newest (ADR 20)."""
+    newest = reader.workflows(project.rowid, "conversation.created", None, 1)
+    return published(reader, project, newest[0]) if newest else None
 
 
 def published(reader: PublishedReader, project: Project, workflow: Workflow) -> Published:
-    """A workflow as it is now."""
+    """Return a workflow's present version."""
     version, flows = reader.workflow_flows(workflow)
     return _published(reader, project, workflow.id, version, flows)
 
 
 def running(reader: PublishedReader, project: Project, version: int) -> Published:
-    """The version that a conversation runs."""
-    found = reader.workflow_version(version)
-    assert found is not None, "a version that runs is kept"
-    return _published(reader, project, found[0], version, found[1])
+    """Return the version that a conversation runs, by its storage key."""
+    stored = reader.workflow_version(version)
+    assert stored is not None, "a version that runs is kept"
+    workflow_id, flows = stored
+    return _published(reader, project, workflow_id, version, flows)
 
 
 def assignee_errors(reader: PublishedReader, project: Project, flows: Any) -> Iterator[DefinitionError]:
-    """An error for each action that assigns to somebody whom the project does not have. Total over any JSON."""
+    """Yield an error for each action that assigns to somebody whom the project does not have. Total over any JSON."""
     for index, flow in enumerate(listed(flows, FLOWS_MAX)):
         actions = flow.get("actions") if isinstance(flow, Mapping) else None
         for position, action in enumerate(listed(actions, ACTIONS_MAX)):
             match action:
-                case {"type": "assign", "assignee": {"type": "user" | "team" as kind, "id": str(wanted)}}:
-                    if _assignee(reader, project, Give(0, kind, wanted)) is None:
+                case {
+                    "type": "assign",
+                    "assignee": {"type": "user" | "team" as kind, "id": str(assignee_id)},
+                }:
+                    if _assignee(reader, project, Give(0, kind, assignee_id)) is None:
                         yield broken("unknown_assignee", f"/flows/{index}/actions/{position}/assignee/id")
 
 
@@ -67,16 +71,19 @@ def _published(
     reader: PublishedReader, project: Project, workflow_id: str, version: int, flows: Sequence[Any]
 ) -> Published:
     definition = definition_of(flows)
-    found = (_assignee(reader, project, give) for give in definition.given())
+    present = (_assignee(reader, project, give) for give in definition.given())
     assignees: dict[tuple[str, str], Assignee] = {
-        (each.type, each.id): each for each in found if each is not None
+        (assignee.type, assignee.id): assignee for assignee in present if assignee is not None
     }
     return Published(workflow_id, version, definition, assignees)
 
 
 def _assignee(reader: PublishedReader, project: Project, give: Give) -> Assignee | None:
-    if give.type == "user":
-        name = reader.member_name(project.organisation, give.assignee_id)
-    else:
-        name = reader.team_name(project.rowid, give.assignee_id)
+    match give.type:
+        case "user":
+            name = reader.member_name(project.organisation, give.assignee_id)
+        case "team":
+            name = reader.team_name(project.rowid, give.assignee_id)
+        case _:
+            assert_never(give.type)
     return None if name is None else Assignee(give.type, give.assignee_id, name)
