@@ -109,7 +109,7 @@ class Scrubber:
             self._asked = self._now()
 
     def step(self) -> float:
-        """Do a part of the work; how many seconds to wait before the next part."""
+        """Do a part of the work. Return the seconds to wait before the next part."""
         if not self.due:
             return 0
         try:

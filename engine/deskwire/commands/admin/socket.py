@@ -38,7 +38,7 @@ _PATH_MAX: Final = 100
 
 
 class Unanswered(Exception):
-    """The connection ended before the answer came: whether the order was carried out is not known."""
+    """The connection ended before the response came: it is not known whether the order was carried out."""
 
 
 async def serve_orders(

@@ -1,4 +1,4 @@
-"""A replay in figures: what was asked for, and how each channel did."""
+"""A replay in figures: the commands, and the results of each channel."""
 
 from __future__ import annotations
 

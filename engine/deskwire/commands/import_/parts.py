@@ -12,7 +12,7 @@ LINES: Final = 1_000
 PART_BYTES: Final = 1 << 20
 
 LINE_MAX: Final = 256 * 1024 + 1
-"""Bytes of a line that are sent; a longer one is refused by the service, which need not see the rest for that."""
+"""The most bytes of a line that are sent; the service refuses a longer line without its rest."""
 
 
 @dataclass(frozen=True, slots=True)

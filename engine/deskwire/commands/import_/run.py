@@ -1,4 +1,4 @@
-"""Sends the parts one after the other. One that is not acknowledged is sent again: what was taken in of it is known again."""
+"""Sends the parts one after the other. An unacknowledged part is sent again; the service recognises what it has of it."""
 
 from __future__ import annotations
 

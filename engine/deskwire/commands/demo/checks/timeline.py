@@ -1,4 +1,4 @@
-"""One channel's arrivals put in order: what a consumer's mirror would be made of (contract 6.4.5)."""
+"""One channel's arrivals put in order, as a consumer would build its mirror from them (contract 6.4.5)."""
 
 from __future__ import annotations
 
