@@ -107,7 +107,7 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         looking=name in LOOKS,
     ) as store:
         passwords = Passwords(config.argon2_memory_kib)
-        desk = AdminContext(
+        context = AdminContext(
             store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets())
         )
-        return await carry_out(desk.signed(os.geteuid()), name, arguments)
+        return await carry_out(context.signed(os.geteuid()), name, arguments)
