@@ -17,7 +17,6 @@ from deskwire.http.server.drain import drain
 from deskwire.http.stream import pusher
 from deskwire.http.stream.inflow import HangUp, TooMuch
 from deskwire.http.stream.lifetime import Lifetime
-from deskwire.http.stream.pusher import CloseCode
 from deskwire.http.stream.timekeeper import Timekeeper
 from deskwire.http.stream.websocket.inlet import Inlet
 from deskwire.http.stream.writer import SocketWriter
@@ -114,8 +113,7 @@ class Reader:
                 if (text := self._inlet.text(event)) is not None:
                     await handler.receive(text)
             case BytesMessage():
-                refusal = pusher.Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
-                raise HangUp(refusal)
+                raise HangUp(pusher.TEXT_ONLY)
             case _:
                 pass
         return False
