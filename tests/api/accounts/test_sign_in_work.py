@@ -9,7 +9,7 @@ import argon2
 import pytest
 
 from deskwire.engine.accounts.credentials import Passwords
-from deskwire.program import serve as program
+from deskwire.program import parts as program
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, sign_in
 from tests.support.sockets.admin_socket import operate
