@@ -46,11 +46,11 @@ class Commands(click.Group):
     """The commands of this module, and those from elsewhere."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names of all, sorted."""
+        """Return the names of all commands, sorted."""
         return sorted({*super().list_commands(ctx), *ELSEWHERE})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Give one by its name."""
+        """Return a command by its name."""
         if cmd_name not in ELSEWHERE:
             return super().get_command(ctx, cmd_name)
         module, _, name = ELSEWHERE[cmd_name].partition(":")
@@ -107,7 +107,7 @@ def serve(ctx: click.Context, /, **options: object) -> None:
 
 
 def _early(config: Config) -> Port | None:
-    """The port, if it can be had; if not, the program says why, or what else is wrong."""
+    """Return the port, if it can be had; if not, the program says why later, or what else is wrong."""
     try:
         return take(config.host, config.port)
     except OSError:

@@ -178,7 +178,7 @@ ORIGINS = [
 
 @pytest.mark.parametrize("text", ORIGINS)
 def test_an_origin_is_taken_as_a_browser_writes_it(text: str) -> None:
-    assert setting.origin(text) == text
+    assert setting.web_origin(text) == text
 
 
 @pytest.mark.parametrize(
@@ -203,4 +203,4 @@ def test_an_origin_is_taken_as_a_browser_writes_it(text: str) -> None:
 )
 def test_what_no_browser_sends_or_anybody_could_alter_is_no_origin(text: str) -> None:
     with pytest.raises(ValueError, match="exact origins"):
-        setting.origin(text)
+        setting.web_origin(text)

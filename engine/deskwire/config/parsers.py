@@ -216,7 +216,7 @@ def http_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def origin(text: str) -> str:
+def web_origin(text: str) -> str:
     """Parse a web origin as browsers write it: https, or http on this machine, as tokens pass through its pages."""
     parts = _split(text)
     if parts is None or not _safe(parts) or text != _origin_of(parts):

@@ -35,13 +35,13 @@ from deskwire.config.parsers import (
     number,
     numbers,
     optional,
-    origin,
     path,
     proxy_url,
     secret_text,
     setting,
     several,
     source_of,
+    web_origin,
     words,
 )
 from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
@@ -230,7 +230,7 @@ class Config:
     )
     cors_origins: tuple[str, ...] = setting(  # ADR 26
         (),
-        several(origin),
+        several(web_origin),
         "Web origins, with commas between them, whose pages may call the API from a browser; unset: none.",
     )
     argon2_memory_kib: int = setting(

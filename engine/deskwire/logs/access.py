@@ -1,4 +1,4 @@
-"""The access log: a line for each request, which as JSON is made without the detour that other entries take."""
+"""The access log: a line for each request. As JSON it is made directly, without the detour that other entries take."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ LEVELS: Final[dict[LogLevel, int]] = {
     "error": logging.ERROR,
 }
 END_S: Final = 2.0
-"""How long the end waits for whoever reads the log."""
+"""The time that the end waits for a reader of the log."""
 
 CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
 

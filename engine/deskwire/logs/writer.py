@@ -36,7 +36,7 @@ class LineWriter:
     """The queue and the thread behind it. Lines of all threads come out whole and in the order they were put in.
 
     Args:
-        descriptor: where they go.
+        descriptor: of the file, pipe or terminal that they go to.
         now: the clock, in milliseconds since the epoch.
         notice: makes the line that tells of lost ones.
     """

@@ -6,7 +6,7 @@ import resource
 from typing import Final
 
 RESERVE: Final = 256
-"""Those for everything but clients: the database, uploads, webhooks. Of few, a fourth."""
+"""Descriptors for everything but clients: the database, uploads, webhooks. Of a low limit, a fourth."""
 
 
 def take_all() -> int:

@@ -22,6 +22,7 @@ from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.secret import Former, Secrets
 from deskwire.engine.ports import Transaction
+from deskwire.storage.database import FILE_NAME
 from deskwire.storage.files import sync
 
 SECRET_FILE: Final = "secret"
@@ -35,7 +36,7 @@ _SHORTEST: Final = 32
 _PRIVATE: Final = 0o600
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
-_DATABASE: Final = ("deskwire.sqlite3", "deskwire.sqlite3-wal")
+_DATABASE: Final = (FILE_NAME, f"{FILE_NAME}-wal")
 
 
 class SecretError(Exception):

@@ -56,7 +56,7 @@ class Parts:
 
     Args:
         port: the sockets on which clients are served, already listening.
-        url: what clients reach the service by.
+        url: the URL at which clients reach the service.
         certificate: None for plain HTTP.
     """
 

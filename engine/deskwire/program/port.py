@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _BACKLOG: Final = 65_535
-"""As many as the system lets wait (`net.core.somaxconn`)."""
+"""The connections that may wait to be accepted: as many as the system allows (`net.core.somaxconn`)."""
 
 
 @dataclass(frozen=True, slots=True)

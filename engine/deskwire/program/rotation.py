@@ -31,7 +31,7 @@ class Rotation:
     Args:
         secrets: everybody's; a rotation changes them in place.
         directory: where the secret's file is; None if the secret comes from the settings.
-        kept_s: how long answers to requests are kept, which only the secret of then finds again.
+        kept_s: how long responses are kept for repeated requests; only the secret of their time finds them again.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ class Serving:
     """A service that is up.
 
     Args:
-        url: what clients reach it by.
+        url: the URL at which clients reach it.
         demo: the demo's credentials if this start has made it.
         certificate: None for plain HTTP.
         stop: begins an orderly stop; `serve` returns when that is done.

@@ -62,7 +62,7 @@ class ServiceManager:
 
 
 ALONE: Final = ServiceManager()
-"""Nobody: a start by hand."""
+"""No service manager: a start by hand."""
 
 
 def _taken(count: str, names: list[str]) -> Port | None:

@@ -61,7 +61,7 @@ from deskwire.storage.store import SqliteStore
 log: Final = structlog.get_logger(__name__)
 
 _RECORDED_S: Final = 1.0
-"""What a test of an endpoint waits beyond the receiver's time, for the attempt to be recorded."""
+"""The time that a test of an endpoint waits beyond the receiver's, for the attempt to be recorded."""
 
 
 async def event_log(config: Config, store: SqliteStore) -> EventLog:
@@ -85,7 +85,7 @@ def registry(
         mailbox=config.mailbox_commands,
         idle_s=config.actor_idle_s,
         live=config.actors_live,
-        passing=EphemeralPublisher(wall_clock, hub.pass_on, dispatcher.offer_ephemeral),
+        passing=EphemeralPublisher(wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral),
         links=links,
         wrappers=(TicketFollower(),),
     )
@@ -256,7 +256,7 @@ async def open_uploads(config: Config, store: Store, secrets: Secrets, url: str)
 
     Args:
         secrets: the installation's.
-        url: what clients reach the service by.
+        url: the URL at which clients reach the service.
 
     Raises DataDirectoryError if their folder can't be used.
     """

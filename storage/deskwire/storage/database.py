@@ -24,7 +24,7 @@ RESTORING: Final = ".restoring"
 """The folder of a restore that is not finished."""
 
 _STEPS: Final = 10_000
-"""Of SQLite's machine, some tenths of a millisecond, after which it asks whether to go on."""
+"""Steps of SQLite's machine, some tenths of a millisecond, after which it asks whether to go on."""
 
 _BUSY_MS: Final = 5_000
 _PRAGMAS: Final = (

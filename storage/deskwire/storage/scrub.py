@@ -39,7 +39,7 @@ SLICE: Final = 500
 """Pages that are looked at in one go; a few milliseconds of the writer's time."""
 
 RETRY_S: Final = 0.25
-"""How soon to try again when a reader was in the way."""
+"""The pause before another try when a reader was in the way."""
 
 
 class ScrubWish:
@@ -109,7 +109,7 @@ class Scrubber:
             self._asked = self._now()
 
     def step(self) -> float:
-        """Do a part of the work; how many seconds to wait before the next part."""
+        """Do a part of the work. Return the seconds to wait before the next part."""
         if not self.due:
             return 0
         try:

@@ -45,7 +45,7 @@ def test_whatever_order_answers_come_in_the_cursor_covers_only_what_is_over(
     under_way: list[Held] = []
     while True:
         while (held := held_window.take()) is not None:
-            assert held.event.lane not in [each.event.lane for each in under_way]
+            assert held.event.ordering_key not in [each.event.ordering_key for each in under_way]
             assert held.previous == (order[held.event.conversation] or [0])[-1]
             order[held.event.conversation].append(held.event.sequence)
             under_way.append(held)
@@ -111,7 +111,7 @@ def test_over_any_restarts_each_event_is_forwarded_once_and_in_order_of_its_conv
         assert forwarded[conversation] == wanted_ones
 
 
-def test_a_lane_whose_attempt_has_failed_is_taken_apart_until_one_succeeds() -> None:
+def test_a_queue_whose_attempt_has_failed_is_taken_apart_until_one_succeeds() -> None:
     held_window = window()
     for number in (1, 2, 3):
         held_window.add(event(number, "bad", number))

@@ -29,8 +29,8 @@ class AdminContext:
     """The services that orders are carried out with.
 
     Args:
-        tokens: what issues access tokens; None if the installation does not take its own.
-        rotation: what replaces the installation's secret.
+        tokens: the issuer of access tokens; None if the installation does not accept its own.
+        rotation: replaces the installation's secret.
     """
 
     store: Store

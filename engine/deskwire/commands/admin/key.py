@@ -14,7 +14,7 @@ COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
     "label": itemgetter("label"),
     "key": itemgetter("key"),
-    "made": itemgetter("createdAt"),
+    "created": itemgetter("createdAt"),
     "last used": itemgetter("lastUsedAt"),
     "revoked": itemgetter("revokedAt"),
 }

@@ -13,7 +13,7 @@ from deskwire.commands.admin.terminal import Columns, common_options, order, sho
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
     "name": itemgetter("name"),
-    "made": itemgetter("createdAt"),
+    "created": itemgetter("createdAt"),
 }
 
 

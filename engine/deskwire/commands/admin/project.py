@@ -15,7 +15,7 @@ COLUMNS: Final[Columns] = {
     "name": itemgetter("name"),
     "organisation": itemgetter("organisationId"),
     "stream key": itemgetter("streamKey"),
-    "made": itemgetter("createdAt"),
+    "created": itemgetter("createdAt"),
 }
 DETAILS: Final[Columns] = {
     "id": itemgetter("id"),

@@ -26,7 +26,7 @@ from deskwire.storage.database import FILE_NAME, DataDirectoryError, DirectoryIn
 from deskwire.storage.store import open_store
 
 PATIENCE_S: Final = 10.0
-"""How long to wait for a directory that another command has, or a server that is starting or stopping."""
+"""The time to wait for a directory that another command has, or for a server that is starting or stopping."""
 _AGAIN_S: Final = 0.1
 
 
@@ -107,7 +107,7 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         looking=name in LOOKS,
     ) as store:
         passwords = Passwords(config.argon2_memory_kib)
-        desk = AdminContext(
+        context = AdminContext(
             store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets())
         )
-        return await carry_out(desk.signed(os.geteuid()), name, arguments)
+        return await carry_out(context.signed(os.geteuid()), name, arguments)

@@ -29,7 +29,7 @@ log: Final = structlog.get_logger(__name__)
 SOCKET_FILE: Final = "admin.sock"
 ORDER_BYTES_MAX: Final = 64 * 1024
 ORDER_S: Final = 30.0
-"""How long an order may take, its arrival and its answer included."""
+"""The time that an order may take, its arrival and its response included."""
 AT_ONCE: Final = 8
 WAITING: Final = 128
 """Orders that are carried out side by side, and connections that wait for their turn."""
@@ -38,11 +38,11 @@ _PATH_MAX: Final = 100
 
 
 class Unanswered(Exception):
-    """The connection ended before the answer came: whether the order was carried out is not known."""
+    """The connection ended before the response came: it is not known whether the order was carried out."""
 
 
 async def serve_orders(
-    directory: Path, desk: AdminContext, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    directory: Path, context: AdminContext, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """Carry out orders that come through the directory's socket, until cancelled."""
     path = directory / SOCKET_FILE
@@ -57,7 +57,7 @@ async def serve_orders(
         return
     try:
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
-        serve = partial(_serve, desk, trio.CapacityLimiter(AT_ONCE))
+        serve = partial(_serve, context, trio.CapacityLimiter(AT_ONCE))
         task_status.started()
         await trio.serve_listeners(serve, [listener])
     finally:
@@ -136,7 +136,7 @@ def _bound(address: str) -> socket.socket:
     return listening
 
 
-async def _serve(desk: AdminContext, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
+async def _serve(context: AdminContext, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
     """Carry out the one order of a connection."""
     with (
         contained(lambda failure: log.error("admin.failed", exc_info=failure)),
@@ -149,7 +149,7 @@ async def _serve(desk: AdminContext, limiter: trio.CapacityLimiter, stream: trio
                 return
             order = await _order(stream)
             if order is not None:
-                await stream.send_all(orjson.dumps(await _answer(desk.signed(user), order)) + b"\n")
+                await stream.send_all(orjson.dumps(await _respond(context.signed(user), order)) + b"\n")
 
 
 async def _order(stream: trio.SocketStream) -> bytes | None:
@@ -164,14 +164,14 @@ async def _order(stream: trio.SocketStream) -> bytes | None:
     return None
 
 
-async def _answer(desk: AdminContext, line: bytes) -> dict[str, Any]:
+async def _respond(context: AdminContext, line: bytes) -> dict[str, Any]:
     try:
         order: Any = orjson.loads(line)
         name, arguments = str(order["operation"]), orjson.dumps(order["arguments"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return {"refusal": refusal(BadRequest("This is no order."))}
     log.info("admin.order", operation=name)
-    return await carry_out(desk, name, arguments)
+    return await carry_out(context, name, arguments)
 
 
 def _user_of(peer: trio.socket.SocketType) -> int:

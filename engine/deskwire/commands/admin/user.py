@@ -27,7 +27,7 @@ COLUMNS: Final[Columns] = {
     "e-mail": itemgetter("email"),
     "name": itemgetter("name"),
     "member of": lambda item: ", ".join(f"{each['name']} ({each['role']})" for each in item["memberships"]),
-    "made": itemgetter("createdAt"),
+    "created": itemgetter("createdAt"),
 }
 MEMBER: Final[Columns] = {
     "id": itemgetter("id"),

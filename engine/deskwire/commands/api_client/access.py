@@ -26,7 +26,7 @@ class Access:
     Args:
         url: scheme, host and perhaps a path, without `/v3`.
         key: a server key; it is never shown.
-        trust: what the service's certificate is verified with; None for the public authorities.
+        trust: verifies the service's certificate; None for the public authorities.
     """
 
     url: str

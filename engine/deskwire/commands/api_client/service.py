@@ -15,7 +15,7 @@ import orjson
 from deskwire.commands.api_client.access import Access
 
 READ_S: Final = 15.0
-"""How long an answer may take, besides what the request asked the service to wait."""
+"""The time that a response may take, beyond the wait that the request asked for."""
 _TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0, read=READ_S, pool=None)
 _NDJSON: Final = "application/x-ndjson"
 _LATER: Final = frozenset({429, 500, 502, 503, 504})

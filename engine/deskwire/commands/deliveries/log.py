@@ -9,7 +9,7 @@ from deskwire.commands.api_client.service import Service
 
 PAGE: Final = 200  # decisions 1: the largest
 _RECOVER_S: Final = 60.0
-"""How long a recovery may take; it makes thousands of deliveries a second."""
+"""The time that a recovery may take; it makes thousands of deliveries a second."""
 
 
 async def list_deliveries(

@@ -1,4 +1,4 @@
-"""Deliveries as operators read them; what receivers answered is never let loose on the terminal."""
+"""Deliveries as operators read them; control characters in receivers' responses never reach the terminal."""
 
 from __future__ import annotations
 

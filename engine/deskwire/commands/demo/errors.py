@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class DemoError(Exception):
-    """The demo can't start or go on; the text says why and, where there is one, what to do."""
+    """The demo can't start or go on; the text says why and, if possible, what to do."""

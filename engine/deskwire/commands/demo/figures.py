@@ -1,4 +1,4 @@
-"""A replay in figures: what was asked for, and how each channel did."""
+"""A replay in figures: the commands, and the results of each channel."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Run:
     """The figures that only the run itself knows.
 
     Args:
-        seconds: from the first command to the last answer.
+        seconds: from the first command to the last response.
         put_off: requests answered with 429 or 503 and sent again.
     """
 
@@ -93,7 +93,7 @@ def report(history: History, run: Run, more: Sequence[str] = ()) -> Report:
     """Judge a history.
 
     Args:
-        more: what went wrong outside of it.
+        more: problems outside of it.
     """
     channels = timelines(history)
     outcomes = Counter(command.outcome for command in history.commands)

@@ -18,7 +18,7 @@ WIDTH_IN_A_PIPE: Final = 120  # characters
 
 @contextmanager
 def progress(console: Console, chats: int) -> Iterator[Callable[[], None]]:
-    """Show how many chats are over; yields what to call for each."""
+    """Show how many chats are over. Yield the function to call for each."""
     if not console.is_terminal:
         yield _lines(console, chats)
         return

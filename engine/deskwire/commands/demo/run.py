@@ -26,7 +26,7 @@ from deskwire.commands.demo.launch import OwnService, own_service
 SAMPLE: Final = 50
 """Conversations that are fetched at the end to compare them with their last events."""
 CLEAN_UP_S: Final = 10.0
-"""How long the webhook endpoint's removal may take when the demo is being cancelled."""
+"""The time that the webhook endpoint's removal may take when the demo is being cancelled."""
 _BESIDES: Final = 4  # connections beside those of the chats: for authorizations, the feed, the clean-up
 
 
@@ -36,7 +36,7 @@ class Plan:
 
     Args:
         url: the service's base URL without `/v3`, and `key` its server key; None for a service of one's own.
-        trust: what the service's certificate is verified with; None for the public authorities.
+        trust: verifies the service's certificate; None for the public authorities.
         patience_s: how long to wait for events without any arriving.
         keep: leave the data directory of one's own service.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from deskwire.commands.demo.chats import Chat, Speaker, Turn
 from deskwire.commands.demo.checks.history import Effect
@@ -28,7 +28,7 @@ class Step:
     """One request.
 
     Args:
-        path: what follows `/v3/s2s/conversations`, behind the conversation's id except for a creation.
+        path: the rest behind `/v3/s2s/conversations` and, except for a creation, the conversation's id.
     """
 
     kind: Kind
@@ -93,6 +93,8 @@ def effects_of(step: Step, response: Any, closed: bool) -> tuple[Effect, ...]:
         case "rate":
             rated = {"changed": ["rating"], "conversation.rating": response["rating"]}
             return (Effect("conversation.updated", rated),)
+        case _:
+            assert_never(step.kind)
 
 
 def _creation(step: Step, response: Any) -> tuple[Effect, ...]:

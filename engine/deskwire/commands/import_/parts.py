@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 LINES: Final = 1_000
-"""In a part: as many as refused lines that the service names."""
+"""The most lines in a part: as many as the refused lines that the service names."""
 
 PART_BYTES: Final = 1 << 20
 
 LINE_MAX: Final = 256 * 1024 + 1
-"""Bytes of a line that are sent; a longer one is refused by the service, which need not see the rest for that."""
+"""The most bytes of a line that are sent; the service refuses a longer line without its rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Part:
     Args:
         first: the number of its first line, from 1.
         content: the lines, each with its end.
-        end: how many bytes of the file end with it.
+        end: the position in the file behind it, in bytes.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""Sends the parts one after the other. One that is not acknowledged is sent again: what was taken in of it is known again."""
+"""Sends the parts one after the other. An unacknowledged part is sent again; the service recognises what it has of it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from deskwire.commands.import_.parts import Part, parts
 
 _PATH: Final = "/s2s/import"
 _ANSWER_S: Final = 120.0
-"""How long the service may take for a part, on a slow disk."""
+"""The time that the service may take for a part, on a slow disk."""
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
-"""Between attempts; the last one again and again."""
+"""The pauses between attempts; the last one is repeated."""
 
 
 @dataclass(slots=True)

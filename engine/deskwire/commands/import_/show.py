@@ -87,5 +87,8 @@ def summary(totals: Totals) -> Iterator[str]:
         yield f"{words}: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
     yield f"refused: {totals.refused:,} of {totals.lines:,} lines"
     if totals.unnamed:
-        yield f"of these {totals.unnamed:,} are not listed, as they have too many errors; fix the others and import the file again"
+        yield (
+            f"of these {totals.unnamed:,} are not listed, as they have too many errors; "
+            "fix the others and import the file again"
+        )
     yield f"{totals.seconds:,.1f} s"

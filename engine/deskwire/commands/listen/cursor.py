@@ -31,7 +31,7 @@ class Kept:
         secret: the signing secret, whole.
         sequences: the last ones of the conversations heard of last, see `window.Sequences`.
         forgot: whether there were more.
-        ahead: what is over behind `after`, see `window.Ahead`.
+        ahead: the events that are over behind `after`, see `window.Ahead`.
     """
 
     after: str | None

@@ -14,7 +14,7 @@ class Event:
 
     Args:
         conversation: id of its conversation, None for an event without one.
-        contact: what an event of a contact alone is about.
+        contact: id of the contact that the event is about, if it is about a contact alone.
         sequence: None for an event without one (contract 2.10).
         body: the envelope's bytes as the service sent them.
     """
@@ -27,8 +27,8 @@ class Event:
     contact: str | None = None
 
     @property
-    def lane(self) -> str:
-        """Events with the same lane are forwarded one after the other."""
+    def ordering_key(self) -> str:
+        """The key of the order: events with the same one are forwarded one after the other."""
         return self.conversation or self.contact or self.type
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 import trio
 
@@ -29,7 +29,7 @@ WORKERS: Final = 8
 bound for one endpoint."""
 RETRIES: Final = Schedule(DEFAULT_RETRY_DELAYS_S, jitter=0.2, horizon_s=86_400.0)  # decisions 6
 _KNOCK_S: Final = 0.5
-"""Between two looks whether the receiver is back."""
+"""The pause between two looks whether the receiver is back."""
 
 State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
 
@@ -95,9 +95,9 @@ class Forwarder:
         self._note = note
         self._schedule = schedule
         self._begun: dict[Held, Delivery] = {}
-        """What is to be tried again."""
+        """The deliveries that are to be tried again."""
         self._back: trio.Event | None = None
-        """Set when the receiver takes connections again; None while it does."""
+        """An event that is set when the receiver takes connections again; None while it does."""
 
     async def attempt(self, held: Held) -> Result:
         """Try to deliver an event, once, however long the receiver is down."""
@@ -122,6 +122,8 @@ class Forwarder:
             case Ended():
                 self._show(Step(delivery, "failed", attempt))
                 return Result("failed")
+            case never:
+                assert_never(never)
 
     def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
         """Return what follows from a failure; a receiver that asks for a pause gets it, and no attempt is used up."""

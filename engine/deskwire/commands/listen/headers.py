@@ -20,7 +20,7 @@ _FRAMING: Final = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection"}
     | {"te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""What says where a request goes and ends; another value of these would be a lie (RFC 9110 7.6.1, 8.6)."""
+"""Headers that frame and route a request; another value of these would be wrong (RFC 9110 7.6.1, 8.6)."""
 
 
 class BadHeaders(Exception):

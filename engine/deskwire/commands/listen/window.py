@@ -1,9 +1,10 @@
 """Events between the feed and the receiver; no waiting, no I/O.
 
-An event is held from when it was read until it and all before it are over. The cursor is the last event that
-is: a restart behind it misses nothing. What is over behind it is known, too, so that little comes twice. Of each lane one
-event is under way at a time, in the feed's order, which within a conversation is that of the sequence. A lane whose
-attempts fail is troubled, and taken apart from the others, who so need not wait for it.
+An event is held from when it is read until it and all before it are over. The cursor is the last event that is:
+a restart behind it misses nothing. Events that are over behind the cursor are known, too, so that few come twice.
+Events with one ordering key wait in a queue, of which one is under way at a time, in the feed's order; within a
+conversation that is the order of the sequence. A queue whose attempts fail is troubled. It is served apart from the
+others, so that they need not wait for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 from deskwire.commands.listen.envelope import Event
 
 CONVERSATIONS: Final = 1_000
-"""How many conversations' last sequences are kept; they are written with every move of the cursor."""
+"""The most conversations whose last sequence is kept; they are written with every move of the cursor."""
 
 UNDONE_MAX: Final = 10_000
 BYTES_MAX: Final = 64 << 20
@@ -107,8 +108,8 @@ class Held:
 
 
 @dataclass(slots=True, eq=False)
-class _Lane:
-    """Events of a lane that wait, in their order. A troubled one's last attempt has failed."""
+class _Queue:
+    """Events with one ordering key that wait, in their order. A troubled queue's last attempt has failed."""
 
     waiting: deque[Held] = field(default_factory=deque)
     troubled: bool = False
@@ -120,20 +121,20 @@ class Window:
 
     Args:
         after: the cursor to begin with, None for the feed's beginning.
-        sequences: what was forwarded up to there.
-        ahead: what was over behind it already.
+        sequences: those of the events that were forwarded up to there.
+        ahead: the events behind it that were over already.
     """
 
     def __init__(self, after: str | None, sequences: Sequences, ahead: Ahead = NOTHING) -> None:
         self.after = after
         self.sequences: Final = sequences
-        """As of the cursor."""
+        """The sequences as of the cursor."""
         self.changes = 0
-        """Grows whenever there is something new to keep."""
+        """A counter that grows whenever there is something new to keep."""
         self._was = ahead
         self._ahead = sequences.copy()
         self._held: deque[Held] = deque()
-        self._lanes: dict[str, _Lane] = {}
+        self._queues: dict[str, _Queue] = {}
         self._ready: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
         self._read = 0
         self._undone = 0
@@ -172,10 +173,10 @@ class Window:
             return
         self._undone += 1
         self._bytes += len(event.body)
-        lane = self._lanes.setdefault(event.lane, _Lane())
-        lane.waiting.append(held)
-        if len(lane.waiting) == 1:
-            self._offer(lane)
+        queue = self._queues.setdefault(event.ordering_key, _Queue())
+        queue.waiting.append(held)
+        if len(queue.waiting) == 1:
+            self._offer(queue)
 
     def skip(self, event: Event) -> None:
         """Take in the next event of the feed, which is not to be forwarded."""
@@ -185,41 +186,43 @@ class Window:
         self._over(held)
 
     def take(self, troubled: bool = False) -> Held | None:
-        """Return the oldest event of a free lane that is troubled, or not, if any; `end` or `again` must follow."""
+        """Return the oldest event of a free queue that is troubled, or not, if any; `end` or `again` must follow."""
         if not self._ready[troubled]:
             return None
         _, name = heappop(self._ready[troubled])
-        lane = self._lanes[name]
-        lane.busy = True
-        return lane.waiting.popleft()
+        queue = self._queues[name]
+        queue.busy = True
+        return queue.waiting.popleft()
 
     def later(self, held: Held) -> None:
-        """Note that an attempt has failed; the lane waits until `again`."""
-        self._lanes[held.event.lane].troubled = True
+        """Note that an attempt has failed; the queue waits until `again`."""
+        self._queues[held.event.ordering_key].troubled = True
 
     def again(self, held: Held) -> None:
         """Offer the event for its next attempt."""
-        lane = self._lanes[held.event.lane]
-        lane.busy = False
-        lane.waiting.appendleft(held)
-        self._offer(lane)
+        queue = self._queues[held.event.ordering_key]
+        queue.busy = False
+        queue.waiting.appendleft(held)
+        self._offer(queue)
 
     def end(self, held: Held, delivered: bool = True) -> None:
         """Note that the event was delivered or given up."""
-        lane = self._lanes[held.event.lane]
-        lane.busy, lane.troubled = False, not delivered
+        queue = self._queues[held.event.ordering_key]
+        queue.busy, queue.troubled = False, not delivered
         self._undone -= 1
         self._bytes -= len(held.event.body)
-        if lane.waiting:
-            self._offer(lane)
+        if queue.waiting:
+            self._offer(queue)
         elif delivered:
-            del self._lanes[held.event.lane]
+            del self._queues[held.event.ordering_key]
         self._over(held)
 
-    def _offer(self, lane: _Lane) -> None:
-        """Let the lane's oldest event be taken, if the lane is free."""
-        if not lane.busy:
-            heappush(self._ready[lane.troubled], (lane.waiting[0].number, lane.waiting[0].event.lane))
+    def _offer(self, queue: _Queue) -> None:
+        """Let the queue's oldest event be taken, if the queue is free."""
+        if not queue.busy:
+            heappush(
+                self._ready[queue.troubled], (queue.waiting[0].number, queue.waiting[0].event.ordering_key)
+            )
 
     def _over(self, held: Held) -> None:
         held.over = True

@@ -40,7 +40,9 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     lags = await services.hub.lags()
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
     scrape = Scrape(services, lags, room, await services.readiness.refusal() is None)
-    rows = [(metric, list(metric.read(scrape))) for metric in METRICS]  # here, where the numbers change
+    rows = [
+        (metric, list(metric.read(scrape))) for metric in METRICS
+    ]  # on Trio's thread, on which the numbers change
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -48,7 +50,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
 def _room(measured: Measurements) -> Room | None:
     try:
         return measured.room()
-    except OSError:  # the metrics that need it are left out; the disk's trouble is logged where it hurts
+    except OSError:  # the metrics that need it are left out; the disk's error is logged elsewhere
         return None
 
 

@@ -57,6 +57,7 @@ def too_big(limit: int) -> Close:
     return Close(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
 
 
+TEXT_ONLY: Final = Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
 UNKNOWN_APP: Final = Close(CloseCode.APP_UNKNOWN, "There is no app with this key.")
 BAD_PROTOCOL: Final = Close(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
 SUPERSEDED: Final = Close(CloseCode.UNAUTHORIZED, "Superseded by another consumer")

@@ -17,7 +17,6 @@ from deskwire.http.server.drain import drain
 from deskwire.http.stream import pusher
 from deskwire.http.stream.inflow import HangUp, TooMuch
 from deskwire.http.stream.lifetime import Lifetime
-from deskwire.http.stream.pusher import CloseCode
 from deskwire.http.stream.timekeeper import Timekeeper
 from deskwire.http.stream.websocket.inlet import Inlet
 from deskwire.http.stream.writer import SocketWriter
@@ -114,8 +113,7 @@ class Reader:
                 if (text := self._inlet.text(event)) is not None:
                     await handler.receive(text)
             case BytesMessage():
-                refusal = pusher.Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
-                raise HangUp(refusal)
+                raise HangUp(pusher.TEXT_ONLY)
             case _:
                 pass
         return False
@@ -123,9 +121,7 @@ class Reader:
     async def _closed(self, event: CloseConnection) -> bool:
         wire = self._inlet.wire
         if wire.state is ConnectionState.CLOSED:
-            if (
-                event.code == self._lifetime.sent_code
-            ):  # a response (RFC 6455 5.5.1), not one that crossed ours
+            if event.code == self._lifetime.sent_code:  # RFC 6455 5.5.1; another code may have crossed ours
                 self._timekeeper.confirm_all()
             return True
         if wire.state is ConnectionState.REMOTE_CLOSING:

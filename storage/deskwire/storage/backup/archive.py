@@ -24,7 +24,7 @@ SEAL: Final = "manifest.hmac"
 UPLOAD: Final = re.compile(r"uploads/([1-9][0-9]{0,18})/([0-9a-f]{2})/(\2[0-9a-f]{62})")
 
 DOCUMENT_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Of a member that is read into memory: everything but the database and the uploads."""
+"""The most bytes of a member that is read into memory: everything but the database and the uploads."""
 _BLOCK: Final = tarfile.BLOCKSIZE
 _PIECE: Final = 1 << 20
 _END: Final = bytes(2 * _BLOCK)

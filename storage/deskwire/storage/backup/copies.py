@@ -26,7 +26,7 @@ FOLDER: Final = "backups"
 _PART: Final = ".part"
 _REMOVED: Final = ".removed"
 _HALF: Final = "*.sqlite3.*"
-"""What a kill has left in the making, or in the removal."""
+"""The pattern of files that a kill has left half made or half removed."""
 _ADVICE: Final = "An upgrade copies the database first. Make room, or set DESKWIRE_UPGRADE_COPIES=0 to upgrade without a copy."
 
 

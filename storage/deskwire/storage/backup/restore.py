@@ -140,7 +140,7 @@ def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int,
 
 
 def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
-    """Let nothing be sent by itself: what is pending, and what an outage made an endpoint miss."""
+    """Let nothing be sent by itself: neither pending deliveries nor those that an outage made an endpoint miss."""
     columns = {row[1] for row in connection.execute("PRAGMA table_info(deliveries)")}
     if "missed" in columns:  # a backup of an older version has none
         connection.execute("UPDATE deliveries SET missed = NULL WHERE missed = 1")

@@ -84,7 +84,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _take(reading: _Reading, member: Member, into: Path | None) -> None:
-    """Take in one member, which must be one that can come here."""
+    """Take in one member. Raises CopyError for one that has no place here."""
     if not reading.documents and member.name != HEAD:
         raise CopyError("It does not begin with a backup's first document.")
     if MANIFEST in reading.documents and member.name != SEAL:

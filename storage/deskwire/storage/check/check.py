@@ -70,7 +70,7 @@ def check(
 
 
 def _look(connection: sqlite3.Connection, path: Path, report: Report) -> bool:
-    """Look at the database by itself; whether there is sense in looking further."""
+    """Check the database by itself. Return whether there is sense in looking further."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
     if newer := unknown(connection):

@@ -50,7 +50,7 @@ _AUDITED: Final = " UNION ALL ".join(
     )
 )
 _SETTLED_MS: Final = 3_600_000
-"""What was made about when the trail began, or where it was cut off, may be on either side."""
+"""A margin: objects made about when the trail began, or where it was cut off, may be on either side."""
 
 RULES: Final = (
     Rule(

@@ -18,7 +18,7 @@ _WORKFLOW: Final = "SELECT rowid, id, project, name, trigger, version, created_a
 _NO_ROW: Final = (1 << 63) - 1
 
 KEPT_MS: Final = 60_000
-"""How long a replaced version is kept for who has read it and is about to start it."""
+"""The time for which a replaced version is kept, for readers that are about to start it."""
 
 
 def run_of(state: str | None) -> Run | None:

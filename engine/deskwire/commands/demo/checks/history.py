@@ -53,7 +53,7 @@ class Effect:
     """An event that an acknowledged command must have caused.
 
     Args:
-        data: what the event's `data` must say: values by path, such as `conversation.rating`.
+        data: the values that the event's `data` must have, by path, such as `conversation.rating`.
     """
 
     type: str
@@ -66,9 +66,9 @@ class Command:
 
     Args:
         conversation: its id, None if a creation was not acknowledged.
-        sent_at: when the request that was answered, or got lost, was sent.
-        outcome: `unacknowledged` if the answer was lost: it may have happened or not.
-        effects: what must follow, in order; empty unless acknowledged.
+        sent_at: when the request was sent whose response came, or was lost.
+        outcome: `unacknowledged` if the response was lost: it may have happened or not.
+        effects: those that must follow, in order; empty unless acknowledged.
         detail: why it was refused or not acknowledged.
     """
 
@@ -85,7 +85,7 @@ class History:
     """The facts that the checks look at.
 
     Args:
-        ours: what the user ids of this replay's contacts start with; other events are not judged.
+        ours: the beginning of the user ids of this replay's contacts; other events are not judged.
         channels: arrivals by channel, in the order of arrival; a channel that was not used is missing.
         secret: the webhook endpoint's signing secret.
         finals: conversations as `GET` answered at the end, by id; a sample.

@@ -30,7 +30,7 @@ class Journal:
         self._news.set()
 
     async def wait_for(self, event_ids: Iterable[str], patience_s: float) -> int:
-        """Wait until all these events have arrived, or nothing has for `patience_s`; how many are missing."""
+        """Wait until all these events have arrived, or none has for `patience_s`. Return the number of missing ones."""
         self._missing = set(event_ids) - self.ids
         while self._missing:
             self._news = trio.Event()

@@ -19,7 +19,7 @@ class Replay:
     """One run over some chats; within a chat each request waits for the answer to the one before.
 
     Args:
-        ours: what the contacts' user ids start with; they end in the chat's number.
+        ours: the beginning of the contacts' user ids; they end in the chat's number.
         advance: called when a chat is over.
     """
 

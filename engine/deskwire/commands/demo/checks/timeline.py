@@ -1,4 +1,4 @@
-"""One channel's arrivals put in order: what a consumer's mirror would be made of (contract 6.4.5)."""
+"""One channel's arrivals put in order, as a consumer would build its mirror from them (contract 6.4.5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Timeline:
         events: each event of this replay once, in the order of first arrivals.
         duplicates: events that had arrived before.
         inversions: events that arrived behind a later one of their conversation.
-        malformed: what is no event at all.
+        malformed: arrivals that are no event at all.
     """
 
     events: list[Seen] = field(default_factory=list)

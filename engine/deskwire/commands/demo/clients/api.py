@@ -19,7 +19,7 @@ TRIES_MAX: Final = 12
 PAUSE_MAX_S: Final = 10.0
 """Longest pause taken between two of them, whatever `Retry-After` says."""
 AWAY_S: Final = 30.0
-"""How long that is by default; a restart takes a few seconds."""
+"""The default of `away_s`; a restart takes a few seconds."""
 _KNOCK_S: Final = 0.2
 _LATER: Final = frozenset({429, 503})
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=5.0, pool=None)
@@ -32,9 +32,9 @@ class Result:
 
     Args:
         sent_at: when the request that was answered, or got lost, was sent (trio's clock).
-        status: None if no answer came.
-        body: the JSON of an answer with 200, else None.
-        raw: the bytes of that answer.
+        status: None if no response came.
+        body: the JSON of a response with 200, else None.
+        raw: the bytes of that response.
         detail: why it was refused or not acknowledged.
     """
 
@@ -52,7 +52,7 @@ class Api:
     Args:
         base_url: scheme, host and port, without `/v3`.
         connections: open at once; more calls wait.
-        trust: what the service's certificate is verified with; None for the public authorities.
+        trust: verifies the service's certificate; None for the public authorities.
         away_s: how long a service that can't be connected to is waited for.
     """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import Final, assert_never
 from urllib.parse import quote
 
 import trio
@@ -31,7 +31,7 @@ from deskwire.commands.demo.clients.websocket import websocket
 from deskwire.commands.demo.errors import DemoError
 
 PAUSE_S: Final = 0.2
-"""Between two connections; short, as the consumer is one and what it looks at is time."""
+"""The pause between two connections; short, as there is one consumer, and it measures time."""
 
 
 def project_channel(project_id: str) -> str:
@@ -102,8 +102,10 @@ class Consumer:
                     )
                 case Failure(code, message) if code in FINAL_CODES:
                     raise DemoError(f"The stream refused the connection: {code} {message}")
-                case _:
+                case Failure() | None:
                     pass
+                case never:
+                    assert_never(never)
 
     async def _authorize(self, socket_id: str) -> str:
         body = {"socket_id": socket_id, "channel_name": self._channel, "consumerId": self._consumer_id}

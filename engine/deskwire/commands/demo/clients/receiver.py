@@ -22,14 +22,14 @@ BODY_MAX: Final = 1024 * 1024
 IDLE_S: Final = 120.0
 _READ: Final = 64 * 1024
 _DIGITS: Final = 9
-"""Of an attempt's number at most; Python makes no number of thousands of them."""
+"""The most digits of an attempt's number; Python makes no number of thousands of them."""
 
 
 class Receiver:
     """Deliveries posted to one secret path on a free port of this machine.
 
     Args:
-        status: what a delivery is answered with.
+        status: the status of the response to a delivery.
     """
 
     def __init__(self, journal: Journal, status: Callable[[Delivery], int] = lambda _: 200) -> None:

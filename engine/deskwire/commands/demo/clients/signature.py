@@ -7,7 +7,7 @@ from typing import Final
 
 TOLERANCE_S: Final = 300  # contract 8
 _DIGITS: Final = 15
-"""Of a time at most: Python makes no float of a number with hundreds of them, and no number of thousands."""
+"""The most digits of a time: Python makes no float of a number with hundreds of them, and no number of thousands."""
 
 
 def objection(secret: str, header: str, body: bytes, now: float) -> str | None:

@@ -10,7 +10,7 @@ from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.actor import Asked
+from deskwire.engine.conversations.actor import ActorCommand
 from deskwire.engine.conversations.automation.lookup import published
 from deskwire.engine.conversations.commands import Assign, Command, Patch, PostMessage, StartWorkflow
 from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
@@ -42,7 +42,7 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-async def ask(call: Call[Any, Any], command: Asked, wrapper: Wrapper[Receipt] | None = None) -> Receipt:
+async def ask(call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
     return await call.services.directory.ask(call.project, conversation_id(call), command, wrapper)
 
@@ -62,7 +62,7 @@ async def post(
     )
 
 
-async def carry_out(call: Call[Any, Any], command: Asked) -> Answer:
+async def carry_out(call: Call[Any, Any], command: ActorCommand) -> Answer:
     """Have the conversation carry out a command as `ask` does, and return the conversation as it then is."""
     return shown(await ask(call, command, call.keeping(shown)))
 

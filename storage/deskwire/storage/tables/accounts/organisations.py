@@ -25,7 +25,7 @@ _ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisa
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
 
 _UPTO_SIGN: Final = "rtrim({0}, replace({0}, '$', ''))"
-"""What stands up to the last `$`, that included."""
+"""The text up to the last `$`, including it."""
 _ENCODED: Final = (
     f"substr({_UPTO_SIGN.format('password_hash')}, 1, length({_UPTO_SIGN.format('password_hash')}) - 1)"
 )

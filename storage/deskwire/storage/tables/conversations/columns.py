@@ -15,7 +15,7 @@ from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation, Status
 
 Written: TypeAlias = Literal["by SQLite", "once", "always", "by commands", "rarely"]
-"""When a column is written: "always" is with every change, be it a message or a command."""
+"""The changes that write a column; "always" means every change, by a message or a command."""
 
 _STATUSES: Final[Mapping[str, Status]] = {status: status for status in get_args(Status)}
 """Each status once in memory, and not with every state."""

@@ -184,7 +184,7 @@ class EventWrites(ScrubWish):
         self.erased.add(conversation)
 
     def prune_event_rows(self, older_than: int, limit: int) -> tuple[int, int]:
-        """See `prune_events`; how many, and the last position looked at."""
+        """Prune as `prune_events` says. Return the number of events, and the last position looked at."""
         newest = self.conn.execute("SELECT max(position) FROM events").fetchone()[0]
         rows = self.conn.execute(
             "SELECT position, id, created_at, conversation FROM events WHERE position < ? ORDER BY position LIMIT ?",

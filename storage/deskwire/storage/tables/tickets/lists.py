@@ -23,7 +23,7 @@ _COLUMNS: Final[Mapping[SortKey, str]] = {
     "priority": "priority",
     "lastActivity": "activity",
 }
-"""What each key sorts by; `createdAt` by the row, in the order of creation, whatever the clock did."""
+"""The column that each key sorts by; `createdAt` by the row, in the order of creation, whatever the clock did."""
 
 _SNOOZED: Final = "tickets t INDEXED BY tickets_snoozed"
 Terms = Iterator[tuple[str, tuple[Any, ...]]]

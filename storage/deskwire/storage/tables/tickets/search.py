@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 _PAGES: Final = 50
-"""Of the index, written in one go; some ten milliseconds of the writer's time."""
+"""Pages of the index that are written in one go; some ten milliseconds of the writer's time."""
 
 _IDLE_CHANGES: Final = 2
 """A merge that had nothing to do changes fewer rows than this (fts5.html, section 6.8)."""

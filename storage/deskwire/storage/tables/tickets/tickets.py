@@ -14,7 +14,7 @@ from deskwire.engine.tickets.ticket import Change, Priority, Ticket
 from deskwire.storage.scrub import ScrubWish
 
 PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
-"""In rising order; stored by their place in it."""
+"""The priorities in rising order; a ticket stores the place in it."""
 
 TICKET: Final = (
     "SELECT t.id, t.project, t.title, t.created_at, t.updated_at, t.activity, t.rowid, t.description, t.type, t.status, "

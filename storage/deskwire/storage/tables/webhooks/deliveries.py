@@ -26,7 +26,7 @@ _CHOSEN: Final = {
     True: ("INDEXED BY deliveries_again", "AND d.redelivery_of IS NOT NULL"),
     False: ("", "AND d.redelivery_of IS NULL"),
 }
-"""Of all pending ones, of those that repeat another one, and of the others: the index if SQLite would miss it, and the rest."""
+"""All pending deliveries, repeated ones, and the others: the index if SQLite would miss it, and the condition."""
 _END: Final = 2**63 - 1
 
 

@@ -1,4 +1,4 @@
-"""The delivery log: what came of each delivery, with its attempts (decisions 6)."""
+"""The delivery log: the outcome of each delivery, with its attempts (decisions 6)."""
 
 from __future__ import annotations
 

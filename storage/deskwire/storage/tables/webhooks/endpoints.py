@@ -186,7 +186,7 @@ class EndpointWrites(AuditWrites):
 
 
 def renew_seals(connection: sqlite3.Connection, renewed: Callable[[bytes], bytes]) -> int:
-    """Store all sealed secrets as `renewed` makes them; how many endpoints have changed."""
+    """Store all sealed secrets as `renewed` makes them. Return the number of endpoints that have changed."""
     changed = 0
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"
