@@ -42,7 +42,9 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-async def ask(call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None) -> Receipt:
+async def ask(
+    call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None
+) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
     return await call.services.directory.ask(call.project, conversation_id(call), command, wrapper)
 
