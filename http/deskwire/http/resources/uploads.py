@@ -114,20 +114,22 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     upload = await call.services.store.read(Inline(lambda reader: reader.upload(None, upload_id)))
     if upload is None or await shelf.size(upload) != upload.size:
         raise NotFound("This file has been removed.", code="upload_not_found")
-    told = dict(headers_of(upload))
+    sent_headers = dict(headers_of(upload))
     if unchanged(headers, upload):
-        return Streamed(Pieces(shelf, upload, 0, 0), content_type(upload), told, 304)
+        return Streamed(Pieces(shelf, upload, 0, 0), content_type(upload), sent_headers, 304)
     part = wanted_part(headers, upload)
     start, end = part or (0, upload.size)
-    told["Content-Length"] = str(end - start)
+    sent_headers["Content-Length"] = str(end - start)
     if part is not None:
-        told["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
+        sent_headers["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
     shown = start if call.incoming.method == "HEAD" else end
-    return Streamed(Pieces(shelf, upload, start, shown), content_type(upload), told, 206 if part else 200)
+    return Streamed(
+        Pieces(shelf, upload, start, shown), content_type(upload), sent_headers, 206 if part else 200
+    )
 
 
 def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
-    """Return the commit of an upload. Repeated requests are told by name and content, as a form's delimiters are new each time."""
+    """Return the commit of an upload. Repeated requests are recognised by name and content, as a form's delimiters are new each time."""
     if call.once is None:
         return job
     once = call.once.about(upload.name.encode(), upload.sha256.encode())
